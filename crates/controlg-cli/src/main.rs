@@ -1,0 +1,3 @@
+//! The `controlg` program.
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! Reader to come.
+
+use std::path::Path;
+
+use super::{FeatureSource, Format, Raw};
+use crate::error::{Error, Result};
+
+/// This layout.
+pub(super) const FORMAT: Format = Format { name: "geom_gcn", summary: "geom_gcn", recognise, read };
+
+fn recognise(_path: &Path) -> bool {
+    false
+}
+
+fn read(path: &Path, _features: FeatureSource) -> Result<Raw> {
+    Err(Error::input(path, "", "", ""))
+}

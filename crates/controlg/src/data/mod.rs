@@ -1,0 +1,194 @@
+//! Graphs from files, by name or by path, and the labels and splits that belong to them.
+//!
+//! A name is looked up in the [`catalogue`]; a path is recognised by its content, by the first format on the
+//! list [`FORMATS`] that knows it. Nothing in a file is ever executed, and no file makes us allocate out of
+//! proportion to its size ([`limits`]).
+
+pub mod arrays;
+pub mod catalogue;
+pub mod convert;
+pub mod fetch;
+pub mod info;
+pub mod limits;
+pub mod split;
+pub mod synthetic;
+
+mod folder;
+mod geom_gcn;
+mod gnn_benchmark;
+mod ogb;
+mod pickle;
+mod planetoid;
+mod table;
+mod wikics;
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::graph::{EdgeList, Features, Graph, Ids, Tally, structural};
+
+pub use split::{EdgeSplit, Split};
+
+/// A graph and what belongs to it.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// The catalogue's name, or the path it was read from.
+    pub name: String,
+    /// The name of its format, from [`FORMATS`].
+    pub format: &'static str,
+    /// What pretraining sees.
+    pub graph: Graph,
+    /// The classes of the nodes, for evaluation only.
+    pub labels: Option<Labels>,
+    /// The splits that came with the files, for evaluation only.
+    pub splits: Vec<Split>,
+    /// What was dropped from the edges as they stood in the files.
+    pub tally: Tally,
+    /// What a user should know about how this graph was read: nodes without a label, features made up, ….
+    pub notes: Vec<String>,
+}
+
+/// The class of each node. Kept apart from [`Graph`], so that pretraining cannot see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    classes: Vec<u32>,
+    names: Vec<String>,
+}
+
+impl Labels {
+    /// The class of a node that has none.
+    pub const NONE: u32 = u32::MAX;
+
+    /// One class a node, each below the number of class names or [`Labels::NONE`].
+    ///
+    /// # Panics
+    /// When a class has no name: loaders check what they read before they come here.
+    pub fn new(classes: Vec<u32>, names: Vec<String>) -> Self {
+        assert!(classes.iter().all(|&c| c == Self::NONE || (c as usize) < names.len()), "every class has a name");
+        Labels { classes, names }
+    }
+
+    /// Classes called 0, 1, 2, ….
+    pub fn numbered(classes: Vec<u32>) -> Self {
+        let n_classes = classes.iter().filter(|&&c| c != Self::NONE).max().map_or(0, |&c| c + 1);
+        Labels::new(classes, (0..n_classes).map(|c| c.to_string()).collect())
+    }
+
+    /// The class of each node, or [`Labels::NONE`].
+    pub fn classes(&self) -> &[u32] {
+        &self.classes
+    }
+
+    /// The class of a node.
+    pub fn get(&self, node: usize) -> Option<u32> {
+        Some(self.classes[node]).filter(|&class| class != Self::NONE)
+    }
+
+    /// Number of classes.
+    pub fn n_classes(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The classes' own names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// What a reader found in the files, before the edges are made simple and undirected.
+#[derive(Debug)]
+pub struct Raw {
+    /// Edges as they stand, ends below the number of ids.
+    pub edges: EdgeList,
+    /// Features, when the files have any.
+    pub features: Option<Features>,
+    /// The nodes' names.
+    pub ids: Ids,
+    /// Labels, when the files have any.
+    pub labels: Option<Labels>,
+    /// Splits, when the files have any.
+    pub splits: Vec<Split>,
+    /// What a user should know.
+    pub notes: Vec<String>,
+}
+
+/// Where node features come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FeatureSource {
+    /// The files; structural ones when the format allows a graph without features.
+    #[default]
+    Given,
+    /// Made from the edges alone, whatever the files hold.
+    Structural,
+}
+
+/// How to read a data set.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// The folder in which names are looked up; else `$CONTROLG_DATA`, else the user's cache folder.
+    pub data_dir: Option<PathBuf>,
+    /// Where node features come from.
+    pub features: FeatureSource,
+}
+
+/// One layout of files on disk.
+pub struct Format {
+    /// Its name in `data info`.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// Whether a path holds this layout, judged by names and first bytes only.
+    pub recognise: fn(&Path) -> bool,
+    /// Reads it.
+    pub read: fn(&Path, FeatureSource) -> Result<Raw>,
+}
+
+/// Every layout that can be read, in the order in which a path is tried.
+pub const FORMATS: &[Format] = &[
+    folder::FORMAT,
+    planetoid::FORMAT,
+    geom_gcn::FORMAT,
+    wikics::FORMAT,
+    gnn_benchmark::FORMAT,
+    ogb::FORMAT,
+];
+
+/// Loads a data set by its name (`cora`, `synthetic:nodes=1000`) or from a path.
+pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
+    if let Some(settings) = synthetic::settings_of(name_or_path) {
+        return synthetic::dataset(name_or_path, &settings?, options.features);
+    }
+    match catalogue::find(name_or_path) {
+        Some(known) => known.load(options),
+        None if Path::new(name_or_path).exists() => load_path(Path::new(name_or_path), options.features),
+        None if name_or_path.contains(['/', '\\', '.']) => {
+            Err(Error::input(Path::new(name_or_path), "", "no such file or folder", "a graph's folder or file"))
+        }
+        None => Err(Error::unknown("data set", name_or_path, catalogue::names())),
+    }
+}
+
+/// Loads a data set from a path, recognising its format by content.
+pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
+    let format = FORMATS.iter().find(|format| (format.recognise)(path)).ok_or_else(|| {
+        let known: Vec<_> = FORMATS.iter().map(|format| format.summary).collect();
+        Error::input(path, "", "no layout that is known", known.join("; or "))
+    })?;
+    assemble(path.display().to_string(), format.name, (format.read)(path, features)?, features)
+}
+
+/// Makes a data set of what a reader found: simple undirected edges, and structural features where there are none.
+pub fn assemble(name: String, format: &'static str, raw: Raw, source: FeatureSource) -> Result<Dataset> {
+    let Raw { edges, features, ids, labels, splits, mut notes } = raw;
+    let (adjacency, tally) = edges.into_adjacency(ids.len());
+    let features = match (source, features) {
+        (FeatureSource::Given, Some(features)) => features,
+        (source, _) => {
+            let why = if source == FeatureSource::Given { "the files hold no features" } else { "as asked for" };
+            notes.push(format!("features are structural, made from the edges alone ({why})"));
+            structural::features(&adjacency)
+        }
+    };
+    let graph = Graph::new(adjacency, features, ids)?;
+    Ok(Dataset { name, format, graph, labels, splits, tally, notes })
+}

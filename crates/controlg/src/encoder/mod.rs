@@ -1,0 +1,1 @@
+//! Graph neural networks that turn a view of a graph into node representations.

@@ -1,0 +1,87 @@
+//! Figures that describe a graph: degrees, components, homophily.
+
+use super::Graph;
+
+/// Quantiles of the nodes' degrees.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Degrees {
+    /// Smallest.
+    pub min: usize,
+    /// Middle one (the lower of two).
+    pub median: usize,
+    /// Average.
+    pub mean: f64,
+    /// Largest.
+    pub max: usize,
+}
+
+/// Quantiles of the nodes' degrees.
+pub fn degrees(graph: &Graph) -> Degrees {
+    let mut all: Vec<usize> = (0..graph.n_nodes()).map(|node| graph.degree(node)).collect();
+    all.sort_unstable();
+    let n = all.len();
+    Degrees {
+        min: all[0],
+        median: all[(n - 1) / 2],
+        mean: 2.0 * graph.n_edges() as f64 / n as f64,
+        max: all[n - 1],
+    }
+}
+
+/// Number of nodes without a neighbour.
+pub fn isolated(graph: &Graph) -> usize {
+    (0..graph.n_nodes()).filter(|&node| graph.degree(node) == 0).count()
+}
+
+/// Number of connected components, isolated nodes included.
+pub fn components(graph: &Graph) -> usize {
+    let mut seen = vec![false; graph.n_nodes()];
+    let mut open = Vec::new();
+    let mut count = 0;
+    for start in 0..graph.n_nodes() {
+        if seen[start] {
+            continue;
+        }
+        count += 1;
+        seen[start] = true;
+        open.push(start as u32);
+        while let Some(node) = open.pop() {
+            for &next in graph.neighbours(node as usize) {
+                if !std::mem::replace(&mut seen[next as usize], true) {
+                    open.push(next);
+                }
+            }
+        }
+    }
+    count
+}
+
+/// Share of the edges between labelled nodes whose two ends have the same class; `None` when there are none.
+pub fn homophily(graph: &Graph, class: impl Fn(usize) -> Option<u32>) -> Option<f64> {
+    let (mut same, mut labelled) = (0usize, 0usize);
+    for (u, v) in graph.edges() {
+        if let (Some(a), Some(b)) = (class(u as usize), class(v as usize)) {
+            labelled += 1;
+            same += usize::from(a == b);
+        }
+    }
+    (labelled > 0).then(|| same as f64 / labelled as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Dense, EdgeList, Features, Ids};
+
+    #[test]
+    fn figures_of_a_path_and_an_isolated_node() {
+        let list = EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None };
+        let features = Features::Dense(Dense::new(4, 1, vec![0.0; 4]));
+        let graph = Graph::new(list.into_adjacency(4).0, features, Ids::Numbered(4)).unwrap();
+        assert_eq!(degrees(&graph), Degrees { min: 0, median: 1, mean: 1.0, max: 2 });
+        assert_eq!((isolated(&graph), components(&graph)), (1, 2));
+        let class = |node: usize| [Some(0), Some(0), Some(1), None][node];
+        assert_eq!(homophily(&graph, class), Some(0.5));
+        assert_eq!(homophily(&graph, |_| None), None);
+    }
+}

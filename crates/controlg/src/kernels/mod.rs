@@ -1,0 +1,1 @@
+//! Bare loops: slices in, slices out.

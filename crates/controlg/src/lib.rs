@@ -1,0 +1,25 @@
+//! ControlG pretrains a graph neural network on one graph with several self-supervised objectives, giving each
+//! block of steps to one objective, and lets a feedback loop decide which.
+//!
+//! Modules in reading order: [`graph`] is what everything works on, [`data`] reads it from files or makes it;
+//! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them.
+
+pub mod data;
+pub mod encoder;
+pub mod error;
+pub mod graph;
+pub mod kernels;
+pub mod registry;
+pub mod rng;
+pub mod tensor;
+
+pub use data::{Dataset, Labels};
+pub use error::{Error, Result};
+pub use graph::Graph;
+
+/// The one floating-point type of features, activations and parameters.
+#[cfg(not(feature = "f64"))]
+pub type Real = f32;
+/// The one floating-point type of features, activations and parameters, in the precision of the gradient suite.
+#[cfg(feature = "f64")]
+pub type Real = f64;

@@ -1,0 +1,1 @@
+//! A small reverse-mode tape over row-major matrices.
