@@ -1,0 +1,270 @@
+//! What a Parquet file promises, checked before the reader believes it.
+//!
+//! The reader allocates what a page's header says: its size unpacked, the number of entries of a dictionary, the
+//! number of values. So the headers are walked first and their promises charged to a [`Budget`] in proportion to the
+//! file. Three encodings of text hold counts of their own inside the page, which cannot be checked from outside and
+//! which common writers do not use by default: they are refused.
+//!
+//! Page headers are structs in Thrift's compact protocol. Fields whose type is not the one of the format are
+//! refused, since the reader goes by a field's number alone and would see other headers than we do.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+
+use crate::data::limits;
+
+/// The most columns and groups in a schema. The reader recurses once for each level of nesting.
+pub(super) const MAX_SCHEMA_ELEMENTS: usize = 1 << 14;
+
+/// Bytes that may still be taken for a file.
+pub(super) struct Budget {
+    left: u64,
+    limit: u64,
+}
+
+impl Budget {
+    pub(super) fn for_file(bytes: usize) -> Self {
+        let limit = limits::expansion_limit(bytes as u64);
+        Budget { left: limit, limit }
+    }
+
+    /// Takes bytes from the budget, or says that there are not so many.
+    pub(super) fn charge(&mut self, bytes: u64) -> Result<(), String> {
+        let limit = self.limit;
+        self.left = self.left.checked_sub(bytes).ok_or_else(|| format!("more than {limit} bytes unpacked"))?;
+        Ok(())
+    }
+}
+
+/// Checks the size of the schema, which a file's footer starts with.
+pub(super) fn check_footer(file: &[u8]) -> Result<(), String> {
+    let tail = file.len().checked_sub(8).filter(|_| file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
+    let tail = tail.ok_or("no PAR1 at the start and the end")?;
+    let footer = u32::from_le_bytes(std::array::from_fn(|i| file[tail + i])) as usize;
+    let start = tail.checked_sub(footer).ok_or("a footer longer than the file")?;
+    let mut thrift = Thrift { bytes: &file[start..tail], at: 0 };
+    let count = thrift.schema_size().ok_or("a footer without a schema")?;
+    match count <= MAX_SCHEMA_ELEMENTS as u64 {
+        true => Ok(()),
+        false => Err(format!("a schema of {count} elements, at most {MAX_SCHEMA_ELEMENTS} are read")),
+    }
+}
+
+/// Charges what the pages of a column promise; `gzip` pages are unpacked once, as their reader does not stop at
+/// the promised size.
+pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut Budget) -> Result<(), String> {
+    let mut thrift = Thrift { bytes: chunk, at: 0 };
+    while thrift.at < chunk.len() {
+        let header = thrift.page_header().ok_or_else(|| format!("a damaged page header at byte {}", thrift.at))?;
+        let packed = usize::try_from(header.packed).ok().and_then(|size| thrift.take(size));
+        let packed = packed.ok_or_else(|| format!("a page of {} bytes", header.packed))?;
+        let unpacked = u64::try_from(header.unpacked).map_err(|_| "a page of negative size")?;
+        let values = u64::try_from(header.values).map_err(|_| "a negative number of values")?;
+        budget.charge(unpacked)?;
+        // An entry of a text dictionary is kept as a slice with its owner; a value as at most eight bytes.
+        budget.charge(values.saturating_mul(if header.is_dictionary { 40 } else { 8 }))?;
+        if ENCODINGS_REFUSED.contains(&header.encoding) {
+            return Err(format!("encoding {} (delta-encoded text), which is not read", header.encoding));
+        }
+        if gzip && MultiGzDecoder::new(packed).take(unpacked + 1).bytes().count() as u64 > unpacked {
+            return Err("a page that unpacks to more than it says".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY.
+const ENCODINGS_REFUSED: [i64; 2] = [6, 7];
+
+#[derive(Default)]
+struct PageHeader {
+    unpacked: i64,
+    packed: i64,
+    values: i64,
+    encoding: i64,
+    is_dictionary: bool,
+}
+
+/// Thrift's compact protocol, as much as page headers need. `None` is damaged input.
+struct Thrift<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+const STOP: u8 = 0;
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const I32: u8 = 5;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+impl<'a> Thrift<'a> {
+    fn page_header(&mut self) -> Option<PageHeader> {
+        let mut header = PageHeader::default();
+        let mut last = 0;
+        loop {
+            let (field, kind) = self.field(last)?;
+            last = field;
+            match (field, kind) {
+                (_, STOP) => return Some(header),
+                (1 | 4, I32) => self.skip(I32, 1)?,
+                (2, I32) => header.unpacked = self.zigzag()?,
+                (3, I32) => header.packed = self.zigzag()?,
+                // Data page, index page, dictionary page, data page of version 2.
+                (5, STRUCT) => self.data_header(&mut header, 2)?,
+                (6, STRUCT) => self.skip(STRUCT, 8)?,
+                (7, STRUCT) => {
+                    header.is_dictionary = true;
+                    self.data_header(&mut header, 2)?;
+                }
+                (8, STRUCT) => self.data_header(&mut header, 4)?,
+                (1..=8, _) => return None,
+                _ => self.skip(kind, 8)?,
+            }
+        }
+    }
+
+    /// The number of values and the encoding, fields 1 and `encoding` of all three kinds of header.
+    fn data_header(&mut self, header: &mut PageHeader, encoding: i16) -> Option<()> {
+        let mut last = 0;
+        loop {
+            let (field, kind) = self.field(last)?;
+            last = field;
+            match (field, kind) {
+                (_, STOP) => return Some(()),
+                (1, I32) => header.values = self.zigzag()?,
+                (2..=6, I32) if field == encoding => header.encoding = self.zigzag()?,
+                (2..=6, I32) => self.skip(I32, 1)?,
+                (3 | 7, TRUE | FALSE) => {}
+                (5 | 8, STRUCT) => self.skip(STRUCT, 8)?,
+                (1..=8, _) => return None,
+                _ => self.skip(kind, 8)?,
+            }
+        }
+    }
+
+    /// The number of elements of the schema: a footer holds the version, then the list.
+    fn schema_size(&mut self) -> Option<u64> {
+        if self.field(0)? != (1, I32) {
+            return None;
+        }
+        self.zigzag()?;
+        if self.field(1)? != (2, LIST) {
+            return None;
+        }
+        self.list_header().map(|(count, _)| count)
+    }
+
+    /// The next field's number and type, given the number of the one before.
+    fn field(&mut self, last: i16) -> Option<(i16, u8)> {
+        let byte = self.byte()?;
+        match (byte >> 4, byte & 15) {
+            (_, STOP) => Some((last, STOP)),
+            (0, kind) => Some((i16::try_from(self.zigzag()?).ok()?, kind)),
+            (step, kind) => Some((last.checked_add(i16::from(step))?, kind)),
+        }
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        match kind {
+            TRUE | FALSE => {}
+            3 => self.take(1).map(drop)?,
+            4..=6 => self.zigzag().map(drop)?,
+            7 => self.take(8).map(drop)?,
+            8 => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                self.take(length)?;
+            }
+            LIST | 10 => {
+                let (count, kind) = self.list_header()?;
+                for _ in 0..count {
+                    // In a list, unlike a field, a truth value takes a byte, so every turn of the loop takes one.
+                    if kind == TRUE || kind == FALSE { self.take(1).map(drop)? } else { self.skip(kind, depth)? }
+                }
+            }
+            STRUCT => {
+                let mut last = 0;
+                loop {
+                    let (field, kind) = self.field(last)?;
+                    last = field;
+                    if kind == STOP {
+                        break;
+                    }
+                    self.skip(kind, depth)?;
+                }
+            }
+            _ => return None, // maps do not occur in page headers
+        }
+        Some(())
+    }
+
+    fn list_header(&mut self) -> Option<(u64, u8)> {
+        let byte = self.byte()?;
+        let count = if byte >> 4 == 15 { self.varint()? } else { u64::from(byte >> 4) };
+        Some((count, byte & 15))
+    }
+
+    fn zigzag(&mut self) -> Option<i64> {
+        let raw = self.varint()?;
+        Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 127) << shift;
+            if byte < 128 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let end = self.at.checked_add(count)?;
+        let bytes = self.bytes.get(self.at..end)?;
+        self.at = end;
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A data page: type 0, `unpacked` and `packed` sizes, then a header with `values` in PLAIN or another encoding.
+    fn page(unpacked: u8, packed: &[u8], values: u8, encoding: u8) -> Vec<u8> {
+        let zigzag = |x: u8| x * 2;
+        let mut bytes = vec![0x15, 0, 0x15, zigzag(unpacked), 0x15, zigzag(packed.len() as u8)];
+        bytes.extend([0x2c, 0x15, zigzag(values), 0x15, zigzag(encoding), 0x15, 6, 0x15, 6, 0, 0]);
+        bytes.extend(packed);
+        bytes
+    }
+
+    #[test]
+    fn promises_are_charged_page_by_page() {
+        let chunk = [page(50, b"abc", 10, 0), page(50, b"", 10, 0)].concat();
+        let mut budget = Budget { left: 260, limit: 260 };
+        assert_eq!(check(&chunk, false, &mut budget), Ok(()));
+        assert_eq!(budget.left, 0);
+        let mut budget = Budget { left: 259, limit: 259 };
+        assert_eq!(check(&chunk, false, &mut budget), Err("more than 259 bytes unpacked".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_checked_is_refused() {
+        let mut budget = Budget::for_file(100);
+        assert!(check(&page(5, b"abc", 1, 7), false, &mut budget).unwrap_err().contains("encoding 7"));
+        let mut other_type = page(5, b"abc", 1, 0);
+        other_type[2] = 0x16; // the unpacked size as i64
+        assert!(check(&other_type, false, &mut budget).unwrap_err().contains("damaged page header"));
+        assert!(check(&page(5, b"abc", 1, 0)[..18], false, &mut budget).unwrap_err().contains("a page of 3 bytes"));
+    }
+}

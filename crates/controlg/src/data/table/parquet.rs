@@ -1,0 +1,248 @@
+//! Tables in Parquet: whole and real numbers, truth values, text, and lists of numbers.
+//!
+//! Unsigned 64-bit numbers become text, so that ids above 2⁶³ survive. Promises of the file are checked by
+//! [`pages`] before they are believed, and the crate runs behind a [`fence`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::pages::{self, Budget};
+use super::{Cells, Column, Table, fence};
+use crate::Real;
+use crate::error::{Error, Result};
+
+/// Rows decoded at a time.
+const BATCH: usize = 4096;
+
+pub(super) fn read(path: &Path, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Result<Table> {
+    let bytes = std::fs::read(path).map_err(|error| Error::reading(path, error))?;
+    let damaged = |found: String| Error::input(path, "", found, "a whole Parquet file");
+    pages::check_footer(&bytes).map_err(damaged)?;
+    match fence::run(move || decode(path, bytes.into(), wanted)) {
+        Ok(Ok(table)) => Ok(table),
+        Ok(Err(Trouble::Ours(error))) => Err(error),
+        Ok(Err(Trouble::Damage(words))) => Err(damaged(words)),
+        Err(words) => Err(damaged(format!("damage ({words})"))),
+    }
+}
+
+/// Why a file cannot be read: in our words, or as damage of the whole file.
+enum Trouble {
+    Ours(Error),
+    Damage(String),
+}
+
+impl From<parquet::errors::ParquetError> for Trouble {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        Trouble::Damage(error.to_string())
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(words: String) -> Self {
+        Trouble::Damage(words)
+    }
+}
+
+type Attempt<T> = std::result::Result<T, Trouble>;
+
+fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> Attempt<Table> {
+    let reader = SerializedFileReader::new(bytes.clone())?;
+    let metadata = reader.metadata();
+    let schema = metadata.file_metadata().schema_descr();
+    let mut budget = Budget::for_file(bytes.len());
+    let (mut columns, mut unused) = (Vec::new(), Vec::new());
+    for (at, descriptor) in schema.columns().iter().enumerate() {
+        let name = descriptor.path().parts().first().cloned().unwrap_or_default();
+        if !wanted(&name) {
+            unused.push(name);
+            continue;
+        }
+        let mut column = Column { cells: empty_cells(path, &name, descriptor)?, name, missing: Vec::new() };
+        for group in metadata.row_groups() {
+            read_chunk(&bytes, group, at, &mut column, &mut budget)?;
+        }
+        columns.push(column);
+    }
+    let n_rows = columns.first().map_or(0, Column::len);
+    if let Some(column) = columns.iter().find(|column| column.len() != n_rows) {
+        let (name, len) = (&column.name, column.len());
+        return Err(Trouble::Damage(format!("{len} cells in column '{name}' and {n_rows} in the first")));
+    }
+    unused.dedup();
+    Ok(Table { path: path.to_owned(), n_rows, columns, unused })
+}
+
+/// An empty column of the kind in which this one is kept.
+fn empty_cells(path: &Path, name: &str, descriptor: &ColumnDescriptor) -> Attempt<Cells> {
+    let number = match descriptor.physical_type() {
+        Type::BOOLEAN | Type::INT32 | Type::INT64 => Some(Cells::Whole(Vec::new())),
+        Type::FLOAT | Type::DOUBLE => Some(Cells::Real(Vec::new())),
+        _ => None,
+    };
+    let is_text = descriptor.physical_type() == Type::BYTE_ARRAY || is_u64(descriptor);
+    match (descriptor.max_rep_level(), descriptor.path().parts().len(), number) {
+        (0, 1, _) if is_text => Ok(Cells::Text { text: String::new(), ends: Vec::new() }),
+        (0, 1, Some(cells)) => Ok(cells),
+        (1, _, Some(_)) => Ok(Cells::Lists { values: Vec::new(), ends: Vec::new() }),
+        _ => {
+            let found = format!("column '{name}' of type {}", kind(descriptor));
+            let expected = "numbers, text or lists of numbers";
+            Err(Trouble::Ours(Error::input(path, "schema", found, expected)))
+        }
+    }
+}
+
+fn kind(descriptor: &ColumnDescriptor) -> String {
+    let nested = if descriptor.path().parts().len() > 1 { "nested " } else { "" };
+    format!("{nested}{}", descriptor.physical_type())
+}
+
+fn is_u64(descriptor: &ColumnDescriptor) -> bool {
+    descriptor.physical_type() == Type::INT64
+        && (descriptor.converted_type() == ConvertedType::UINT_64
+            || matches!(descriptor.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed))
+}
+
+/// Appends one row group's share of a column.
+fn read_chunk(
+    file: &Bytes,
+    group: &RowGroupMetaData,
+    at: usize,
+    column: &mut Column,
+    budget: &mut Budget,
+) -> Attempt<()> {
+    let chunk = group.column(at);
+    let (start, len) = chunk.byte_range();
+    let pages = file.get_bytes(start, usize::try_from(len).map_err(|error| error.to_string())?)?;
+    pages::check(&pages, matches!(chunk.compression(), Compression::GZIP(_)), budget)?;
+
+    let rows = usize::try_from(group.num_rows()).map_err(|_| "a negative number of rows".to_owned())?;
+    let descriptor = chunk.column_descr_ptr();
+    let page_reader = SerializedPageReader::new(Arc::new(file.clone()), chunk, rows, None)?;
+    let unsigned = is_u64(&descriptor);
+    let small_unsigned = descriptor.converted_type() == ConvertedType::UINT_32;
+    let full = descriptor.max_def_level();
+    let hole = descriptor.self_type().is_optional().then_some(full - 1);
+    let levels = Levels { full, hole, lists: descriptor.max_rep_level() > 0 };
+    let before = column.len();
+    match get_column_reader(descriptor, Box::new(page_reader)) {
+        ColumnReader::BoolColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Whole(x.into()))?,
+        ColumnReader::Int32ColumnReader(r) if small_unsigned => {
+            batches(r, levels, column, budget, |&x| Value::Whole((x as u32).into()))?;
+        }
+        ColumnReader::Int32ColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Whole(x.into()))?,
+        ColumnReader::Int64ColumnReader(r) if unsigned => {
+            batches(r, levels, column, budget, |&x| Value::Unsigned(x as u64))?;
+        }
+        ColumnReader::Int64ColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Whole(x))?,
+        ColumnReader::FloatColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Real(x.into()))?,
+        ColumnReader::DoubleColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Real(x))?,
+        ColumnReader::ByteArrayColumnReader(r) => batches(r, levels, column, budget, |x| Value::Text(x))?,
+        _ => return Err(Trouble::Damage("a column of another type than the schema's".to_owned())),
+    }
+    match column.len() - before {
+        read if read == rows => Ok(()),
+        read => Err(Trouble::Damage(format!("{read} cells in column '{}' for {rows} rows", column.name))),
+    }
+}
+
+/// How to tell empty cells, and lists, from the levels beside the values.
+#[derive(Clone, Copy)]
+struct Levels {
+    /// The level of a value that is there.
+    full: i16,
+    /// The level of a value that is not there, in a list that is.
+    hole: Option<i16>,
+    lists: bool,
+}
+
+enum Value<'a> {
+    Whole(i64),
+    Unsigned(u64),
+    Real(f64),
+    Text(&'a ByteArray),
+}
+
+fn batches<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    levels: Levels,
+    column: &mut Column,
+    budget: &mut Budget,
+    value: impl Fn(&T::T) -> Value<'_>,
+) -> Attempt<()> {
+    let (mut def, mut rep, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        (def.clear(), rep.clear(), values.clear());
+        let (rows, _, n_levels) = reader.read_records(BATCH, Some(&mut def), Some(&mut rep), &mut values)?;
+        if rows == 0 && n_levels == 0 {
+            return Ok(());
+        }
+        let mut values = values.iter();
+        for level in 0..n_levels {
+            let present = def.get(level).is_none_or(|&def| def == levels.full);
+            let cell = if present { values.next().map(&value) } else { None };
+            if levels.lists {
+                let starts = rep.get(level).is_none_or(|&rep| rep == 0);
+                let hole = def.get(level).is_some_and(|&def| Some(def) == levels.hole);
+                push_item(column, starts, cell, hole);
+            } else {
+                push_cell(column, cell, budget)?;
+            }
+        }
+    }
+}
+
+fn push_item(column: &mut Column, starts: bool, item: Option<Value<'_>>, hole: bool) {
+    let Cells::Lists { values, ends } = &mut column.cells else { return };
+    let item = match item {
+        Some(Value::Whole(x)) => Some(x as Real),
+        Some(Value::Unsigned(x)) => Some(x as Real),
+        Some(Value::Real(x)) => Some(x as Real),
+        _ => hole.then_some(Real::NAN),
+    };
+    values.extend(item);
+    match ends.last_mut() {
+        Some(end) if !starts => *end = values.len(),
+        _ => ends.push(values.len()),
+    }
+}
+
+fn push_cell(column: &mut Column, cell: Option<Value<'_>>, budget: &mut Budget) -> Attempt<()> {
+    let row = column.len();
+    if cell.is_none() || !column.missing.is_empty() {
+        column.missing.resize(row, false);
+        column.missing.push(cell.is_none());
+    }
+    match (&mut column.cells, cell) {
+        (Cells::Whole(values), Some(Value::Whole(x))) => values.push(x),
+        (Cells::Whole(values), _) => values.push(0),
+        (Cells::Real(values), Some(Value::Real(x))) => values.push(x),
+        (Cells::Real(values), _) => values.push(f64::NAN),
+        (Cells::Text { text, ends }, cell) => {
+            match cell {
+                Some(Value::Text(bytes)) => {
+                    budget.charge(bytes.len() as u64)?;
+                    let cell = std::str::from_utf8(bytes.data());
+                    text.push_str(cell.map_err(|_| {
+                        format!("bytes that are not UTF-8 in row {} of column '{}'", row + 1, column.name)
+                    })?);
+                }
+                Some(Value::Unsigned(x)) => text.push_str(&x.to_string()),
+                _ => {}
+            }
+            ends.push(text.len());
+        }
+        (Cells::Lists { .. }, _) => {}
+    }
+    Ok(())
+}
