@@ -10,6 +10,7 @@ mod parquet;
 mod separated;
 
 use std::borrow::Cow;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::Real;
@@ -102,13 +103,17 @@ impl Table {
                 [] => "no columns".to_owned(),
                 there => format!("columns {there:?}"),
             };
-            let place = if self.is_parquet() { "schema" } else { "line 1" };
-            self.error(place, found, format_args!("a column {}", names.join(" or ")))
+            self.bad_header(found, format_args!("a column {}", names.join(" or ")))
         })
     }
 
+    /// An error about the names or types of the columns.
+    pub(super) fn bad_header(&self, found: impl Display, expected: impl Display) -> Error {
+        self.error(if self.is_parquet() { "schema" } else { "line 1" }, found, expected)
+    }
+
     /// An error about a cell or row.
-    pub(super) fn bad(&self, row: usize, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Error {
+    pub(super) fn bad(&self, row: usize, found: impl Display, expected: impl Display) -> Error {
         self.error(&self.place(row), found, expected)
     }
 
@@ -167,7 +172,7 @@ impl Table {
         self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
     }
 
-    fn error(&self, place: &str, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Error {
+    fn error(&self, place: &str, found: impl Display, expected: impl Display) -> Error {
         Error::input(&self.path, place, found, expected)
     }
 }

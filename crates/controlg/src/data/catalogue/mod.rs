@@ -1,0 +1,272 @@
+//! The data sets known by name: what they are, where they come from, and how to read them.
+
+mod files;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::fetch::File;
+use super::{Dataset, FeatureSource, Format, LoadOptions, assemble};
+use super::{geom_gcn, gnn_benchmark, ogb, planetoid, wikics};
+use crate::error::{Error, Result};
+use crate::registry::Summary;
+
+/// One data set known by name.
+pub struct Known {
+    /// The name users type.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// Where it comes from; empty for our own.
+    pub paper: &'static str,
+    /// What is known of its licence.
+    pub licence: &'static str,
+    /// What to bear in mind with any result on it; empty when nothing is known.
+    pub notes: &'static str,
+    /// The protocol by which node classification on it is judged unless another is asked for.
+    pub protocol: &'static str,
+    /// Its files, in the folder of its name.
+    pub files: &'static [File<'static>],
+    /// The file that holds its features alone, where there is one: a user who wants structural features can do
+    /// without it.
+    pub feature_file: Option<&'static str>,
+    /// What its reader is given: a file in the folder, or the folder itself when empty.
+    entry: &'static str,
+    /// Its layout; `None` when it is made and not read.
+    layout: Option<&'static Format>,
+}
+
+/// Every data set known by name.
+pub const ALL: &[Known] = &[
+    Known {
+        name: "cora",
+        summary: "citations among machine-learning papers, 2708 nodes, 7 classes",
+        files: files::CORA,
+        ..PLANETOID
+    },
+    Known {
+        name: "citeseer",
+        summary: "citations among computer-science papers, 3327 nodes, 6 classes",
+        files: files::CITESEER,
+        ..PLANETOID
+    },
+    Known {
+        name: "pubmed",
+        summary: "citations among papers on diabetes, 19717 nodes, 3 classes",
+        files: files::PUBMED,
+        ..PLANETOID
+    },
+    Known {
+        name: "chameleon",
+        summary: "links among Wikipedia pages on chameleons, 2277 nodes, 5 classes, heterophilous",
+        files: files::CHAMELEON,
+        ..WIKIPEDIA
+    },
+    Known {
+        name: "squirrel",
+        summary: "links among Wikipedia pages on squirrels, 5201 nodes, 5 classes, heterophilous",
+        files: files::SQUIRREL,
+        ..WIKIPEDIA
+    },
+    Known {
+        name: "actor",
+        summary: "actors named on the same Wikipedia page, 7600 nodes, 5 classes, heterophilous",
+        paper: "Tang et al., Social Influence Analysis in Large-Scale Networks, KDD 2009; splits of Pei et al., ICLR 2020",
+        licence: "none known",
+        notes: "",
+        files: files::ACTOR,
+        ..WIKIPEDIA
+    },
+    Known {
+        name: "wikics",
+        summary: "links among Wikipedia articles on computer science, 11701 nodes, 10 classes",
+        paper: "Mernyei and Cangea, Wiki-CS: A Wikipedia-Based Benchmark for Graph Neural Networks, 2020",
+        licence: "MIT",
+        notes: "",
+        protocol: "wikics-20",
+        files: files::WIKICS,
+        feature_file: None,
+        entry: "data.json",
+        layout: Some(&wikics::FORMAT),
+    },
+    Known {
+        name: "coauthor-cs",
+        summary: "authors of computer-science papers who wrote together, 18333 nodes, 15 classes",
+        paper: "Shchur et al., Pitfalls of Graph Neural Network Evaluation, 2018",
+        licence: "MIT (repository); data from the Microsoft Academic Graph",
+        notes: "",
+        protocol: "random-10-10-80",
+        files: files::COAUTHOR_CS,
+        feature_file: None,
+        entry: "ms_academic_cs.npz",
+        layout: Some(&gnn_benchmark::FORMAT),
+    },
+    Known {
+        name: "ogbn-arxiv",
+        summary: "citations among computer-science papers on arXiv, 169343 nodes, 40 classes",
+        paper: "Hu et al., Open Graph Benchmark: Datasets for Machine Learning on Graphs, NeurIPS 2020",
+        licence: "ODC-BY 1.0",
+        notes: "",
+        protocol: "ogb-time",
+        files: files::OGBN_ARXIV,
+        feature_file: Some("raw/node-feat.csv.gz"),
+        entry: "",
+        layout: Some(&ogb::FORMAT),
+    },
+    Known {
+        name: "synthetic",
+        summary: "a graph made by a rule, about the size of cora; synthetic:nodes=…,degree=… for any other",
+        paper: "",
+        licence: "ours",
+        notes: "",
+        protocol: "random-10-10-80",
+        files: &[],
+        feature_file: None,
+        entry: "",
+        layout: None,
+    },
+];
+
+const PLANETOID: Known = Known {
+    name: "",
+    summary: "",
+    paper: "Sen et al., Collective Classification in Network Data, 2008; splits of Yang et al., ICML 2016",
+    licence: "MIT (repository); none known for the data",
+    notes: "",
+    protocol: "planetoid-public",
+    files: &[],
+    feature_file: None,
+    entry: "",
+    layout: Some(&planetoid::FORMAT),
+};
+
+const WIKIPEDIA: Known = Known {
+    paper: "Rozemberczki et al., Multi-Scale Attributed Node Embedding, 2021; splits of Pei et al., ICLR 2020",
+    licence: "GPL-3.0 (repository of the source data)",
+    notes: "many nodes duplicate one another, which leaks labels between training and test nodes",
+    protocol: "geomgcn-10",
+    layout: Some(&geom_gcn::FORMAT),
+    ..PLANETOID
+};
+
+impl Known {
+    /// What a listing shows of it.
+    pub fn summary(&self) -> Summary {
+        let paper = (!self.paper.is_empty()).then_some(self.paper);
+        Summary { name: self.name, summary: self.summary, paper }
+    }
+
+    /// The name of its format; `None` when it is made and not read.
+    pub fn format(&self) -> Option<&'static str> {
+        self.layout.map(|layout| layout.name)
+    }
+
+    /// The folder of its files.
+    pub fn folder(&self, data_dir: Option<&Path>) -> Result<PathBuf> {
+        Ok(match data_dir {
+            Some(folder) => folder.join(self.name),
+            None => data_folder()?.join(self.name),
+        })
+    }
+
+    /// Loads it from the folder in which names are looked up.
+    pub fn load(&self, options: &LoadOptions) -> Result<Dataset> {
+        let Some(layout) = self.layout else {
+            return Err(Error::value("data set", format_args!("'{}', which has no files", self.name), "one that has"));
+        };
+        let folder = self.folder(options.data_dir.as_deref())?;
+        self.check_files(&folder, options.features)?;
+        let path = if self.entry.is_empty() { folder } else { folder.join(self.entry) };
+        let raw = (layout.read)(&path, options.features)?;
+        let mut dataset = assemble(self.name.to_owned(), layout.name, raw, options.features)?;
+        if !self.notes.is_empty() {
+            dataset.notes.push(self.notes.to_owned());
+        }
+        Ok(dataset)
+    }
+
+    /// An error about the first needed file that is not there, with what to do about it.
+    fn check_files(&self, folder: &Path, features: FeatureSource) -> Result<()> {
+        let spared = |file: &File<'_>| features == FeatureSource::Structural && Some(file.path) == self.feature_file;
+        let missing = |file: &&File<'_>| file.needed && !spared(file) && !folder.join(file.path).is_file();
+        let Some(file) = self.files.iter().find(missing) else { return Ok(()) };
+        let path = folder.join(file.path);
+        let by_hand = file.origin.by_hand(&path);
+        let mut expected = format!("the file there: run `controlg data fetch {}`, or {by_hand}", self.name);
+        if Some(file.path) == self.feature_file {
+            expected += "; `--features structural` does without it";
+        }
+        Err(Error::input(&path, "", "no such file", expected))
+    }
+}
+
+/// The data set of that name.
+pub fn find(name: &str) -> Option<&'static Known> {
+    ALL.iter().find(|known| known.name == name)
+}
+
+/// Every name, in the order of the list.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|known| known.name)
+}
+
+/// The folder in which names are looked up: `$CONTROLG_DATA`, else the user's cache folder.
+pub fn data_folder() -> Result<PathBuf> {
+    folder_from(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+}
+
+fn folder_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
+    let home_cache = || match cfg!(target_os = "macos") {
+        true => variable("HOME").map(|home| home.join("Library").join("Caches")),
+        false => variable("HOME").map(|home| home.join(".cache")),
+    };
+    let cache = || match cfg!(windows) {
+        true => variable("LOCALAPPDATA"),
+        false => variable("XDG_CACHE_HOME").or_else(home_cache),
+    };
+    variable("CONTROLG_DATA").or_else(|| cache().map(|folder| folder.join("controlg"))).ok_or_else(|| {
+        Error::value("data folder", "neither $CONTROLG_DATA nor a home folder", "one of them, or --data-dir")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::fetch::Check;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_entry_is_whole() {
+        let names: HashSet<_> = names().collect();
+        assert_eq!(names.len(), 10);
+        for known in ALL {
+            assert!(find(known.name).is_some() && !known.summary.is_empty() && !known.licence.is_empty());
+            assert_eq!(known.layout.is_some(), !known.files.is_empty(), "{}", known.name);
+            let paths: HashSet<_> = known.files.iter().map(|file| file.path).collect();
+            assert_eq!(paths.len(), known.files.len(), "{}", known.name);
+            assert!(known.feature_file.is_none_or(|file| paths.contains(file)));
+            assert!(known.entry.is_empty() || paths.contains(known.entry));
+            for file in known.files {
+                match file.check {
+                    Check::Sha256(hash) => assert_eq!(hash.len(), 64, "{}", file.path),
+                    Check::GitBlob(hash) => assert_eq!(hash.len(), 40, "{}", file.path),
+                }
+                assert!(file.origin.url().starts_with("http") && !file.path.contains(".."));
+            }
+        }
+        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 109);
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_the_data_folder_or_the_cache() {
+        let with = |set: &'static [(&str, &str)]| {
+            folder_from(move |name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value)))
+        };
+        assert_eq!(with(&[("CONTROLG_DATA", "d"), ("HOME", "h")]).unwrap(), PathBuf::from("d"));
+        assert_eq!(with(&[]).unwrap_err().exit_code(), 2);
+        if cfg!(target_os = "linux") {
+            assert_eq!(with(&[("XDG_CACHE_HOME", "c"), ("HOME", "h")]).unwrap(), PathBuf::from("c/controlg"));
+            assert_eq!(with(&[("HOME", "h")]).unwrap(), PathBuf::from("h/.cache/controlg"));
+        }
+    }
+}

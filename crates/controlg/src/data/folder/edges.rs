@@ -1,0 +1,89 @@
+//! The edges, and the nodes they name when nothing else does.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::super::table::{self, Column, Table};
+use super::nodes::Nodes;
+use crate::error::{Error, Result};
+use crate::graph::{EdgeList, Ids};
+
+const SOURCE: [&str; 2] = ["src", "source"];
+const TARGET: [&str; 2] = ["dst", "target"];
+const WEIGHT: [&str; 1] = ["weight"];
+
+/// Reads the columns of edges.
+pub(super) fn open(path: &Path) -> Result<Table> {
+    Table::read(path, |name| [&SOURCE[..], &TARGET, &WEIGHT].iter().any(|names| table::is_one_of(name, names)))
+}
+
+/// The edges between nodes that are known.
+pub(super) fn between(table: &Table, nodes: &Nodes<'_>) -> Result<EdgeList> {
+    let (source, target) = ends(table)?;
+    let find = |column: &Column, row: usize| {
+        nodes.find(&table.text(column, row)).map_err(|(found, expected)| table.bad(row, found, expected))
+    };
+    let pairs = (0..table.n_rows()).map(|row| Ok((find(source, row)?, find(target, row)?)));
+    Ok(EdgeList { pairs: pairs.collect::<Result<_>>()?, weights: weights(table)? })
+}
+
+/// The nodes that the edges name, in the order in which they first appear or, when all are whole numbers, in
+/// numeric order; and the edges between them.
+pub(super) fn with_their_nodes(table: &Table) -> Result<(Ids, EdgeList)> {
+    let (source, target) = ends(table)?;
+    let mut numbers: HashMap<Cow<'_, str>, u32> = HashMap::new();
+    let mut number_of = |column, row| -> Result<u32> {
+        let id = table.text(column, row);
+        if id.is_empty() {
+            return Err(table.bad(row, "an empty id", "an id"));
+        }
+        let next = numbers.len() as u32;
+        Ok(*numbers.entry(id).or_insert(next))
+    };
+    let mut pairs = Vec::with_capacity(table.n_rows());
+    for row in 0..table.n_rows() {
+        pairs.push((number_of(source, row)?, number_of(target, row)?));
+    }
+    if pairs.is_empty() {
+        return Err(Error::input(table.path(), "", "no edges below the header", "at least one edge"));
+    }
+
+    let mut names = vec![String::new(); numbers.len()];
+    for (name, number) in numbers {
+        names[number as usize] = name.into_owned();
+    }
+    if let Some(values) = names.iter().map(|name| whole_number(name)).collect::<Option<Vec<_>>>() {
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_unstable_by_key(|&old| values[old]);
+        let mut moved = vec![0; names.len()];
+        for (new, &old) in order.iter().enumerate() {
+            moved[old] = new as u32;
+        }
+        names = order.iter().map(|&old| std::mem::take(&mut names[old])).collect();
+        for (u, v) in &mut pairs {
+            (*u, *v) = (moved[*u as usize], moved[*v as usize]);
+        }
+    }
+    Ok((Ids::from_names(names), EdgeList { pairs, weights: weights(table)? }))
+}
+
+fn ends(table: &Table) -> Result<(&Column, &Column)> {
+    Ok((table.need(&SOURCE)?, table.need(&TARGET)?))
+}
+
+fn weights(table: &Table) -> Result<Option<Vec<crate::Real>>> {
+    let Some(column) = table.find(&WEIGHT) else { return Ok(None) };
+    let weight = |row| match table.number(column, row)? {
+        weight if weight > 0.0 => Ok(weight),
+        weight => Err(table.bad(row, format_args!("weight {weight}"), "a weight above 0")),
+    };
+    (0..table.n_rows()).map(weight).collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// A whole number in its one canonical form, so that `7` and `07` stay two ids.
+fn whole_number(name: &str) -> Option<i64> {
+    let digits = name.strip_prefix('-').unwrap_or(name);
+    let canonical = name == "0" || (!digits.starts_with('0') && !name.starts_with('+'));
+    name.parse().ok().filter(|_| canonical)
+}

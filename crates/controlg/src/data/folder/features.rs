@@ -1,0 +1,119 @@
+//! What is known of each node: a table, or an array whose rows are the nodes.
+
+use std::path::{Path, PathBuf};
+
+use super::super::FeatureSource;
+use super::super::arrays::{self, Array, NpzFile};
+use super::super::table::{self, Column, Table};
+use super::nodes::{self, ID, Nodes};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::graph::{Dense, Features, Ids};
+
+/// Features as a file gives them.
+pub(super) enum Given {
+    /// Rows in any order, each with the id of its node.
+    Table(Table),
+    /// One row a node, in their order; and the file.
+    Rows(Features, PathBuf),
+}
+
+/// Opens a file of features; of a table only the ids, when features come from elsewhere.
+pub(super) fn open(path: &Path, source: FeatureSource) -> Result<Given> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("npy") => Ok(Given::Rows(Features::Dense(dense(&arrays::read_npy(path)?)?), path.to_owned())),
+        Some("npz") => Ok(Given::Rows(archive(path)?, path.to_owned())),
+        _ => {
+            let all = source == FeatureSource::Given;
+            Ok(Given::Table(Table::read(path, |name| all || table::is_one_of(name, &ID))?))
+        }
+    }
+}
+
+impl Given {
+    /// The nodes it describes.
+    pub(super) fn ids(&self) -> Result<Ids> {
+        match self {
+            Given::Table(table) => nodes::names_of_column(table),
+            Given::Rows(features, _) => Ok(Ids::Numbered(features.n_rows())),
+        }
+    }
+
+    /// The features of these nodes, in their order.
+    pub(super) fn of(self, nodes: &Nodes<'_>) -> Result<Features> {
+        match self {
+            Given::Table(table) => table_rows(&table, nodes).map(Features::Dense),
+            Given::Rows(features, _) if features.n_rows() == nodes.len() => Ok(features),
+            Given::Rows(features, file) => {
+                let found = format_args!("{} rows", features.n_rows());
+                let expected = format_args!("{}, one for each id of {}", nodes.len(), nodes.origin());
+                Err(Error::input(&file, "", found, expected))
+            }
+        }
+    }
+}
+
+fn dense(array: &Array) -> Result<Dense> {
+    match array.two_dimensions()? {
+        (rows, columns) if rows > 0 && columns > 0 => Ok(Dense::new(rows, columns, array.to_reals()?)),
+        _ => Err(array.error("", array.shape_in_words(), "at least one row and one column")),
+    }
+}
+
+fn archive(path: &Path) -> Result<Features> {
+    let mut archive = NpzFile::open(path)?;
+    match archive.names() {
+        [name] => {
+            let name = name.clone();
+            Ok(Features::Dense(dense(&archive.array(&name)?)?))
+        }
+        names if names.iter().any(|name| name == "indptr") => archive.csr("").map(Features::Sparse),
+        names => {
+            let found = format!("the arrays {}", names.join(", "));
+            Err(Error::input(path, "", found, "one array, or sparse rows as SciPy's save_npz writes them"))
+        }
+    }
+}
+
+fn table_rows(table: &Table, nodes: &Nodes<'_>) -> Result<Dense> {
+    let rows = nodes.of_rows(table)?;
+    let columns: Vec<&Column> = table.columns().iter().filter(|c| !table::is_one_of(&c.name, &ID)).collect();
+    let lists = columns.iter().filter(|column| column.holds_lists()).count();
+    let width = match &columns[..] {
+        [column] if lists == 1 && table.n_rows() > 0 => table.list(column, 0)?.len(),
+        columns if lists == 0 => columns.len(),
+        _ => {
+            let found = format!("{lists} columns of lists among {}", columns.len());
+            return Err(table.bad_header(found, "columns of numbers, or one column of lists"));
+        }
+    };
+    if width == 0 {
+        return Err(Error::input(table.path(), "", "no features", "at least one number for each node"));
+    }
+    if rows.len() < nodes.len() {
+        let mut has = vec![false; nodes.len()];
+        rows.iter().for_each(|&node| has[node as usize] = true);
+        let without = has.iter().position(|has| !has).unwrap_or_default();
+        let found = format!("no row for node {}", table::quoted(&nodes.name(without)));
+        let expected = format!("one row for each id of {}", nodes.origin());
+        return Err(Error::input(table.path(), "", found, expected));
+    }
+
+    let mut data: Vec<Real> = vec![0.0; nodes.len() * width];
+    for (row, &node) in rows.iter().enumerate() {
+        let to = &mut data[node as usize * width..][..width];
+        if lists == 1 {
+            let list = table.list(columns[0], row)?;
+            if list.len() != width {
+                let found = format_args!("{} numbers", list.len());
+                return Err(table.bad(row, found, format_args!("{width}, as in the first row")));
+            }
+            to.copy_from_slice(list);
+        } else {
+            for (to, column) in to.iter_mut().zip(&columns) {
+                *to = table.number(column, row)?;
+            }
+        }
+    }
+    Ok(Dense::new(nodes.len(), width, data))
+}

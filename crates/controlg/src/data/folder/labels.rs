@@ -1,0 +1,136 @@
+//! The classes of the nodes.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+
+use super::super::Labels;
+use super::super::arrays::{self, Array};
+use super::super::table::{self, Table};
+use super::nodes::{self, ID, Nodes};
+use crate::error::{Error, Result};
+use crate::graph::Ids;
+
+const LABEL: [&str; 2] = ["label", "class"];
+
+/// A file of labels.
+pub(super) enum LabelFile {
+    /// Rows in any order, each with the id of its node.
+    Table(Table),
+    /// One class a node, in their order.
+    Rows(Array),
+}
+
+/// One label as it was read: its node, its text, and where it stands.
+struct Cell<'a> {
+    node: usize,
+    text: Cow<'a, str>,
+    row: usize,
+}
+
+impl LabelFile {
+    pub(super) fn open(path: &Path) -> Result<LabelFile> {
+        if path.extension().is_some_and(|ending| ending == "npy") {
+            return Ok(LabelFile::Rows(arrays::read_npy(path)?));
+        }
+        let wanted = [ID, LABEL].concat();
+        Ok(LabelFile::Table(Table::read(path, |name| table::is_one_of(name, &wanted))?))
+    }
+
+    /// The nodes it names.
+    pub(super) fn ids(&self) -> Result<Ids> {
+        match self {
+            LabelFile::Table(table) => nodes::names_of_column(table),
+            LabelFile::Rows(array) => Ok(Ids::Numbered(array.one_dimension()?)),
+        }
+    }
+
+    /// The labels of these nodes; `classes` is a file with the classes in their order.
+    pub(super) fn labels(&self, nodes: &Nodes<'_>, classes: Option<&Path>) -> Result<Labels> {
+        let cells = self.cells(nodes)?;
+        match classes {
+            Some(file) => self.listed(nodes, &cells, nodes::distinct_lines(file, "class")?, file),
+            None => match whole_numbers(&cells) {
+                Some(numbers) => self.numbered(nodes, &cells, &numbers),
+                None => Ok(sorted(nodes, &cells)),
+            },
+        }
+    }
+
+    /// Every label that is not empty.
+    fn cells(&self, nodes: &Nodes<'_>) -> Result<Vec<Cell<'_>>> {
+        match self {
+            LabelFile::Table(table) => {
+                let column = table.need(&LABEL)?;
+                let rows = nodes.of_rows(table)?;
+                let cell = |(row, node): (usize, u32)| Cell { node: node as usize, text: table.text(column, row), row };
+                Ok(rows.into_iter().enumerate().map(cell).filter(|cell| !cell.text.is_empty()).collect())
+            }
+            LabelFile::Rows(array) => {
+                let rows = array.one_dimension()?;
+                if rows != nodes.len() {
+                    let expected = format!("{}, one for each id of {}", nodes.len(), nodes.origin());
+                    return Err(array.error("", format_args!("{rows} labels"), expected));
+                }
+                let cell = |(row, class): (usize, i64)| Cell { node: row, text: class.to_string().into(), row };
+                Ok(array.to_integers()?.into_iter().enumerate().map(cell).collect())
+            }
+        }
+    }
+
+    fn numbered(&self, nodes: &Nodes<'_>, cells: &[Cell<'_>], numbers: &[i64]) -> Result<Labels> {
+        if let Some(at) = numbers.iter().position(|&class| class < -1) {
+            return Err(self.bad(&cells[at], "a class from 0 on, or -1 for none"));
+        }
+        let there: BTreeSet<i64> = numbers.iter().copied().filter(|&class| class >= 0).collect();
+        if let Some((gap, class)) = (0..).zip(&there).find(|(want, class)| want != *class) {
+            let at = numbers.iter().position(|number| number == class).unwrap_or_default();
+            let expected = format!("class {gap} as well: no node has it, and whole numbers count classes from 0");
+            return Err(self.bad(&cells[at], expected));
+        }
+        let mut classes = vec![Labels::NONE; nodes.len()];
+        for (cell, &class) in cells.iter().zip(numbers) {
+            classes[cell.node] = u32::try_from(class).unwrap_or(Labels::NONE);
+        }
+        Ok(Labels::numbered(classes))
+    }
+
+    fn listed(&self, nodes: &Nodes<'_>, cells: &[Cell<'_>], names: Vec<String>, file: &Path) -> Result<Labels> {
+        let numbers: HashMap<&str, u32> = names.iter().enumerate().map(|(i, name)| (name.as_str(), i as u32)).collect();
+        let mut classes = vec![Labels::NONE; nodes.len()];
+        for cell in cells {
+            match numbers.get(cell.text.as_ref()) {
+                Some(&class) => classes[cell.node] = class,
+                None if matches!(self, LabelFile::Rows(_)) && cell.text == "-1" => {}
+                None => {
+                    let file = file.file_name().unwrap_or_default().to_string_lossy();
+                    return Err(self.bad(cell, format_args!("a class that stands in {file}")));
+                }
+            }
+        }
+        Ok(Labels::new(classes, names))
+    }
+
+    fn bad(&self, cell: &Cell<'_>, expected: impl std::fmt::Display) -> Error {
+        let found = format!("label {}", table::quoted(&cell.text));
+        match self {
+            LabelFile::Table(table) => table.bad(cell.row, found, expected),
+            LabelFile::Rows(array) => array.error(array.place(cell.row), found, expected),
+        }
+    }
+}
+
+/// The labels as whole numbers, when all of them are.
+fn whole_numbers(cells: &[Cell<'_>]) -> Option<Vec<i64>> {
+    cells.iter().map(|cell| cell.text.trim().parse().ok()).collect()
+}
+
+fn sorted(nodes: &Nodes<'_>, cells: &[Cell<'_>]) -> Labels {
+    let names: BTreeSet<&str> = cells.iter().map(|cell| cell.text.as_ref()).collect();
+    let numbers: HashMap<&str, u32> = names.iter().enumerate().map(|(i, &name)| (name, i as u32)).collect();
+    let mut classes = vec![Labels::NONE; nodes.len()];
+    for cell in cells {
+        classes[cell.node] = numbers[cell.text.as_ref()];
+    }
+    Labels::new(classes, names.into_iter().map(str::to_owned).collect())
+}

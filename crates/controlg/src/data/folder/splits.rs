@@ -1,0 +1,68 @@
+//! Which nodes train, choose and judge.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::super::Split;
+use super::super::table::{self, Column, Table};
+use super::nodes::{ID, Nodes};
+use crate::error::Result;
+
+/// The protocol of a column that is called just `split`.
+const OWN: &str = "own";
+
+/// Reads one split for each column beside the ids.
+pub(super) fn read(path: &Path, nodes: &Nodes<'_>) -> Result<Vec<Split>> {
+    let table = Table::read(path, |_| true)?;
+    let rows = nodes.of_rows(&table)?;
+    let columns = table.columns().iter().filter(|column| !table::is_one_of(&column.name, &ID));
+    let splits: Vec<Split> = columns.map(|column| split(&table, column, &rows)).collect::<Result<_>>()?;
+    let mut seen = HashSet::new();
+    if let Some(split) = splits.iter().find(|split| !seen.insert((&split.protocol, split.index))) {
+        let found = format!("split {} of protocol '{}' twice", split.index, split.protocol);
+        return Err(table.bad_header(found, "each split in one column"));
+    }
+    Ok(splits)
+}
+
+fn split(table: &Table, column: &Column, rows: &[u32]) -> Result<Split> {
+    let (protocol, index) = protocol(&column.name);
+    let mut split = Split { protocol, index, train: Vec::new(), val: Vec::new(), test: Vec::new() };
+    for (row, &node) in rows.iter().enumerate() {
+        match table.text(column, row).as_ref() {
+            "train" => split.train.push(node),
+            "val" => split.val.push(node),
+            "test" => split.test.push(node),
+            "" => {}
+            word => {
+                let found = format!("{} in column '{}'", table::quoted(word), column.name);
+                return Err(table.bad(row, found, "train, val, test or an empty cell"));
+            }
+        }
+    }
+    for nodes in [&mut split.train, &mut split.val, &mut split.test] {
+        nodes.sort_unstable();
+    }
+    Ok(split)
+}
+
+/// `geomgcn-10:3` is split 3 of protocol `geomgcn-10`; a name without a number is split 0.
+fn protocol(name: &str) -> (String, usize) {
+    match name.rsplit_once(':').map(|(protocol, index)| (protocol, index.parse())) {
+        Some((protocol, Ok(index))) if !protocol.is_empty() => (protocol.to_owned(), index),
+        _ if name == "split" => (OWN.to_owned(), 0),
+        _ => (name.to_owned(), 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_names_its_protocol_and_number() {
+        assert_eq!(protocol("geomgcn-10:3"), ("geomgcn-10".into(), 3));
+        assert_eq!(protocol("split"), ("own".into(), 0));
+        assert_eq!(protocol("a:b"), ("a:b".into(), 0));
+    }
+}
