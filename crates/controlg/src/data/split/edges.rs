@@ -10,7 +10,7 @@ use crate::graph::{Csr, EdgeList, Graph};
 use crate::rng::Stream;
 
 /// Pairs of nodes, each as (smaller, larger).
-pub type Pairs = Vec<(u32, u32)>;
+type Pairs = Vec<(u32, u32)>;
 
 /// Edges that train, choose and judge, and as many pairs that are no edge for each.
 ///
