@@ -11,7 +11,6 @@ mod words;
 
 use rayon::prelude::*;
 
-use super::split::random_10_10_80;
 use super::{Dataset, FeatureSource, Labels, Raw, assemble};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Ids};
@@ -133,13 +132,12 @@ pub fn dataset(name: &str, settings: &Settings, source: FeatureSource) -> Result
     };
     let names = (0..settings.classes).map(|class| class.to_string()).collect();
     let labels = Labels::new(classes, names);
-    let splits = vec![random_10_10_80(&labels, 0)];
     let raw = Raw {
         edges: EdgeList { pairs, weights: None },
         features,
         ids: Ids::Numbered(settings.nodes),
         labels: Some(labels),
-        splits,
+        splits: Vec::new(),
         notes: Vec::new(),
     };
     assemble(name.to_owned(), "synthetic", raw, source)
@@ -180,7 +178,6 @@ mod tests {
         let words = graph.features().n_nonzeros() as f64 / 2708.0;
         assert!((words - 18.0).abs() < 0.5, "{words}");
         assert!(stats::degrees(graph).max > 30, "degrees have a tail");
-        assert_eq!(data.splits[0].train.len(), data.splits[0].val.len());
     }
 
     #[test]
