@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Graph, Ids, Tally, structural};
 
-pub use split::{EdgeSplit, Split};
+pub use split::{EdgeSplit, PROTOCOLS, Split};
 
 /// A graph and what belongs to it.
 #[derive(Clone, Debug)]
