@@ -1,4 +1,11 @@
 //! Features for graphs that come without any: what the edges alone say about each node.
+//!
+//! The first columns tell *what* a node is in the net: its degree, its neighbours' mean degree, its core number
+//! (logarithms, standardised). The others tell *where* it is: a random projection of its walks of one to three
+//! steps, as in FastRP (Chen et al., CIKM 2019), rows of norm 1, so that nodes with common surroundings look alike.
+//! The projection is the same for every graph and every run.
+
+use rayon::prelude::*;
 
 use super::{Csr, Dense, Features};
 use crate::Real;
@@ -6,14 +13,138 @@ use crate::rng::Stream;
 
 /// Number of structural features of a node.
 pub const WIDTH: usize = 128;
+const ROLES: usize = 3;
+const PLACES: usize = WIDTH - ROLES;
+/// Rows of one chunk of draws.
+const CHUNK: usize = 1 << 12;
 
 /// Features made from the edges alone.
 pub fn features(adjacency: &Csr) -> Features {
-    let _ = Stream::new(0, "structural", "", 0);
     let n = adjacency.n_rows();
-    let mut data = vec![0.0 as Real; n * WIDTH];
-    for node in 0..n {
-        data[node * WIDTH] = (adjacency.row(node).len() as Real).ln_1p();
-    }
+    let (roles, places) = (roles(adjacency), places(adjacency));
+    let mut data = vec![0.0; n * WIDTH];
+    data.par_chunks_mut(WIDTH).enumerate().for_each(|(node, row)| {
+        for (cell, column) in row.iter_mut().zip(&roles) {
+            *cell = column[node];
+        }
+        row[ROLES..].copy_from_slice(&places[node * PLACES..(node + 1) * PLACES]);
+    });
     Features::Dense(Dense::new(n, WIDTH, data))
+}
+
+/// Degree, mean degree of the neighbours and core number, as standardised logarithms.
+fn roles(adjacency: &Csr) -> [Vec<Real>; ROLES] {
+    let degree = |node: usize| adjacency.row(node).len() as f64;
+    let nodes = 0..adjacency.n_rows();
+    let of_neighbours = |node: usize| {
+        let total: f64 = adjacency.row(node).iter().map(|&other| degree(other as usize)).sum();
+        total / degree(node).max(1.0)
+    };
+    let cores = core_numbers(adjacency);
+    [
+        standardised(nodes.clone().map(|node| degree(node).ln_1p()).collect()),
+        standardised(nodes.clone().map(|node| of_neighbours(node).ln_1p()).collect()),
+        standardised(nodes.map(|node| f64::from(cores[node]).ln_1p()).collect()),
+    ]
+}
+
+fn standardised(column: Vec<f64>) -> Vec<Real> {
+    let n = column.len() as f64;
+    let mean = column.iter().sum::<f64>() / n;
+    let deviation = (column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
+    column.iter().map(|x| ((x - mean) / (deviation + 1e-8)) as Real).collect()
+}
+
+/// The largest k for which each node lies in a subgraph of minimum degree k (Batagelj and Zaveršnik's peeling, by
+/// buckets of equal remaining degree).
+fn core_numbers(adjacency: &Csr) -> Vec<u32> {
+    let n = adjacency.n_rows();
+    let mut remaining: Vec<u32> = (0..n).map(|node| adjacency.row(node).len() as u32).collect();
+    let most = remaining.iter().max().map_or(0, |&degree| degree as usize);
+    let mut buckets = vec![Vec::new(); most + 1];
+    for (node, &degree) in remaining.iter().enumerate() {
+        buckets[degree as usize].push(node as u32);
+    }
+    let mut done = vec![false; n];
+    for core in 0..=most {
+        while let Some(node) = buckets[core].pop() {
+            // A node waits in every bucket it has passed through; only the last of them counts.
+            if std::mem::replace(&mut done[node as usize], true) {
+                continue;
+            }
+            remaining[node as usize] = core as u32;
+            for &other in adjacency.row(node as usize) {
+                let left = &mut remaining[other as usize];
+                if !done[other as usize] && *left as usize > core {
+                    *left -= 1;
+                    buckets[*left as usize].push(other);
+                }
+            }
+        }
+    }
+    remaining
+}
+
+/// Mean of the random vectors met by walks of one, two and three steps, rows of norm 1 (isolated nodes: zero).
+fn places(adjacency: &Csr) -> Vec<Real> {
+    let n = adjacency.n_rows();
+    let mut at = vec![0.0; n * PLACES];
+    at.par_chunks_mut(CHUNK * PLACES).enumerate().for_each(|(chunk, rows)| {
+        let mut stream = Stream::new(0, "structural", "projection", chunk as u64);
+        for cells in rows.chunks_mut(64) {
+            let signs = stream.bits();
+            for (bit, cell) in cells.iter_mut().enumerate() {
+                *cell = if signs >> bit & 1 == 0 { -1.0 } else { 1.0 };
+            }
+        }
+    });
+    let mut sum = vec![0.0; n * PLACES];
+    let mut next = vec![0.0; n * PLACES];
+    for _ in 0..3 {
+        next.par_chunks_mut(PLACES).zip(sum.par_chunks_mut(PLACES)).enumerate().for_each(|(node, (row, sum))| {
+            row.fill(0.0);
+            let neighbours = adjacency.row(node);
+            let share = 1.0 / neighbours.len().max(1) as Real;
+            for &other in neighbours {
+                let other = &at[other as usize * PLACES..][..PLACES];
+                row.iter_mut().zip(other).for_each(|(cell, x)| *cell += share * x);
+            }
+            // Each length of walk counts the same, whatever the averaging has left of its vectors.
+            let norm = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-8);
+            sum.iter_mut().zip(&*row).for_each(|(total, x)| *total += x / norm);
+        });
+        std::mem::swap(&mut at, &mut next);
+    }
+    sum.par_chunks_mut(PLACES).for_each(|row| {
+        let norm = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-8);
+        row.iter_mut().for_each(|x| *x /= norm);
+    });
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EdgeList;
+
+    fn adjacency(n: usize, pairs: &[(u32, u32)]) -> Csr {
+        EdgeList { pairs: pairs.to_vec(), weights: None }.into_adjacency(n).0
+    }
+
+    #[test]
+    fn core_numbers_of_a_triangle_with_a_tail() {
+        let graph = adjacency(6, &[(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)]);
+        assert_eq!(core_numbers(&graph), [2, 2, 2, 1, 1, 0]);
+    }
+
+    #[test]
+    fn rows_are_finite_and_twins_look_alike() {
+        // Nodes 1 and 2 have the same neighbours; node 5 has none.
+        let graph = adjacency(6, &[(0, 1), (0, 2), (3, 1), (3, 2), (3, 4)]);
+        let Features::Dense(dense) = features(&graph) else { panic!("dense") };
+        assert!(dense.data().iter().all(|x| x.is_finite()));
+        assert_eq!(dense.row(1), dense.row(2));
+        assert_ne!(dense.row(1), dense.row(4));
+        assert!(dense.row(5)[ROLES..].iter().all(|&x| x == 0.0));
+    }
 }

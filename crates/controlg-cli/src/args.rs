@@ -1,0 +1,112 @@
+//! What can be typed: nothing here does anything.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// Pretrains a graph neural network on one graph with several self-supervised objectives, and shows why it
+/// scheduled them as it did.
+#[derive(Parser)]
+#[command(name = "controlg", version, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands.
+#[derive(clap::Args)]
+pub(crate) struct Common {
+    /// Print one JSON document on standard output, and nothing else there.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Number of threads; all cores when not given. Results do not depend on it.
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Say nothing but the result and errors.
+    #[arg(long, global = true)]
+    pub(crate) quiet: bool,
+    /// The folder in which data sets are looked up by name [default: $CONTROLG_DATA, else the user's cache folder].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Data sets: which there are, what is in them, getting them, changing their format.
+    #[command(subcommand)]
+    Data(Data),
+    /// What there is to choose from.
+    List {
+        /// Which list.
+        what: List,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Data {
+    /// The data sets known by name, and whether their files are there.
+    List,
+    /// What is in a graph.
+    Info {
+        /// A known name (`cora`, `synthetic:nodes=10000`) or a path.
+        data: String,
+        /// Where node features come from.
+        #[arg(long, value_enum, default_value_t)]
+        features: Features,
+    },
+    /// Download data sets from their public addresses, checked by their hashes.
+    Fetch {
+        /// Known names.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// Replace files that are there but have other content.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write a graph in another format.
+    Convert {
+        /// A known name or a path.
+        data: String,
+        /// The folder to write; it must be new or empty.
+        out: PathBuf,
+        /// The format to write.
+        #[arg(long, value_enum, default_value_t)]
+        to: Target,
+        /// Where node features come from.
+        #[arg(long, value_enum, default_value_t)]
+        features: Features,
+    },
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Features {
+    /// The files' own; structural ones where the format allows a graph without features.
+    #[default]
+    Given,
+    /// Made from the edges alone.
+    Structural,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Target {
+    /// The own-folder format: edges.csv, ids.txt, features, labels.csv, splits.csv.
+    #[default]
+    Folder,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum List {
+    /// Ways to share the steps among the objectives.
+    Methods,
+    /// Self-supervised tasks.
+    Objectives,
+    /// Graph neural networks.
+    Encoders,
+    /// Ways to judge embeddings.
+    Protocols,
+    /// Data sets known by name.
+    Datasets,
+}

@@ -1,0 +1,30 @@
+//! `controlg list`: what there is to choose from, from the same lists that parse it.
+
+use std::fmt::Write;
+
+use controlg::Result;
+use controlg::registry::Summary;
+
+use crate::args::List;
+use crate::output::Output;
+
+pub(super) fn run(what: List, output: &Output) -> Result<()> {
+    let summaries: Vec<Summary> = match what {
+        List::Methods | List::Objectives => Vec::new(),
+        List::Encoders => Vec::new(),
+        List::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
+        List::Datasets => Vec::new(),
+    };
+    output.result(&summaries, table(&summaries))
+}
+
+fn table(summaries: &[Summary]) -> String {
+    let width = summaries.iter().map(|summary| summary.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for Summary { name, summary, paper } in summaries {
+        let paper = paper.map(|paper| format!(" [{paper}]")).unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name:<width$}  {summary}{paper}");
+    }
+    text
+}

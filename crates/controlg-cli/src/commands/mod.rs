@@ -1,0 +1,29 @@
+//! What each command means: calls to the library, and what is printed of their results.
+
+mod data;
+mod list;
+
+use controlg::Result;
+use controlg::data::LoadOptions;
+
+use crate::args::{Args, Command, Common, Features};
+use crate::output::Output;
+
+/// Does what was asked for.
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let output = Output::new(&args.common);
+    match &args.command {
+        Command::Data(command) => data::run(command, &args.common, &output),
+        Command::List { what } => list::run(*what, &output),
+    }
+}
+
+fn load_options(common: &Common, features: Features) -> LoadOptions {
+    LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: match features {
+            Features::Given => controlg::data::FeatureSource::Given,
+            Features::Structural => controlg::data::FeatureSource::Structural,
+        },
+    }
+}

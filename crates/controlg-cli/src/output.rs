@@ -1,0 +1,49 @@
+//! Where results and remarks go: results to standard output, remarks to standard error.
+
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+
+use controlg::{Error, Result};
+
+use crate::args::Common;
+
+/// How this run speaks.
+pub(crate) struct Output {
+    /// One JSON document instead of text.
+    pub(crate) json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    pub(crate) fn new(common: &Common) -> Self {
+        Output { json: common.json, quiet: common.quiet }
+    }
+
+    /// Prints a result: as JSON, or as text when that is what the user reads.
+    pub(crate) fn result(&self, json: &impl serde::Serialize, text: impl Display) -> Result<()> {
+        let mut line = if self.json {
+            serde_json::to_string_pretty(json)
+                .map_err(|error| Error::Failed(format!("a result that JSON cannot hold: {error}")))?
+        } else {
+            text.to_string()
+        };
+        if !line.ends_with('\n') {
+            line.push('\n');
+        }
+        let mut out = std::io::stdout().lock();
+        match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+            // Whoever reads us has seen enough (`controlg list | head`).
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => Err(Error::io("writing to standard output", error)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Says something that is not the result.
+    pub(crate) fn remark(&self, text: impl Display) {
+        if !self.quiet {
+            // A closed standard error is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{text}");
+        }
+    }
+}

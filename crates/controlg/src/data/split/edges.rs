@@ -1,0 +1,171 @@
+//! The split of the edges for link prediction, `edges-70-10-20`.
+
+use std::collections::HashSet;
+
+use sha2::{Digest, Sha256};
+
+use super::{hash_line, hex};
+use crate::error::{Error, Result};
+use crate::graph::{Csr, EdgeList, Graph};
+use crate::rng::Stream;
+
+/// Pairs of nodes, each as (smaller, larger).
+type Pairs = Vec<(u32, u32)>;
+
+/// Edges that train, choose and judge, and as many pairs that are no edge for each.
+///
+/// Of the undirected edges ⌊0.1·E⌋ choose, ⌊0.2·E⌋ judge and the rest train. Pretraining for link prediction sees
+/// the training edges only ([`EdgeSplit::training_graph`]). The negative pairs are uniform among the non-edges of
+/// the whole graph, distinct, and those of training are disjoint from the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EdgeSplit {
+    /// The seed it was drawn from.
+    pub seed: u64,
+    /// Edges that remain in the graph.
+    pub train: Pairs,
+    /// Edges settings are chosen on.
+    pub val: Pairs,
+    /// Edges that judge.
+    pub test: Pairs,
+    /// Non-edges a decoder is fitted on.
+    pub train_negatives: Pairs,
+    /// Non-edges settings are chosen on.
+    pub val_negatives: Pairs,
+    /// Non-edges that judge.
+    pub test_negatives: Pairs,
+}
+
+impl EdgeSplit {
+    /// The protocol's name.
+    pub const PROTOCOL: &str = "edges-70-10-20";
+
+    /// Draws the split of a graph's edges from a seed.
+    pub fn draw(graph: &Graph, seed: u64) -> Result<EdgeSplit> {
+        let n_edges = graph.n_edges();
+        let n_pairs = graph.n_nodes() * (graph.n_nodes() - 1) / 2;
+        if n_edges < 10 || n_pairs - n_edges < n_edges {
+            return Err(Error::value(
+                Self::PROTOCOL,
+                format_args!("{n_edges} edges and {} pairs without one", n_pairs - n_edges),
+                "at least 10 edges, and as many pairs without one",
+            ));
+        }
+        let mut train: Pairs = graph.edges().collect();
+        Stream::new(seed, "split", Self::PROTOCOL, 0).shuffle(&mut train);
+        let mut val = train.split_off(n_edges - n_edges / 10);
+        let mut test = train.split_off(train.len() - n_edges / 5);
+
+        let mut taken = HashSet::new();
+        let mut draw = |part: u64, count: usize| {
+            let mut stream = Stream::new(seed, "split", "edges-70-10-20/negatives", part);
+            let mut pairs = Pairs::with_capacity(count);
+            while pairs.len() < count {
+                let (a, b) = (stream.below(graph.n_nodes()) as u32, stream.below(graph.n_nodes()) as u32);
+                let (u, v) = (a.min(b), a.max(b));
+                if u != v && !graph.adjacency().contains(u, v) && taken.insert((u, v)) {
+                    pairs.push((u, v));
+                }
+            }
+            pairs.sort_unstable();
+            pairs
+        };
+        let (test_negatives, val_negatives) = (draw(0, test.len()), draw(1, val.len()));
+        let train_negatives = draw(2, train.len());
+        for pairs in [&mut train, &mut val, &mut test] {
+            pairs.sort_unstable();
+        }
+        Ok(EdgeSplit { seed, train, val, test, train_negatives, val_negatives, test_negatives })
+    }
+
+    /// The graph with the training edges only: what a run for link prediction may see.
+    pub fn training_graph(&self, graph: &Graph) -> Result<Graph> {
+        let weights = graph.adjacency().values().map(|_| {
+            let weight = |&(u, v): &(u32, u32)| {
+                let at = graph.adjacency().row(u as usize).partition_point(|&other| other < v);
+                graph.adjacency().entries(u as usize).nth(at).map_or(1.0, |(_, weight)| weight)
+            };
+            self.train.iter().map(weight).collect()
+        });
+        let (adjacency, _): (Csr, _) =
+            EdgeList { pairs: self.train.clone(), weights }.into_adjacency(graph.n_nodes());
+        graph.with_adjacency(adjacency)
+    }
+
+    /// SHA-256 over the protocol and the pairs of each part, in hexadecimal; the text is built as for
+    /// [`super::Split::hash`], a pair written `u-v`.
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(format!("{}\n", Self::PROTOCOL));
+        let parts = [
+            ("train", &self.train),
+            ("val", &self.val),
+            ("test", &self.test),
+            ("train_negatives", &self.train_negatives),
+            ("val_negatives", &self.val_negatives),
+            ("test_negatives", &self.test_negatives),
+        ];
+        for (part, pairs) in parts {
+            hash_line(&mut hash, part, pairs.iter().map(|(u, v)| format!("{u}-{v}")));
+        }
+        hex(hash)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Dense, Features, Ids};
+
+    /// A ring of 50 nodes with weights 1, 2, 3, … .
+    fn ring() -> Graph {
+        let list = EdgeList {
+            pairs: (0..50).map(|i| (i, (i + 1) % 50)).collect(),
+            weights: Some((1..=50).map(|i| i as crate::Real).collect()),
+        };
+        let features = Features::Dense(Dense::new(50, 1, vec![1.0; 50]));
+        Graph::new(list.into_adjacency(50).0, features, Ids::Numbered(50)).unwrap()
+    }
+
+    #[test]
+    fn parts_have_the_documented_sizes_and_nothing_in_common() {
+        let (graph, split) = (ring(), EdgeSplit::draw(&ring(), 4).unwrap());
+        assert_eq!([split.train.len(), split.val.len(), split.test.len()], [35, 5, 10]);
+        let edges: HashSet<_> = [&split.train, &split.val, &split.test].into_iter().flatten().collect();
+        assert_eq!(edges.len(), 50);
+        assert!(edges.iter().all(|(u, v)| u < v && graph.adjacency().contains(*u, *v)));
+        let negatives = [&split.train_negatives, &split.val_negatives, &split.test_negatives];
+        assert_eq!(negatives.map(Vec::len), [35, 5, 10]);
+        let distinct: HashSet<_> = negatives.into_iter().flatten().collect();
+        assert_eq!(distinct.len(), 50);
+        assert!(distinct.iter().all(|(u, v)| u < v && !graph.adjacency().contains(*u, *v)));
+    }
+
+    #[test]
+    fn the_training_graph_holds_the_training_edges_with_their_weights() {
+        let (graph, split) = (ring(), EdgeSplit::draw(&ring(), 4).unwrap());
+        let training = split.training_graph(&graph).unwrap();
+        assert_eq!(training.edges().collect::<Pairs>(), split.train);
+        for (u, _) in &split.train {
+            for entry in training.adjacency().entries(*u as usize) {
+                assert!(graph.adjacency().entries(*u as usize).any(|same| same == entry));
+            }
+        }
+    }
+
+    #[test]
+    fn a_graph_too_full_or_too_small_is_refused() {
+        let pairs: Pairs = (0..6).flat_map(|u| (0..u).map(move |v| (v, u))).collect();
+        let features = Features::Dense(Dense::new(6, 1, vec![1.0; 6]));
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6);
+        let graph = Graph::new(adjacency, features, Ids::Numbered(6)).unwrap();
+        assert!(EdgeSplit::draw(&graph, 0).unwrap_err().to_string().contains("15 edges and 0 pairs"));
+    }
+
+    #[test]
+    fn published_hashes_never_change() {
+        assert_eq!(
+            EdgeSplit::draw(&ring(), 0).unwrap().hash(),
+            "c541fac593ffabb95712eb4625289de8eb0794fbf0c725fb4185c78361b3b8a6"
+        );
+    }
+}

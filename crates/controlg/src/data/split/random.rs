@@ -1,0 +1,79 @@
+//! Splits of the nodes drawn from (protocol, seed).
+
+use super::Split;
+use crate::data::Labels;
+use crate::rng::Stream;
+
+/// Of every class a tenth to train and a tenth to choose (rounded, at least one each where the class has three
+/// nodes), the rest to judge. Nodes without a label are in no part.
+pub fn random_10_10_80(labels: &Labels, seed: u64) -> Split {
+    by_class("random-10-10-80", labels, seed, |size| {
+        let tenth = ((size as f64 / 10.0).round() as usize).max(1);
+        if size < 3 { (size.min(1), 0) } else { (tenth, tenth) }
+    })
+}
+
+/// 20 nodes of every class to train, 30 to choose, the rest to judge (Shchur et al., 2018).
+pub fn shchur_20_30(labels: &Labels, seed: u64) -> Split {
+    by_class("shchur-20-30", labels, seed, |size| (20.min(size), 30.min(size.saturating_sub(20))))
+}
+
+/// Shuffles each class by its own stream and cuts it into (train, val) sizes and the rest.
+fn by_class(protocol: &str, labels: &Labels, seed: u64, sizes: impl Fn(usize) -> (usize, usize)) -> Split {
+    let mut classes = vec![Vec::new(); labels.n_classes()];
+    for (node, &class) in labels.classes().iter().enumerate() {
+        if class != Labels::NONE {
+            classes[class as usize].push(node as u32);
+        }
+    }
+    let (mut train, mut val, mut test) = (Vec::new(), Vec::new(), Vec::new());
+    for (class, mut nodes) in classes.into_iter().enumerate() {
+        Stream::new(seed, "split", protocol, class as u64).shuffle(&mut nodes);
+        let (n_train, n_val) = sizes(nodes.len());
+        test.extend(nodes.split_off(n_train + n_val));
+        val.extend(nodes.split_off(n_train));
+        train.extend(nodes);
+    }
+    Split::new(protocol, seed as usize, [train, val, test], labels.classes().len())
+        .expect("each node was put in one part")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels() -> Labels {
+        // 100 nodes of class 0, 57 of class 1, 2 of class 2, 3 without a label.
+        let classes = [(0, 100), (1, 57), (2, 2), (Labels::NONE, 3)];
+        Labels::new(
+            classes.iter().flat_map(|&(class, count)| vec![class; count]).collect(),
+            ["a", "b", "c"].map(str::to_owned).to_vec(),
+        )
+    }
+
+    #[test]
+    fn a_tenth_of_every_class_trains_and_a_tenth_chooses() {
+        let split = random_10_10_80(&labels(), 0);
+        assert_eq!([split.train.len(), split.val.len(), split.test.len()], [10 + 6 + 1, 10 + 6, 80 + 45 + 1]);
+        assert_eq!(split, random_10_10_80(&labels(), 0));
+        assert_ne!(split.train, random_10_10_80(&labels(), 1).train);
+    }
+
+    #[test]
+    fn small_classes_of_the_fixed_protocol_fill_training_first() {
+        let split = shchur_20_30(&labels(), 0);
+        assert_eq!([split.train.len(), split.val.len(), split.test.len()], [20 + 20 + 2, 30 + 30, 50 + 7]);
+    }
+
+    #[test]
+    fn published_hashes_never_change() {
+        assert_eq!(
+            random_10_10_80(&labels(), 0).hash(),
+            "36a4f89eb1cd18aff3a1a58f94c6434e997c7e88e2cb72e0854290ca7f145492"
+        );
+        assert_eq!(
+            shchur_20_30(&labels(), 3).hash(),
+            "faf38aeeeab2933b583f0b2645dcf925c758c03ad18ce5f68cfd41d2a96c8a86"
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! A graph made by a rule, at any size: the one that needs no files.
+//!
+//! Degree-corrected, class-structured edges ([`edges`]) and sparse bag-of-words features drawn from class topics
+//! ([`words`]). The plain name `synthetic` is about Cora's size and as homophilous; any setting can be changed:
+//! `synthetic:nodes=1000000,degree=10,classes=20,homophily=0.2,features=128,seed=3`. Every draw comes from a
+//! stream of a fixed chunk, so the graph is the same at any number of threads.
+
+mod alias;
+mod edges;
+mod words;
+
+use rayon::prelude::*;
+
+use super::{Dataset, FeatureSource, Labels, Raw, assemble};
+use crate::error::{Error, Result};
+use crate::graph::{EdgeList, Features, Ids};
+use crate::rng::Stream;
+
+/// What kind of graph to make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Average degree.
+    pub degree: f64,
+    /// Number of classes.
+    pub classes: usize,
+    /// Share of the edges whose two ends have the same class.
+    pub homophily: f64,
+    /// Size of the vocabulary.
+    pub features: usize,
+    /// Average number of distinct words of a node.
+    pub words: usize,
+    /// Share of a node's words that come from its class's topic.
+    pub topic: f64,
+    /// Where all draws start.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            nodes: 2708,
+            degree: 3.9,
+            classes: 7,
+            homophily: 0.81,
+            features: 1433,
+            words: 18,
+            topic: 0.3,
+            seed: 0,
+        }
+    }
+}
+
+/// Nodes or edges of one chunk of draws.
+const CHUNK: usize = 1 << 14;
+
+/// The settings in a name: `None` when it is not the name of a synthetic graph.
+pub fn settings_of(name: &str) -> Option<Result<Settings>> {
+    let rest = name.strip_prefix("synthetic")?;
+    if rest.is_empty() { Some(Ok(Settings::default())) } else { rest.strip_prefix(':').map(parse) }
+}
+
+fn parse(text: &str) -> Result<Settings> {
+    const KEYS: [&str; 8] =
+        ["nodes", "degree", "classes", "homophily", "features", "words", "topic", "seed"];
+    let mut settings = Settings::default();
+    let mut words = None;
+    for pair in text.split(',') {
+        let place = format!("synthetic:{pair}");
+        let (key, value) =
+            pair.split_once('=').ok_or_else(|| Error::value(&place, "no '='", "key=value"))?;
+        let whole = |most: u64| match value.parse::<u64>() {
+            Ok(number) if number <= most => Ok(number),
+            _ => Err(Error::value(&place, format_args!("'{value}'"), format_args!("a whole number up to {most}"))),
+        };
+        let count = |most: u64| match whole(most)? {
+            0 => Err(Error::value(&place, 0, "at least 1")),
+            number => Ok(number as usize),
+        };
+        let real = |least: f64, most: f64| match value.parse::<f64>() {
+            Ok(number) if (least..=most).contains(&number) => Ok(number),
+            _ => Err(Error::value(
+                &place,
+                format_args!("'{value}'"),
+                format_args!("a number from {least} to {most}"),
+            )),
+        };
+        match key {
+            "nodes" => settings.nodes = count(100_000_000)?,
+            "degree" => settings.degree = real(0.0, 10_000.0)?,
+            "classes" => settings.classes = count(10_000)?,
+            "homophily" => settings.homophily = real(0.0, 1.0)?,
+            "features" => settings.features = count(1_000_000)?,
+            "words" => words = Some(count(10_000)?),
+            "topic" => settings.topic = real(0.0, 1.0)?,
+            "seed" => settings.seed = whole(u64::MAX)?,
+            _ => return Err(Error::unknown("setting of synthetic", key, KEYS)),
+        }
+    }
+    // With a small vocabulary the default number of words would make every row nearly full.
+    settings.words = words.unwrap_or(settings.words.min(settings.features.div_ceil(4)));
+    settings.checked()
+}
+
+impl Settings {
+    /// Refuses settings that contradict each other.
+    fn checked(self) -> Result<Self> {
+        let refuse = |key: &str, found: &dyn std::fmt::Display, expected: String| {
+            Err(Error::value(format_args!("synthetic:{key}={found}"), found, expected))
+        };
+        if self.classes > self.nodes {
+            return refuse("classes", &self.classes, format!("at most the {} nodes", self.nodes));
+        }
+        if self.degree > (self.nodes - 1) as f64 / 2.0 {
+            return refuse("degree", &self.degree, format!("at most half of the {} nodes", self.nodes));
+        }
+        if 2 * self.words > self.features.max(2) {
+            return refuse("words", &self.words, format!("at most half of the {} features", self.features));
+        }
+        Ok(self)
+    }
+}
+
+/// Makes the graph.
+pub fn dataset(name: &str, settings: &Settings, source: FeatureSource) -> Result<Dataset> {
+    let classes = classes(settings);
+    let pairs = edges::draw(settings, &classes);
+    let features = match source {
+        FeatureSource::Given => Some(Features::Sparse(words::draw(settings, &classes))),
+        FeatureSource::Structural => None,
+    };
+    let names = (0..settings.classes).map(|class| class.to_string()).collect();
+    let labels = Labels::new(classes, names);
+    let raw = Raw {
+        edges: EdgeList { pairs, weights: None },
+        features,
+        ids: Ids::Numbered(settings.nodes),
+        labels: Some(labels),
+        splits: Vec::new(),
+        notes: Vec::new(),
+    };
+    assemble(name.to_owned(), "synthetic", raw, source)
+}
+
+/// The class of each node: the first nodes make sure that no class is empty, the others are drawn.
+fn classes(settings: &Settings) -> Vec<u32> {
+    let mut classes = vec![0; settings.nodes];
+    classes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, classes)| {
+        let mut stream = Stream::new(settings.seed, "synthetic", "classes", chunk as u64);
+        for class in classes {
+            *class = stream.below(settings.classes) as u32;
+        }
+    });
+    for (class, node) in (0..settings.classes).zip(&mut classes) {
+        *node = class as u32;
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::stats;
+
+    fn make(name: &str) -> Dataset {
+        dataset(name, &settings_of(name).unwrap().unwrap(), FeatureSource::Given).unwrap()
+    }
+
+    #[test]
+    fn the_default_graph_has_coras_shape() {
+        let data = make("synthetic");
+        let (graph, labels) = (&data.graph, data.labels.as_ref().unwrap());
+        assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (2708, 5281, 1433));
+        assert_eq!((labels.n_classes(), stats::isolated(graph)), (7, 0));
+        let homophily = stats::homophily(graph, |node| labels.get(node)).unwrap();
+        assert!((homophily - 0.81).abs() < 0.02, "{homophily}");
+        let words = graph.features().n_nonzeros() as f64 / 2708.0;
+        assert!((words - 18.0).abs() < 0.5, "{words}");
+        assert!(stats::degrees(graph).max > 30, "degrees have a tail");
+    }
+
+    #[test]
+    fn settings_are_obeyed() {
+        let data = make("synthetic:nodes=5000,degree=10,classes=20,homophily=0.2,features=128,seed=3");
+        let (graph, labels) = (&data.graph, data.labels.as_ref().unwrap());
+        assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (5000, 25_000, 128));
+        let homophily = stats::homophily(graph, |node| labels.get(node)).unwrap();
+        assert!((homophily - 0.2).abs() < 0.02, "{homophily}");
+    }
+
+    #[test]
+    fn the_graph_is_the_same_at_any_number_of_threads() {
+        let at = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let data = pool.install(|| make("synthetic:nodes=40000,degree=6,features=300"));
+            (data.graph.adjacency().clone(), data.graph.features().clone(), data.labels)
+        };
+        let one = at(1);
+        assert_eq!(one, at(2));
+        assert_eq!(one, at(4));
+    }
+
+    #[test]
+    fn extremes_are_served_and_contradictions_refused() {
+        assert_eq!(make("synthetic:nodes=1,classes=1,degree=0,features=1").graph.n_edges(), 0);
+        assert_eq!(make("synthetic:nodes=100,homophily=0,classes=2,features=40").graph.n_edges(), 195);
+        assert_eq!(make("synthetic:nodes=9,classes=1,degree=4,features=8").graph.n_edges(), 18);
+        for (name, words) in [
+            ("synthetic:nodes=0", "nodes=0: found 0, expected at least 1"),
+            ("synthetic:nodez=1", "did you mean 'nodes'?"),
+            ("synthetic:homophily=1.5", "a number from 0 to 1"),
+            ("synthetic:homophily=nan", "a number from 0 to 1"),
+            ("synthetic:nodes=3,classes=4,degree=1", "at most the 3 nodes"),
+            ("synthetic:nodes=10,degree=8", "at most half"),
+            ("synthetic:features=10,words=6", "at most half of the 10 features"),
+            ("synthetic:nodes", "key=value"),
+        ] {
+            let error = settings_of(name).unwrap().unwrap_err().to_string();
+            assert!(error.contains(words), "{name}: {error}");
+        }
+        assert!(settings_of("synthetics").is_none());
+    }
+}
