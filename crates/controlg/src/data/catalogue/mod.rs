@@ -172,7 +172,11 @@ impl Known {
     /// Loads it from the folder in which names are looked up.
     pub fn load(&self, options: &LoadOptions) -> Result<Dataset> {
         let Some(layout) = self.layout else {
-            return Err(Error::value("data set", format_args!("'{}', which has no files", self.name), "one that has"));
+            return Err(Error::value(
+                "data set",
+                format_args!("'{}', which has no files", self.name),
+                "one that has",
+            ));
         };
         let folder = self.folder(options.data_dir.as_deref())?;
         self.check_files(&folder, options.features)?;
@@ -187,7 +191,8 @@ impl Known {
 
     /// An error about the first needed file that is not there, with what to do about it.
     fn check_files(&self, folder: &Path, features: FeatureSource) -> Result<()> {
-        let spared = |file: &File<'_>| features == FeatureSource::Structural && Some(file.path) == self.feature_file;
+        let spared =
+            |file: &File<'_>| features == FeatureSource::Structural && Some(file.path) == self.feature_file;
         let missing = |file: &&File<'_>| file.needed && !spared(file) && !folder.join(file.path).is_file();
         let Some(file) = self.files.iter().find(missing) else { return Ok(()) };
         let path = folder.join(file.path);
@@ -260,7 +265,9 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_in_the_data_folder_or_the_cache() {
         let with = |set: &'static [(&str, &str)]| {
-            folder_from(move |name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value)))
+            folder_from(move |name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value))
+            })
         };
         assert_eq!(with(&[("CONTROLG_DATA", "d"), ("HOME", "h")]).unwrap(), PathBuf::from("d"));
         assert_eq!(with(&[]).unwrap_err().exit_code(), 2);

@@ -121,7 +121,11 @@ pub fn fetch(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Report> {
     if known.files.is_empty() {
-        return Err(Error::value("data set", format_args!("'{}', which is made here", known.name), "one with files"));
+        return Err(Error::value(
+            "data set",
+            format_args!("'{}', which is made here", known.name),
+            "one with files",
+        ));
     }
     fetch_files(known.files, &data_dir.join(known.name), options, progress)
 }
@@ -226,7 +230,12 @@ fn fetch_archive(
     fs::remove_file(&part).map_err(|error| Error::io(format_args!("removing {}", part.display()), error))
 }
 
-fn take_member(file: &File<'_>, name: &str, archive: &Path, folder: &Path) -> std::result::Result<(), Trouble> {
+fn take_member(
+    file: &File<'_>,
+    name: &str,
+    archive: &Path,
+    folder: &Path,
+) -> std::result::Result<(), Trouble> {
     let path = folder.join(file.path);
     let part = with_ending(&path, ".part");
     let disk = |error| Trouble::Disk(part.clone(), error);
@@ -294,9 +303,13 @@ impl Trouble {
             Trouble::Cut { have, total } => {
                 format!("the connection to {url} broke after {have} of {total} bytes; {again}, or {by_hand}")
             }
-            Trouble::TooMuch { most } => format!("{url}: found more than {most} bytes, expected at most that"),
+            Trouble::TooMuch { most } => {
+                format!("{url}: found more than {most} bytes, expected at most that")
+            }
             Trouble::Wrong { found, expected } => format!("{url}: found {found}, expected {expected}"),
-            Trouble::Disk(path, error) => return Error::io(format_args!("writing {}", path.display()), error),
+            Trouble::Disk(path, error) => {
+                return Error::io(format_args!("writing {}", path.display()), error);
+            }
         })
     }
 }
@@ -311,7 +324,8 @@ fn at_base(url: &str, options: &Options) -> String {
 /// The place of a download, its folder made.
 fn part_of(path: &Path) -> Result<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| Error::io(format_args!("making {}", folder.display()), error))?;
+    fs::create_dir_all(folder)
+        .map_err(|error| Error::io(format_args!("making {}", folder.display()), error))?;
     Ok(with_ending(path, ".part"))
 }
 

@@ -15,7 +15,9 @@ const WEIGHT: [&str; 1] = ["weight"];
 
 /// Reads the columns of edges.
 pub(super) fn open(path: &Path) -> Result<Table> {
-    Table::read(path, |name| [&SOURCE[..], &TARGET, &WEIGHT].iter().any(|names| table::is_one_of(name, names)))
+    Table::read(path, |name| {
+        [&SOURCE[..], &TARGET, &WEIGHT].iter().any(|names| table::is_one_of(name, names))
+    })
 }
 
 /// The edges between nodes that are known.

@@ -63,7 +63,11 @@ impl LabelFile {
             LabelFile::Table(table) => {
                 let column = table.need(&LABEL)?;
                 let rows = nodes.of_rows(table)?;
-                let cell = |(row, node): (usize, u32)| Cell { node: node as usize, text: table.text(column, row), row };
+                let cell = |(row, node): (usize, u32)| Cell {
+                    node: node as usize,
+                    text: table.text(column, row),
+                    row,
+                };
                 Ok(rows.into_iter().enumerate().map(cell).filter(|cell| !cell.text.is_empty()).collect())
             }
             LabelFile::Rows(array) => {
@@ -72,7 +76,8 @@ impl LabelFile {
                     let expected = format!("{}, one for each id of {}", nodes.len(), nodes.origin());
                     return Err(array.error("", format_args!("{rows} labels"), expected));
                 }
-                let cell = |(row, class): (usize, i64)| Cell { node: row, text: class.to_string().into(), row };
+                let cell =
+                    |(row, class): (usize, i64)| Cell { node: row, text: class.to_string().into(), row };
                 Ok(array.to_integers()?.into_iter().enumerate().map(cell).collect())
             }
         }
@@ -85,7 +90,8 @@ impl LabelFile {
         let there: BTreeSet<i64> = numbers.iter().copied().filter(|&class| class >= 0).collect();
         if let Some((gap, class)) = (0..).zip(&there).find(|(want, class)| want != *class) {
             let at = numbers.iter().position(|number| number == class).unwrap_or_default();
-            let expected = format!("class {gap} as well: no node has it, and whole numbers count classes from 0");
+            let expected =
+                format!("class {gap} as well: no node has it, and whole numbers count classes from 0");
             return Err(self.bad(&cells[at], expected));
         }
         let mut classes = vec![Labels::NONE; nodes.len()];
@@ -95,8 +101,15 @@ impl LabelFile {
         Ok(Labels::numbered(classes))
     }
 
-    fn listed(&self, nodes: &Nodes<'_>, cells: &[Cell<'_>], names: Vec<String>, file: &Path) -> Result<Labels> {
-        let numbers: HashMap<&str, u32> = names.iter().enumerate().map(|(i, name)| (name.as_str(), i as u32)).collect();
+    fn listed(
+        &self,
+        nodes: &Nodes<'_>,
+        cells: &[Cell<'_>],
+        names: Vec<String>,
+        file: &Path,
+    ) -> Result<Labels> {
+        let numbers: HashMap<&str, u32> =
+            names.iter().enumerate().map(|(i, name)| (name.as_str(), i as u32)).collect();
         let mut classes = vec![Labels::NONE; nodes.len()];
         for cell in cells {
             match numbers.get(cell.text.as_ref()) {

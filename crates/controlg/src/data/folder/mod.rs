@@ -37,7 +37,6 @@ use self::nodes::Nodes;
 use super::table::{self, Table};
 use super::{FeatureSource, Format, Raw};
 use crate::error::{Error, Result};
-use crate::graph::Ids;
 
 /// This layout.
 pub(super) const FORMAT: Format = Format {
@@ -48,7 +47,11 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn recognise(path: &Path) -> bool {
-    if path.is_dir() { !candidates(path, "edges", &[]).is_empty() } else { table::is_table(path) && path.is_file() }
+    if path.is_dir() {
+        !candidates(path, "edges", &[]).is_empty()
+    } else {
+        table::is_table(path) && path.is_file()
+    }
 }
 
 fn read(path: &Path, source: FeatureSource) -> Result<Raw> {
@@ -104,7 +107,8 @@ impl Files {
         let list = |name: &str| Some(path.join(name)).filter(|file| file.exists());
         let edges = the_one(path, "edges", &[])?;
         Ok(Files {
-            edges: edges.ok_or_else(|| Error::input(path, "", "no file edges.*", "edges.csv, .tsv or .parquet"))?,
+            edges: edges
+                .ok_or_else(|| Error::input(path, "", "no file edges.*", "edges.csv, .tsv or .parquet"))?,
             features: the_one(path, "features", &["npy", "npz"])?,
             labels: the_one(path, "labels", &["npy"])?,
             splits: the_one(path, "splits", &[])?,

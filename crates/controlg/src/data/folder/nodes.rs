@@ -29,7 +29,9 @@ impl<'a> Nodes<'a> {
         }
         let by_name = match ids {
             Ids::Numbered(_) => HashMap::new(),
-            Ids::Named(names) => names.iter().enumerate().map(|(node, name)| (name.as_str(), node as u32)).collect(),
+            Ids::Named(names) => {
+                names.iter().enumerate().map(|(node, name)| (name.as_str(), node as u32)).collect()
+            }
         };
         let origin = origin.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Nodes { ids, by_name, origin })
@@ -96,7 +98,12 @@ pub(super) fn distinct_lines(path: &Path, what: &str) -> Result<Vec<String>> {
             None if line.is_empty() => "an empty line".to_owned(),
             None => continue,
         };
-        return Err(Error::input(path, format_args!("line {}", at + 1), found, format_args!("one {what} a line, each once")));
+        return Err(Error::input(
+            path,
+            format_args!("line {}", at + 1),
+            found,
+            format_args!("one {what} a line, each once"),
+        ));
     }
     match seen.is_empty() {
         true => Err(Error::input(path, "line 1", "an empty file", format_args!("one {what} a line"))),

@@ -32,7 +32,8 @@ impl Budget {
     /// Takes bytes from the budget, or says that there are not so many.
     pub(super) fn charge(&mut self, bytes: u64) -> Result<(), String> {
         let limit = self.limit;
-        self.left = self.left.checked_sub(bytes).ok_or_else(|| format!("more than {limit} bytes unpacked"))?;
+        self.left =
+            self.left.checked_sub(bytes).ok_or_else(|| format!("more than {limit} bytes unpacked"))?;
         Ok(())
     }
 }
@@ -56,7 +57,8 @@ pub(super) fn check_footer(file: &[u8]) -> Result<(), String> {
 pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut Budget) -> Result<(), String> {
     let mut thrift = Thrift { bytes: chunk, at: 0 };
     while thrift.at < chunk.len() {
-        let header = thrift.page_header().ok_or_else(|| format!("a damaged page header at byte {}", thrift.at))?;
+        let header =
+            thrift.page_header().ok_or_else(|| format!("a damaged page header at byte {}", thrift.at))?;
         let packed = usize::try_from(header.packed).ok().and_then(|size| thrift.take(size));
         let packed = packed.ok_or_else(|| format!("a page of {} bytes", header.packed))?;
         let unpacked = u64::try_from(header.unpacked).map_err(|_| "a page of negative size")?;
@@ -181,7 +183,11 @@ impl<'a> Thrift<'a> {
                 let (count, kind) = self.list_header()?;
                 for _ in 0..count {
                     // In a list, unlike a field, a truth value takes a byte, so every turn of the loop takes one.
-                    if kind == TRUE || kind == FALSE { self.take(1).map(drop)? } else { self.skip(kind, depth)? }
+                    if kind == TRUE || kind == FALSE {
+                        self.take(1).map(drop)?
+                    } else {
+                        self.skip(kind, depth)?
+                    }
                 }
             }
             STRUCT => {
@@ -265,6 +271,10 @@ mod tests {
         let mut other_type = page(5, b"abc", 1, 0);
         other_type[2] = 0x16; // the unpacked size as i64
         assert!(check(&other_type, false, &mut budget).unwrap_err().contains("damaged page header"));
-        assert!(check(&page(5, b"abc", 1, 0)[..18], false, &mut budget).unwrap_err().contains("a page of 3 bytes"));
+        assert!(
+            check(&page(5, b"abc", 1, 0)[..18], false, &mut budget)
+                .unwrap_err()
+                .contains("a page of 3 bytes")
+        );
     }
 }

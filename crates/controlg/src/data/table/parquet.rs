@@ -140,7 +140,9 @@ fn read_chunk(
         ColumnReader::Int32ColumnReader(r) if small_unsigned => {
             batches(r, levels, column, budget, |&x| Value::Whole((x as u32).into()))?;
         }
-        ColumnReader::Int32ColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Whole(x.into()))?,
+        ColumnReader::Int32ColumnReader(r) => {
+            batches(r, levels, column, budget, |&x| Value::Whole(x.into()))?
+        }
         ColumnReader::Int64ColumnReader(r) if unsigned => {
             batches(r, levels, column, budget, |&x| Value::Unsigned(x as u64))?;
         }

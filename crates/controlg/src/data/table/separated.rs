@@ -17,14 +17,20 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
     let mut reader = reader(&text, separator);
     let mut record = StringRecord::new();
     if !next(&mut reader, &mut record, path)? {
-        return Err(Error::input(path, "line 1", "an empty file", "a header line with the names of the columns"));
+        return Err(Error::input(
+            path,
+            "line 1",
+            "an empty file",
+            "a header line with the names of the columns",
+        ));
     }
     let names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
     check_names(path, &names)?;
     let takes: Vec<bool> = names.iter().map(|name| wanted(name)).collect();
     let width = names.len();
 
-    let mut cells: Vec<(String, Vec<usize>)> = takes.iter().filter(|&&take| take).map(|_| Default::default()).collect();
+    let mut cells: Vec<(String, Vec<usize>)> =
+        takes.iter().filter(|&&take| take).map(|_| Default::default()).collect();
     let mut n_rows = 0;
     while next(&mut reader, &mut record, path)? {
         if record.len() != width {
@@ -57,7 +63,11 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
 
 /// The line on which a row starts, found by reading the file again: errors are rare, so rows need not remember it.
 pub(super) fn line_of(path: &Path, row: usize) -> usize {
-    let separator = if path.to_string_lossy().to_lowercase().trim_end_matches(".gz").ends_with("tsv") { b'\t' } else { b',' };
+    let separator = if path.to_string_lossy().to_lowercase().trim_end_matches(".gz").ends_with("tsv") {
+        b'\t'
+    } else {
+        b','
+    };
     limits::read_text(path).map_or(0, |text| line_of_row(&text, separator, row))
 }
 
@@ -105,7 +115,11 @@ mod tests {
 
     #[test]
     fn lines_count_quoted_breaks_and_blank_lines() {
-        for text in ["a,b\n\"x\ny\",1\n\n\nz,2\n", "a,b\r\n\"x\r\ny\",1\r\n\r\n\r\nz,2\r\n", "a,b\n\"x\ny\",1\n\n\nz,2"] {
+        for text in [
+            "a,b\n\"x\ny\",1\n\n\nz,2\n",
+            "a,b\r\n\"x\r\ny\",1\r\n\r\n\r\nz,2\r\n",
+            "a,b\n\"x\ny\",1\n\n\nz,2",
+        ] {
             assert_eq!(line_of_row(text, b',', 0), 2, "{text:?}");
             assert_eq!(line_of_row(text, b',', 1), 6, "{text:?}");
         }

@@ -1,0 +1,344 @@
+//! Fetching, against a server on this machine that behaves in every way a server can.
+#![allow(missing_docs)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use controlg::data::catalogue;
+use controlg::data::fetch::{Check, File, Options, Origin, Report, fetch, fetch_files};
+use controlg::{Error, Result};
+use tempfile::TempDir;
+
+const CONTENT: &[u8] = b"the quick brown fox jumps over the lazy dog";
+const SHA256: &str = "05c6e08f1d9fdafa03147fcb8f82f124c76d2f70e3d989dc8aadb5e7d7450bec";
+
+/// What the server does with a request for a path, and from which byte it was asked.
+type Answer = dyn Fn(&mut TcpStream, &str, Option<usize>) + Send + Sync;
+
+/// A server on loopback that remembers what it was asked.
+struct Server {
+    base: String,
+    asked: Arc<Mutex<Vec<(String, Option<usize>)>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn new(answer: impl Fn(&mut TcpStream, &str, Option<usize>) + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let asked: Arc<Mutex<Vec<_>>> = Arc::default();
+        let stop: Arc<AtomicBool> = Arc::default();
+        let (log, stopped, answer): (_, _, Arc<Answer>) = (asked.clone(), stop.clone(), Arc::new(answer));
+        let thread = thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let (mut stream, answer, log) = (stream.unwrap(), answer.clone(), log.clone());
+                thread::spawn(move || {
+                    if let Some((path, from)) = request(&stream) {
+                        log.lock().unwrap().push((path.clone(), from));
+                        answer(&mut stream, &path, from);
+                    }
+                });
+            }
+        });
+        Server { base, asked, stop, thread: Some(thread) }
+    }
+
+    fn options(&self) -> Options {
+        let short = Duration::from_millis(400);
+        Options {
+            base: Some(self.base.clone()),
+            connect: Duration::from_secs(5),
+            stall: short,
+            ..Options::default()
+        }
+    }
+
+    fn asked(&self) -> Vec<(String, Option<usize>)> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(self.base.trim_start_matches("http://")); // wakes it up to see that
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The path of a request and the first byte of its range.
+fn request(stream: &TcpStream) -> Option<(String, Option<usize>)> {
+    let mut lines = BufReader::new(stream).lines().map_while(std::result::Result::ok);
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let mut from = None;
+    for line in lines.take_while(|line| !line.is_empty()) {
+        if let Some(range) = line.to_lowercase().strip_prefix("range: bytes=") {
+            from = range.trim_end_matches('-').parse().ok();
+        }
+    }
+    Some((path, from))
+}
+
+fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n{headers}\r\n", body.len());
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+}
+
+/// Serves content as a good server does, ranges included.
+fn serve(stream: &mut TcpStream, content: &[u8], from: Option<usize>) {
+    match from {
+        None => send(stream, "200 OK", "", content),
+        Some(from) if from >= content.len() => send(stream, "416 Range Not Satisfiable", "", b""),
+        Some(from) => {
+            let range = format!("Content-Range: bytes {from}-{}/{}\r\n", content.len() - 1, content.len());
+            send(stream, "206 Partial Content", &range, &content[from..]);
+        }
+    }
+}
+
+fn file() -> File<'static> {
+    File {
+        path: "sub/fox.txt",
+        exact_bytes: Some(CONTENT.len() as u64),
+        most_bytes: CONTENT.len() as u64,
+        check: Check::Sha256(SHA256),
+        origin: Origin::Url("https://example.org/data/fox.txt"),
+        needed: true,
+    }
+}
+
+fn run(files: &[File<'_>], folder: &Path, options: &Options) -> Result<Report> {
+    fetch_files(files, folder, options, &mut |progress| {
+        assert!(progress.total.is_none_or(|t| progress.done <= t))
+    })
+}
+
+fn place(folder: &TempDir) -> (PathBuf, PathBuf) {
+    (folder.path().join("sub/fox.txt"), folder.path().join("sub/fox.txt.part"))
+}
+
+/// A failure at run time, in one line with these fragments.
+fn assert_failed(result: Result<Report>, fragments: &[&str]) {
+    let error: Error = result.unwrap_err();
+    let line = error.to_string();
+    assert_eq!(error.exit_code(), 3, "{line}");
+    assert!(!line.contains('\n'));
+    for fragment in fragments {
+        assert!(line.contains(fragment), "{line}\n  lacks: {fragment}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_fetched_and_a_right_one_kept() {
+    let server = Server::new(|stream, _, from| serve(stream, CONTENT, from));
+    let folder = tempfile::tempdir().unwrap();
+    let report = run(&[file()], folder.path(), &server.options()).unwrap();
+    assert_eq!((report.fetched, report.kept), (vec!["sub/fox.txt".to_owned()], vec![]));
+    assert_eq!(fs::read(place(&folder).0).unwrap(), CONTENT);
+    assert!(!place(&folder).1.exists());
+    let report = run(&[file()], folder.path(), &server.options()).unwrap();
+    assert_eq!((report.fetched, report.kept), (vec![], vec!["sub/fox.txt".to_owned()]));
+    assert_eq!(server.asked(), [("/data/fox.txt".to_owned(), None)]);
+}
+
+#[test]
+fn a_cut_connection_is_taken_up_where_it_broke() {
+    for knows_ranges in [true, false] {
+        let first = AtomicBool::new(true);
+        let server = Server::new(move |stream, _, from| {
+            if first.swap(false, Ordering::SeqCst) {
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", CONTENT.len());
+                let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&CONTENT[..20]));
+            } else {
+                serve(stream, CONTENT, from.filter(|_| knows_ranges));
+            }
+        });
+        let folder = tempfile::tempdir().unwrap();
+        assert_failed(
+            run(&[file()], folder.path(), &server.options()),
+            &["broke after 20", "again to go on"],
+        );
+        let (path, part) = place(&folder);
+        assert!(!path.exists());
+        assert_eq!(fs::read(&part).unwrap(), &CONTENT[..20]);
+        run(&[file()], folder.path(), &server.options()).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), CONTENT);
+        assert!(!part.exists());
+        assert_eq!(server.asked()[1].1, Some(20));
+    }
+}
+
+#[test]
+fn too_much_is_cut_off_and_thrown_away() {
+    let server = Server::new(|stream, _, _| {
+        // A body without an end and without a length.
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+        while stream.write_all(&[b'x'; 1 << 16]).is_ok() {}
+    });
+    let folder = tempfile::tempdir().unwrap();
+    assert_failed(run(&[file()], folder.path(), &server.options()), &["more than 43 bytes"]);
+    assert!(!place(&folder).0.exists() && !place(&folder).1.exists());
+}
+
+#[test]
+fn wrong_bytes_are_thrown_away_and_both_hashes_named() {
+    let wrong = [b'x'; CONTENT.len()];
+    let server = Server::new(move |stream, _, from| serve(stream, &wrong, from));
+    let folder = tempfile::tempdir().unwrap();
+    let result = run(&[file()], folder.path(), &server.options());
+    let line = result.as_ref().unwrap_err().to_string();
+    assert_eq!(line.matches("sha256 ").count(), 2, "{line}");
+    assert_failed(result, &[SHA256]);
+    assert!(!place(&folder).0.exists() && !place(&folder).1.exists());
+}
+
+#[test]
+fn a_file_that_is_there_and_wrong_is_overwritten_only_by_force() {
+    let server = Server::new(|stream, _, from| serve(stream, CONTENT, from));
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = place(&folder);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "mine").unwrap();
+    let error = run(&[file()], folder.path(), &server.options()).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("--force") && error.to_string().contains(SHA256), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+    assert!(server.asked().is_empty());
+    run(&[file()], folder.path(), &Options { force: true, ..server.options() }).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), CONTENT);
+}
+
+#[test]
+fn redirections_are_followed_but_not_for_ever() {
+    let server = Server::new(|stream, path, from| match path {
+        "/data/fox.txt" => send(stream, "302 Found", "Location: /elsewhere/fox\r\n", b"gone"),
+        "/elsewhere/fox" => send(stream, "307 Temporary Redirect", "Location: here\r\n", b""),
+        _ => serve(stream, CONTENT, from),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    run(&[file()], folder.path(), &server.options()).unwrap();
+    assert_eq!(server.asked().last().unwrap().0, "/elsewhere/here");
+
+    let server =
+        Server::new(|stream, path, _| send(stream, "302 Found", &format!("Location: {path}\r\n"), b""));
+    let folder = tempfile::tempdir().unwrap();
+    assert_failed(run(&[file()], folder.path(), &server.options()), &["more than 5 redirections"]);
+    assert_eq!(server.asked().len(), 6);
+}
+
+#[test]
+fn a_refusal_says_what_to_do_by_hand() {
+    let server = Server::new(|stream, _, _| send(stream, "404 Not Found", "", b"no"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = place(&folder).0;
+    let by_hand = format!("download https://example.org/data/fox.txt and put it at {}", path.display());
+    assert_failed(run(&[file()], folder.path(), &server.options()), &["404 Not Found", &by_hand]);
+    assert!(!place(&folder).1.exists());
+
+    let nobody = Options { base: Some("http://127.0.0.1:1".to_owned()), ..Options::default() };
+    assert_failed(run(&[file()], folder.path(), &nobody), &["could not reach", &by_hand]);
+}
+
+#[test]
+fn silence_ends_in_time() {
+    // One never answers, the other stops in the middle.
+    let servers = [
+        Server::new(|_, _, _| thread::sleep(Duration::from_secs(20))),
+        Server::new(|stream, _, _| {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 43\r\n\r\nthe quick");
+            thread::sleep(Duration::from_secs(20));
+        }),
+    ];
+    for (server, words) in servers.iter().zip(["could not reach", "broke after 9 bytes"]) {
+        let folder = tempfile::tempdir().unwrap();
+        let start = Instant::now();
+        assert_failed(run(&[file()], folder.path(), &server.options()), &[words]);
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
+}
+
+fn zipped(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content) in members {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+fn member(path: &'static str, name: &'static str, content: &[u8], check: Check<'static>) -> File<'static> {
+    let origin = Origin::Member { url: "http://example.org/all.zip", name };
+    File { path, exact_bytes: None, most_bytes: content.len() as u64, check, origin, needed: true }
+}
+
+#[test]
+fn members_come_out_of_one_archive_and_nothing_else_does() {
+    let hello = Check::GitBlob("ce013625030ba8dba906f756967f9e9ca394464a");
+    let files = [
+        member("sub/fox.txt", "all/fox", CONTENT, Check::Sha256(SHA256)),
+        member("hello.txt", "all/hello", b"hello\n", hello),
+    ];
+    let archive = zipped(&[("all/hello", b"hello\n"), ("../evil", b"evil"), ("all/fox", CONTENT)]);
+    let server = Server::new(move |stream, _, from| serve(stream, &archive, from));
+    let folder = tempfile::tempdir().unwrap();
+    run(&files, folder.path(), &server.options()).unwrap();
+    assert_eq!(fs::read(folder.path().join("sub/fox.txt")).unwrap(), CONTENT);
+    assert_eq!(fs::read(folder.path().join("hello.txt")).unwrap(), b"hello\n");
+    assert_eq!(server.asked(), [("/all.zip".to_owned(), None)]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the archive is gone");
+
+    // One member is there already: the archive is fetched for the other alone.
+    fs::remove_file(folder.path().join("hello.txt")).unwrap();
+    let report = run(&files, folder.path(), &server.options()).unwrap();
+    assert_eq!((report.fetched, report.kept), (vec!["hello.txt".to_owned()], vec!["sub/fox.txt".to_owned()]));
+}
+
+#[test]
+fn a_bad_archive_is_thrown_away() {
+    let files = [member("sub/fox.txt", "all/fox", CONTENT, Check::Sha256(SHA256))];
+    let long = [b'x'; CONTENT.len() + 1];
+    let wrong = [b'x'; CONTENT.len()];
+    let cases: [(Vec<u8>, &str); 4] = [
+        (b"no zip at all".to_vec(), "without a whole member all/fox"),
+        (zipped(&[("fox", CONTENT)]), "without a whole member all/fox"),
+        (zipped(&[("all/fox", &long)]), "more than 43 bytes"),
+        (zipped(&[("all/fox", &wrong)]), SHA256),
+    ];
+    for (archive, words) in cases {
+        let server = Server::new(move |stream, _, from| serve(stream, &archive, from));
+        let folder = tempfile::tempdir().unwrap();
+        assert_failed(run(&files, folder.path(), &server.options()), &[words]);
+        let left = walk(folder.path());
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_known_data_set_is_fetched_into_the_folder_of_its_name() {
+    let server = Server::new(|stream, _, _| send(stream, "404 Not Found", "", b""));
+    let folder = tempfile::tempdir().unwrap();
+    let cora = catalogue::find("cora").unwrap();
+    let error = fetch(cora, folder.path(), &server.options(), &mut |_| {}).unwrap_err();
+    assert!(
+        error.to_string().contains("https://raw.githubusercontent.com/kimiyoung/planetoid/master/"),
+        "{error}"
+    );
+    let synthetic = catalogue::find("synthetic").unwrap();
+    assert_eq!(fetch(synthetic, folder.path(), &server.options(), &mut |_| {}).unwrap_err().exit_code(), 2);
+}

@@ -1,0 +1,693 @@
+//! The project's own folder layout: what it accepts, what it refuses and how, and that writing and reading agree.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, convert, load, load_path};
+use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids, Tally};
+use controlg::{Error, Labels};
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FloatType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn read(folder: &TempDir) -> Result<Dataset, Error> {
+    load_path(folder.path(), FeatureSource::Given)
+}
+
+fn ids(dataset: &Dataset) -> Vec<String> {
+    (0..dataset.graph.n_nodes()).map(|node| dataset.graph.ids().get(node).into_owned()).collect()
+}
+
+fn edges(dataset: &Dataset) -> Vec<(u32, u32)> {
+    dataset.graph.edges().collect()
+}
+
+/// A column of a Parquet file.
+enum Col<'a> {
+    Whole(&'a [i64]),
+    Real(&'a [f64]),
+    Text(&'a [&'a str]),
+    Lists(&'a [&'a [f32]]),
+}
+
+fn write_parquet(path: &Path, compression: Compression, columns: &[(&str, Col<'_>)]) {
+    let fields = columns.iter().map(|(name, column)| match column {
+        Col::Whole(_) => format!("required int64 {name};"),
+        Col::Real(_) => format!("optional double {name};"),
+        Col::Text(_) => format!("required binary {name} (UTF8);"),
+        Col::Lists(_) => {
+            format!("optional group {name} (LIST) {{ repeated group list {{ optional float element; }} }}")
+        }
+    });
+    let schema = format!("message t {{ {} }}", fields.collect::<String>());
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let properties = Arc::new(WriterProperties::builder().set_compression(compression).build());
+    let mut writer = SerializedFileWriter::new(fs::File::create(path).unwrap(), schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for (_, column) in columns {
+        let mut out = group.next_column().unwrap().unwrap();
+        match column {
+            Col::Whole(values) => {
+                out.typed::<Int64Type>().write_batch(values, None, None).unwrap();
+            }
+            Col::Real(values) => {
+                let def: Vec<i16> = values.iter().map(|x| i16::from(!x.is_nan())).collect();
+                let there: Vec<f64> = values.iter().copied().filter(|x| !x.is_nan()).collect();
+                out.typed::<DoubleType>().write_batch(&there, Some(&def), None).unwrap();
+            }
+            Col::Text(values) => {
+                let values: Vec<ByteArray> = values.iter().map(|&x| ByteArray::from(x)).collect();
+                out.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+            }
+            Col::Lists(lists) => {
+                let (mut values, mut def, mut rep) = (Vec::new(), Vec::new(), Vec::new());
+                for list in *lists {
+                    if list.is_empty() {
+                        (def.push(1), rep.push(0));
+                    }
+                    for (at, &x) in list.iter().enumerate() {
+                        (def.push(3), rep.push(i16::from(at > 0)), values.push(x));
+                    }
+                }
+                out.typed::<FloatType>().write_batch(&values, Some(&def), Some(&rep)).unwrap();
+            }
+        }
+        out.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+// What is accepted.
+
+#[test]
+fn a_file_of_edges_alone_is_a_graph() {
+    let folder = folder(&[("my_edges.csv", "src,dst\nb,a\na,c\nc,c\nb,a\n")]);
+    let path = folder.path().join("my_edges.csv");
+    let dataset = load(path.to_str().unwrap(), &LoadOptions::default()).unwrap();
+    assert_eq!(dataset.format, "folder");
+    assert_eq!(ids(&dataset), ["b", "a", "c"]); // in the order in which they first appear
+    assert_eq!(edges(&dataset), [(0, 1), (1, 2)]);
+    assert_eq!(dataset.tally, Tally { self_loops: 1, duplicates: 1, directed: false });
+    assert!(dataset.notes.iter().any(|note| note.contains("structural")), "{:?}", dataset.notes);
+}
+
+#[test]
+fn whole_numbers_as_ids_are_sorted_by_value() {
+    let dataset = read(&folder(&[("edges.tsv", "Source\tTarget\tkind\n10\t9\tx\n-3\t10\ty\n")])).unwrap();
+    assert_eq!(ids(&dataset), ["-3", "9", "10"]);
+    assert_eq!(edges(&dataset), [(0, 2), (1, 2)]);
+    assert!(dataset.notes[0].ends_with("not used: columns kind"), "{:?}", dataset.notes);
+    let dataset = read(&folder(&[("edges.csv", "src,dst\n7,07\n")])).unwrap();
+    assert_eq!(ids(&dataset), ["7", "07"]); // two ids, as text, and so not numbers
+}
+
+#[test]
+fn features_say_which_nodes_there_are() {
+    let dataset = read(&folder(&[
+        ("edges.csv", "src,dst,weight\nx,z,0.5\n"),
+        ("features.csv", "id,a,b\nz,1,2\ny,-3e-2, 4\nx,5,6\n"),
+        ("labels.csv", "id,label\nx,tea\nz,\ny,coffee\n"),
+        ("splits.csv", "id,split,geomgcn-10:3\nx,train,\ny,val,test\nz,test,train\n"),
+    ]))
+    .unwrap();
+    assert_eq!(ids(&dataset), ["z", "y", "x"]);
+    assert_eq!(dataset.graph.adjacency().entries(0).collect::<Vec<_>>(), [(2, 0.5)]);
+    let Features::Dense(features) = dataset.graph.features() else { panic!("dense") };
+    assert_eq!(features.data(), [1.0, 2.0, -0.03, 4.0, 5.0, 6.0]);
+    let labels = dataset.labels.unwrap();
+    assert_eq!(labels.names(), ["coffee", "tea"]);
+    assert_eq!(labels.classes(), [Labels::NONE, 0, 1]);
+    let [own, geom] = &dataset.splits[..] else { panic!("two splits") };
+    assert_eq!((own.protocol.as_str(), own.index, &own.train[..]), ("own", 0, &[2][..]));
+    assert_eq!(
+        (geom.protocol.as_str(), geom.index, &geom.train[..], &geom.test[..]),
+        ("geomgcn-10", 3, &[0][..], &[1][..])
+    );
+}
+
+#[test]
+fn arrays_number_the_nodes_or_follow_ids_txt() {
+    let files = folder(&[("edges.csv", "src,dst\n2,0\n"), ("labels.csv", "id,label\n1,0\n2,1\n0,-1\n")]);
+    arrays::write_npy(&files.path().join("features.npy"), 4, 2, &[0.5; 8]).unwrap();
+    let dataset = read(&files).unwrap();
+    assert_eq!(dataset.graph.ids(), &Ids::Numbered(4));
+    assert_eq!(dataset.labels.unwrap().classes(), [Labels::NONE, 0, 1, Labels::NONE]);
+
+    let files = folder(&[("edges.csv", "src,dst\nα,\"b,\"\"c\"\n"), ("ids.txt", "b,\"c\r\nnobody\r\nα\r\n")]);
+    let sparse = Csr::new(9, vec![0, 1, 1, 3], vec![4, 0, 8], Some(vec![2.0, 3.0, 4.0]));
+    arrays::write_csr_npz(&files.path().join("features.npz"), &sparse).unwrap();
+    let dataset = read(&files).unwrap();
+    assert_eq!(ids(&dataset), ["b,\"c", "nobody", "α"]);
+    assert_eq!(edges(&dataset), [(0, 2)]);
+    assert_eq!(dataset.graph.features(), &Features::Sparse(sparse)); // stays sparse
+}
+
+#[test]
+fn labels_alone_say_which_nodes_there_are_and_classes_txt_their_order() {
+    let dataset = read(&folder(&[
+        ("edges.csv", "src,dst\nb,a\n"),
+        ("labels.csv", "id,label\na,one\nb,two\nc,one\n"),
+        ("classes.txt", "two\nthree\none\n"),
+    ]))
+    .unwrap();
+    assert_eq!(ids(&dataset), ["a", "b", "c"]);
+    let labels = dataset.labels.unwrap();
+    assert_eq!((labels.classes(), labels.n_classes()), (&[2, 0, 2][..], 3));
+}
+
+#[test]
+fn structural_features_leave_those_of_the_files_unread() {
+    let files = folder(&[("edges.csv", "src,dst\nb,a\n"), ("features.csv", "id,x\na,not a number\nb,1\n")]);
+    assert!(read(&files).is_err());
+    let dataset = load_path(files.path(), FeatureSource::Structural).unwrap();
+    assert_eq!(ids(&dataset), ["a", "b"]);
+}
+
+#[test]
+fn parquet_tables_are_read_in_every_compression() {
+    use parquet::basic::{GzipLevel, ZstdLevel};
+    let all = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::GZIP(GzipLevel::default()),
+    ];
+    for compression in all {
+        let files = folder(&[]);
+        let at = |name: &str| files.path().join(name);
+        let weight = Col::Real(&[1.0, 2.5, 3.0]);
+        let (src, dst) = (Col::Whole(&[30, 10, 20]), Col::Whole(&[10, 20, 30]));
+        write_parquet(&at("edges.parquet"), compression, &[("src", src), ("dst", dst), ("weight", weight)]);
+        let lists = Col::Lists(&[&[1.0, 2.0], &[3.0, 4.0], &[5.0, 6.0]]);
+        write_parquet(
+            &at("features.parquet"),
+            compression,
+            &[("nid", Col::Whole(&[20, 10, 30])), ("emb", lists)],
+        );
+        let label = Col::Real(&[1.0, f64::NAN, 0.0]);
+        write_parquet(
+            &at("labels.parquet"),
+            compression,
+            &[("id", Col::Text(&["10", "20", "30"])), ("label", label)],
+        );
+        let dataset = read(&files).unwrap();
+        assert_eq!(ids(&dataset), ["20", "10", "30"]);
+        let Features::Dense(features) = dataset.graph.features() else { panic!("dense") };
+        assert_eq!(features.data(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(dataset.graph.adjacency().entries(1).collect::<Vec<_>>(), [(0, 2.5), (2, 1.0)]);
+        assert_eq!(dataset.labels.unwrap().classes(), [Labels::NONE, 1, 0]);
+    }
+}
+
+#[test]
+fn gzipped_tables_are_read() {
+    let files = folder(&[]);
+    let file = fs::File::create(files.path().join("edges.csv.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::default());
+    gzip.write_all(b"src,dst\n0,1\n").unwrap();
+    gzip.finish().unwrap();
+    assert_eq!(edges(&read(&files).unwrap()), [(0, 1)]);
+}
+
+// What is refused.
+
+/// Files, and fragments that the error must hold.
+type Broken = (&'static str, &'static [(&'static str, &'static str)], &'static [&'static str]);
+
+const EDGES: (&str, &str) = ("edges.csv", "src,dst\na,b\n");
+
+const BROKEN: &[Broken] = &[
+    ("an empty file", &[("edges.csv", "")], &["edges.csv: line 1: found an empty file", "header"]),
+    ("a missing column", &[("edges.csv", "src,to\na,b\n")], &["edges.csv: line 1", "\"src\", \"to\"", "dst"]),
+    ("no header", &[("edges.csv", "0,1\n1,2\n")], &["edges.csv: line 1", "\"0\", \"1\"", "src"]),
+    (
+        "a header with a nameless column",
+        &[("edges.csv", "src,,dst\n")],
+        &["line 1", "column 2 without a name"],
+    ),
+    ("a header with a column twice", &[("edges.csv", "src,src,dst\n")], &["line 1", "two columns 'src'"]),
+    ("a header only", &[("edges.csv", "src,dst\n")], &["edges.csv: found no edges", "at least one edge"]),
+    (
+        "a long row",
+        &[("edges.csv", "src,dst\na,b\n\na,b,c\n")],
+        &["edges.csv: line 4: found 3 cells, expected 2"],
+    ),
+    ("a short row", &[("edges.csv", "src,dst\na\n")], &["edges.csv: line 2: found 1 cells, expected 2"]),
+    ("an empty id", &[("edges.csv", "src,dst\na,b\n,b\n")], &["edges.csv: line 3: found an empty id"]),
+    (
+        "weight 0",
+        &[("edges.csv", "src,dst,weight\na,b,1\nb,c,0\n")],
+        &["edges.csv: line 3: found weight 0, expected"],
+    ),
+    (
+        "weight < 0",
+        &[("edges.csv", "src,dst,weight\na,b,-2\n")],
+        &["edges.csv: line 2: found weight -2", "above 0"],
+    ),
+    (
+        "weight inf",
+        &[("edges.csv", "src,dst,weight\na,b,inf\n")],
+        &["line 2: found 'inf' in column 'weight'"],
+    ),
+    (
+        "no weight",
+        &[("edges.csv", "src,dst,weight\na,b,\n")],
+        &["line 2: found an empty cell in column 'weight'"],
+    ),
+    (
+        "weight text",
+        &[("edges.tsv", "src\tdst\tweight\na\tb\theavy\n")],
+        &["edges.tsv: line 2: found 'heavy'"],
+    ),
+    (
+        "an edge to a node that is not there",
+        &[("edges.csv", "src,dst\na,b\n\"b\n\",a\nb,c\n"), ("features.csv", "id,x\na,1\nb,2\n\"b\n\",3\n")],
+        &["edges.csv: line 5: found node 'c', expected an id that stands in features.csv"],
+    ),
+    (
+        "an edge to a node beyond the numbered ones",
+        &[("edges.csv", "src,dst\n0,1\n1,2\n"), ("ids.txt", "0\n1\n")],
+        &["edges.csv: line 3: found node '2', expected an id of ids.txt, 0 to 1"],
+    ),
+    (
+        "ids.txt twice",
+        &[EDGES, ("ids.txt", "a\nb\na\n")],
+        &["ids.txt: line 3: found id 'a' again, as on line 1"],
+    ),
+    ("ids.txt blank", &[EDGES, ("ids.txt", "a\n\nb\n")], &["ids.txt: line 2: found an empty line"]),
+    ("ids.txt empty", &[EDGES, ("ids.txt", "")], &["ids.txt: line 1: found an empty file"]),
+    (
+        "features twice",
+        &[EDGES, ("features.csv", "id,x\na,1\nb,2\na,3\n")],
+        &["features.csv: line 4: found id 'a' again"],
+    ),
+    (
+        "features without ids",
+        &[EDGES, ("features.csv", "x,y\n1,2\n")],
+        &["features.csv: line 1", "id or nid"],
+    ),
+    ("features without rows", &[EDGES, ("features.csv", "id,x\n")], &["features.csv: found no rows"]),
+    (
+        "features without columns",
+        &[EDGES, ("features.csv", "id\na\nb\n")],
+        &["features.csv: found no features"],
+    ),
+    (
+        "NaN",
+        &[EDGES, ("features.csv", "id,x\na,1\nb,NaN\n")],
+        &["features.csv: line 3: found 'NaN' in column 'x'"],
+    ),
+    (
+        "inf",
+        &[EDGES, ("features.csv", "id,x\na,1e99\nb,1\n")],
+        &["features.csv: line 2: found '1e99'", "finite"],
+    ),
+    (
+        "text",
+        &[EDGES, ("features.csv", "id,x\na,one\nb,1\n")],
+        &["features.csv: line 2: found 'one'", "number"],
+    ),
+    (
+        "no number",
+        &[EDGES, ("features.csv", "id,x\na,\nb,1\n")],
+        &["features.csv: line 2: found an empty cell"],
+    ),
+    (
+        "a node without features",
+        &[EDGES, ("ids.txt", "a\nb\n"), ("features.csv", "id,x\nb,1\n")],
+        &["features.csv: found no row for node 'a', expected one row for each id of ids.txt"],
+    ),
+    (
+        "features of a node that is not there",
+        &[EDGES, ("ids.txt", "a\nb\n"), ("features.csv", "id,x\nb,1\nc,2\n")],
+        &["features.csv: line 3: found node 'c'"],
+    ),
+    (
+        "labels twice",
+        &[EDGES, ("ids.txt", "a\nb\n"), ("labels.csv", "id,label\na,1\na,1\n")],
+        &["labels.csv: line 3"],
+    ),
+    (
+        "labels of nobody",
+        &[EDGES, ("ids.txt", "a\nb\n"), ("labels.csv", "id,label\nz,1\n")],
+        &["labels.csv: line 2: found node 'z'"],
+    ),
+    (
+        "labels without a label",
+        &[EDGES, ("labels.csv", "id,colour\na,1\nb,2\n")],
+        &["labels.csv: line 1", "label or class"],
+    ),
+    (
+        "a gap",
+        &[EDGES, ("labels.csv", "id,label\na,0\nb,2\n")],
+        &["labels.csv: line 3: found label '2'", "class 1"],
+    ),
+    (
+        "a class below 0",
+        &[EDGES, ("labels.csv", "id,label\na,0\nb,-2\n")],
+        &["labels.csv: line 3: found label '-2'"],
+    ),
+    (
+        "a class that classes.txt lacks",
+        &[EDGES, ("labels.csv", "id,label\na,x\nb,y\n"), ("classes.txt", "x\n")],
+        &["labels.csv: line 3: found label 'y', expected a class that stands in classes.txt"],
+    ),
+    (
+        "an unknown word",
+        &[EDGES, ("splits.csv", "id,split\na,train\nb,dev\n")],
+        &["splits.csv: line 3: found 'dev'"],
+    ),
+    ("splits twice", &[EDGES, ("splits.csv", "id,own:0,split\na,,\n")], &["splits.csv: line 1", "twice"]),
+    (
+        "splits of nobody",
+        &[EDGES, ("splits.csv", "id,split\nz,train\n")],
+        &["splits.csv: line 2: found node 'z'"],
+    ),
+    (
+        "splits again",
+        &[EDGES, ("splits.csv", "id,split\na,val\na,val\n")],
+        &["splits.csv: line 3: found id 'a' again"],
+    ),
+    (
+        "two files",
+        &[EDGES, ("edges.tsv", "src\tdst\n")],
+        &["edges.csv and edges.tsv", "one file for the edges"],
+    ),
+    ("no Parquet", &[("edges.parquet", "src,dst\n")], &["edges.parquet: found no PAR1", "Parquet"]),
+    ("an empty Parquet", &[("edges.parquet", "")], &["edges.parquet: found no PAR1"]),
+    ("Parquet and nothing in it", &[("edges.parquet", "PAR1PAR1")], &["edges.parquet", "whole Parquet file"]),
+    ("no zip", &[EDGES, ("features.npz", "PK")], &["features.npz"]),
+    ("no npy", &[EDGES, ("features.npy", "x")], &["features.npy"]),
+];
+
+/// An error of one line for the user, with these fragments in it.
+fn assert_refused(what: &str, result: Result<Dataset, Error>, fragments: &[&str]) {
+    let Err(error) = result else { panic!("{what}: accepted") };
+    let line = error.to_string();
+    assert_eq!(error.exit_code(), 2, "{what}: {line}");
+    assert!(!line.contains('\n') && line.contains("expected"), "{what}: {line}");
+    for fragment in fragments {
+        assert!(line.contains(fragment), "{what}: {line}\n  lacks: {fragment}");
+    }
+}
+
+#[test]
+fn broken_folders_are_refused_with_file_and_place() {
+    for (what, files, fragments) in BROKEN {
+        assert_refused(what, read(&folder(files)), fragments);
+    }
+}
+
+#[test]
+fn broken_bytes_are_refused_with_file_and_place() {
+    let files = folder(&[]);
+    fs::write(files.path().join("edges.csv"), b"src,dst\na,b\nc,\xff\n").unwrap();
+    assert_refused("not UTF-8", read(&files), &["edges.csv: line 3: found bytes that are not UTF-8"]);
+
+    let files = folder(&[EDGES, ("ids.txt", "a\nb\n")]);
+    arrays::write_npy(&files.path().join("features.npy"), 3, 1, &[1.0; 3]).unwrap();
+    assert_refused(
+        "rows",
+        read(&files),
+        &["features.npy: found 3 rows, expected 2, one for each id of ids.txt"],
+    );
+
+    let files = folder(&[("edges.csv", "src,dst\n0,a\n")]);
+    arrays::write_npy(&files.path().join("features.npy"), 3, 1, &[1.0; 3]).unwrap();
+    assert_refused(
+        "ids",
+        read(&files),
+        &["edges.csv: line 2: found node 'a', expected an id of features.npy, 0 to 2"],
+    );
+
+    let files = folder(&[EDGES, ("ids.txt", "a\nb\n")]);
+    arrays::write_npy(&files.path().join("labels.npy"), 2, 1, &[1.0; 2]).unwrap();
+    assert_refused("reals", read(&files), &["labels.npy"]);
+}
+
+#[test]
+fn a_gzip_bomb_stops_at_the_limit() {
+    let files = folder(&[]);
+    let file = fs::File::create(files.path().join("edges.csv.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    gzip.write_all(b"src,dst\n").unwrap();
+    let megabyte = vec![b'\n'; 1 << 20];
+    for _ in 0..420 {
+        gzip.write_all(&megabyte).unwrap();
+    }
+    gzip.finish().unwrap();
+    assert_refused("bomb", read(&files), &["edges.csv.gz: found more than", "bytes unpacked"]);
+}
+
+#[test]
+fn broken_parquet_is_refused_with_file_and_place() {
+    let files = folder(&[]);
+    let path = files.path().join("edges.parquet");
+    let edges = || [("src", Col::Text(&["a", "b"])), ("dst", Col::Text(&["b", "c"]))];
+    write_parquet(&path, Compression::SNAPPY, &edges());
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 20]).unwrap();
+    assert_refused("truncated", read(&files), &["edges.parquet: found no PAR1"]);
+    let mut headless = whole.clone();
+    headless[0] = b'X';
+    fs::write(&path, headless).unwrap();
+    assert_refused("magic", read(&files), &["edges.parquet: found no PAR1"]);
+
+    write_parquet(&path, Compression::SNAPPY, &[("src", Col::Whole(&[1, 2])), ("to", Col::Whole(&[2, 3]))]);
+    assert_refused("column", read(&files), &["edges.parquet: schema", "\"src\", \"to\"", "dst or target"]);
+    let weight = Col::Real(&[1.0, f64::NAN]);
+    write_parquet(
+        &path,
+        Compression::SNAPPY,
+        &[("src", Col::Whole(&[1, 2])), ("dst", Col::Whole(&[2, 3])), ("weight", weight)],
+    );
+    assert_refused("null", read(&files), &["edges.parquet: row 2: found an empty cell in column 'weight'"]);
+    write_parquet(&path, Compression::SNAPPY, &[("src", Col::Whole(&[])), ("dst", Col::Whole(&[]))]);
+    assert_refused("empty", read(&files), &["edges.parquet: found no edges"]);
+    let lists = || Col::Lists(&[&[1.0], &[2.0]]);
+    write_parquet(&path, Compression::SNAPPY, &[("src", lists()), ("dst", lists()), ("weight", lists())]);
+    assert_refused("lists", read(&files), &["edges.parquet: row 1: found '[1.0]' in column 'weight'"]);
+
+    write_parquet(&path, Compression::SNAPPY, &edges());
+    let features = files.path().join("features.parquet");
+    let nids = || Col::Text(&["a", "b", "c"]);
+    let ragged = Col::Lists(&[&[1.0, 2.0], &[3.0], &[1.0, 2.0]]);
+    write_parquet(&features, Compression::SNAPPY, &[("nid", nids()), ("emb", ragged)]);
+    assert_refused("ragged", read(&files), &["features.parquet: row 2: found 1 numbers, expected 2"]);
+    let infinite = Col::Lists(&[&[1.0], &[f32::INFINITY], &[1.0]]);
+    write_parquet(&features, Compression::SNAPPY, &[("nid", nids()), ("emb", infinite)]);
+    assert_refused("infinite", read(&files), &["features.parquet: row 2: found inf in column 'emb'"]);
+    write_parquet(&features, Compression::SNAPPY, &[("nid", nids()), ("emb", Col::Lists(&[&[], &[], &[]]))]);
+    assert_refused("nothing", read(&files), &["features.parquet: found no features"]);
+    write_parquet(&features, Compression::SNAPPY, &[("nid", nids()), ("x", Col::Text(&["1", "2", "z"]))]);
+    assert_refused("text", read(&files), &["features.parquet: row 3: found 'z' in column 'x'"]);
+    write_parquet(
+        &features,
+        Compression::SNAPPY,
+        &[("nid", Col::Text(&["a", "b", "a"])), ("x", Col::Whole(&[1, 2, 3]))],
+    );
+    assert_refused("twice", read(&files), &["features.parquet: row 3: found id 'a' again"]);
+}
+
+// Writing and reading agree.
+
+fn assert_same(a: &Dataset, b: &Dataset) {
+    assert_eq!(a.graph.adjacency(), b.graph.adjacency());
+    assert_eq!(a.graph.features(), b.graph.features());
+    assert_eq!(a.graph.ids(), b.graph.ids());
+    assert_eq!(a.labels, b.labels);
+    assert_eq!(a.splits, b.splits);
+}
+
+fn round_trip(dataset: &Dataset) -> Dataset {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("new").join("graph");
+    convert::to_folder(dataset, &out).unwrap();
+    let left: Vec<_> =
+        fs::read_dir(out.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, [out.as_path()], "nothing but the folder is left");
+    load_path(&out, FeatureSource::Given).unwrap()
+}
+
+fn small(ids: Ids, features: Features, weights: Option<Vec<f32>>, labels: Option<Labels>) -> Dataset {
+    let pairs = vec![(0, 1), (3, 1), (2, 0), (1, 4)];
+    let weights = weights.map(|weights| weights.into_iter().map(controlg::Real::from).collect());
+    let (adjacency, tally) = EdgeList { pairs, weights }.into_adjacency(5);
+    let graph = Graph::new(adjacency, features, ids).unwrap();
+    let split = |index, train: &[u32], val: &[u32], test: &[u32]| Split {
+        protocol: "a,b: \"c\"".into(),
+        index,
+        train: train.to_vec(),
+        val: val.to_vec(),
+        test: test.to_vec(),
+    };
+    let splits = vec![split(7, &[0, 4], &[2], &[]), split(0, &[1], &[], &[0, 2, 3, 4])];
+    Dataset { name: "small".into(), format: "folder", graph, labels, splits, tally, notes: Vec::new() }
+}
+
+fn dense() -> Features {
+    Features::Dense(Dense::new(5, 2, vec![0.1, -2.0, 0.0, 1e-30, 5.0, 6.0, 7.0, 8.0, 9.0, 3.4e38]))
+}
+
+#[test]
+fn odd_ids_weights_and_labels_survive() {
+    let odd = [" spaced out ", "a,b", "\"quoted\"", "日本\t語", "'; drop"].map(str::to_owned).to_vec();
+    let names = ["z", "never used", "-1", "a"].map(str::to_owned).to_vec();
+    let labels = Labels::new(vec![0, 2, Labels::NONE, 3, 0], names);
+    let weights = Some(vec![0.1, 1e-7, 3.0, 16_777_217.0]);
+    let dataset = small(Ids::Named(odd), dense(), weights, Some(labels));
+    assert_same(&dataset, &round_trip(&dataset));
+
+    let sparse =
+        Csr::new(1 << 20, vec![0, 2, 2, 3, 3, 4], vec![5, 1_000_000, 0, 9], Some(vec![1.5, 2.0, -3.0, 1.0]));
+    let labels = Labels::numbered(vec![1, 0, 2, 2, Labels::NONE]);
+    let dataset = small(Ids::Numbered(5), Features::Sparse(sparse), None, Some(labels));
+    assert_same(&dataset, &round_trip(&dataset));
+
+    let binary = Csr::new(3, vec![0, 2, 2, 3, 3, 3], vec![0, 2, 1], None);
+    let labels = Labels::new(vec![0; 5], vec!["10".into()]);
+    let dataset = small(Ids::Numbered(5), Features::Sparse(binary), None, Some(labels));
+    assert_same(&dataset, &round_trip(&dataset));
+
+    let labels = Labels::numbered(vec![Labels::NONE; 5]);
+    let dataset = small(Ids::Numbered(5), dense(), None, Some(labels));
+    assert_same(&dataset, &round_trip(&dataset));
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = |first: &str| Ids::Named([first, "b", "c", "d", "e"].map(str::to_owned).to_vec());
+    for bad in ["", "two\nlines", "\u{feff}x"] {
+        let dataset = small(names(bad), dense(), None, None);
+        let error = convert::to_folder(&dataset, &folder.path().join("out")).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(!error.to_string().contains('\n'));
+    }
+    let twice = Labels::new(vec![0, 1, 0, 1, 0], vec!["x".into(), "x".into()]);
+    let dataset = small(names("a"), dense(), None, Some(twice));
+    assert!(convert::to_folder(&dataset, &folder.path().join("out")).is_err());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let dataset = small(names("a"), dense(), None, None);
+    fs::write(folder.path().join("file"), "mine").unwrap();
+    let error = convert::to_folder(&dataset, folder.path()).unwrap_err();
+    assert!(error.to_string().contains("a folder with files in it"), "{error}");
+    assert!(convert::to_folder(&dataset, &folder.path().join("file")).unwrap_err().exit_code() == 2);
+    assert_eq!(fs::read_to_string(folder.path().join("file")).unwrap(), "mine");
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    convert::to_folder(&dataset, &folder.path().join("empty")).unwrap();
+    assert_same(&dataset, &load_path(&folder.path().join("empty"), FeatureSource::Given).unwrap());
+}
+
+#[test]
+fn cora_survives() {
+    let Some(data) = common::real_data("cora_survives") else { return };
+    let options = LoadOptions { data_dir: Some(data), ..Default::default() };
+    let cora = load("cora", &options).unwrap();
+    assert_same(&cora, &round_trip(&cora));
+}
+
+#[test]
+fn a_missing_file_of_a_known_data_set_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let load_as = |name: &str, features| {
+        load(name, &LoadOptions { data_dir: Some(folder.path().to_owned()), features }).unwrap_err()
+    };
+    let error = load_as("wikics", FeatureSource::Given);
+    let line = error.to_string();
+    assert_eq!(error.exit_code(), 2);
+    let place: PathBuf = folder.path().join("wikics").join("data.json");
+    for fragment in
+        [place.to_str().unwrap(), "controlg data fetch wikics", "https://raw.githubusercontent.com/pmernyei/"]
+    {
+        assert!(line.contains(fragment), "{line}");
+    }
+    assert!(!line.contains("structural"), "{line}");
+    let line = load_as("ogbn-arxiv", FeatureSource::Given).to_string();
+    for fragment in ["node-feat.csv.gz", "arxiv.zip", "--features structural"] {
+        assert!(line.contains(fragment), "{line}");
+    }
+    let line = load_as("ogbn-arxiv", FeatureSource::Structural).to_string();
+    assert!(!line.contains("node-feat.csv.gz"), "{line}");
+}
+
+// Nothing that a file holds makes a reader panic.
+
+fn never_panics(name: &str, bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), bytes).unwrap();
+    if name != "edges.csv" && name != "edges.parquet" {
+        fs::write(folder.path().join("edges.csv"), "src,dst\na,b\n1,2\n").unwrap();
+    }
+    if let Err(error) = read(&folder) {
+        assert!(!error.to_string().contains('\n'), "{error}");
+        assert_eq!(error.exit_code(), 2, "{error}");
+    }
+}
+
+fn whole_parquet() -> &'static [u8] {
+    static BYTES: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+    BYTES.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("features.parquet");
+        let lists = Col::Lists(&[&[1.0, 2.0], &[3.0, 4.0]]);
+        write_parquet(&path, Compression::SNAPPY, &[("nid", Col::Text(&["a", "b"])), ("emb", lists)]);
+        fs::read(path).unwrap()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_as_a_table(text in "(src,dst|id,x|id,label|id,split|\"|,|\n|\r|[a-c0-9.é-]|train|nan){0,40}") {
+        for name in ["edges.csv", "features.csv", "labels.csv", "splits.csv", "ids.txt"] {
+            never_panics(name, text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn any_bytes_as_a_table(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for name in ["edges.csv", "edges.parquet", "features.npz", "features.npy", "labels.npy"] {
+            never_panics(name, &bytes);
+        }
+    }
+
+    #[test]
+    fn any_change_of_a_parquet_file(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = whole_parquet().to_vec();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            // Out of the middle, so that the magic bytes and the footer stay.
+            let at = cut.index(bytes.len() - 8);
+            bytes.drain(at..at + 1);
+        }
+        never_panics("features.parquet", &bytes);
+        never_panics("edges.parquet", &bytes);
+    }
+}
