@@ -1,6 +1,8 @@
 //! Fetching, against a server on this machine that behaves in every way a server can.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -341,4 +343,24 @@ fn a_known_data_set_is_fetched_into_the_folder_of_its_name() {
     );
     let synthetic = catalogue::find("synthetic").unwrap();
     assert_eq!(fetch(synthetic, folder.path(), &server.options(), &mut |_| {}).unwrap_err().exit_code(), 2);
+}
+
+#[test]
+fn the_files_of_real_data_sets_are_those_of_the_catalogue() {
+    let Some(data) = common::real_data("the_files_of_real_data_sets_are_those_of_the_catalogue") else {
+        return;
+    };
+    for known in catalogue::ALL.iter().filter(|known| !known.files.is_empty()) {
+        let there = |file: &&File<'_>| data.join(known.name).join(file.path).exists();
+        let files: Vec<File<'_>> = known.files.iter().filter(there).copied().collect();
+        // All are there, so that nothing is asked of any server.
+        let report = run(&files, &data.join(known.name), &Options::default()).unwrap();
+        assert!(report.fetched.is_empty() && report.kept.len() == files.len());
+        for file in &files {
+            let bytes = fs::metadata(data.join(known.name).join(file.path)).unwrap().len();
+            assert_eq!(file.exact_bytes.unwrap_or(bytes), bytes, "{} {}", known.name, file.path);
+        }
+        let missing: Vec<_> = known.files.iter().filter(|file| !there(file)).map(|file| file.path).collect();
+        eprintln!("{}: {} files, missing {missing:?}", known.name, files.len());
+    }
 }

@@ -507,6 +507,35 @@ fn broken_parquet_is_refused_with_file_and_place() {
     assert_refused("twice", read(&files), &["features.parquet: row 3: found id 'a' again"]);
 }
 
+/// A Parquet file without rows whose schema is a chain of groups in groups.
+fn nested_parquet(depth: usize) -> Vec<u8> {
+    let group = [0x35, 0, 0x18, 0, 0x15, 2, 0]; // required, no name, one child
+    let leaf = [0x15, 0, 0x25, 0, 0x18, 1, b'x', 0]; // a required truth value
+    let mut footer = vec![0x15, 2, 0x19, 0xfc]; // version 1, a list of structs
+    let mut count = depth + 1;
+    while count > 127 {
+        footer.push(count as u8 | 128);
+        count >>= 7;
+    }
+    footer.push(count as u8);
+    (0..depth).for_each(|_| footer.extend(group));
+    footer.extend(leaf);
+    footer.extend([0x16, 0, 0x19, 0x0c, 0]); // no rows, no row groups
+    let length = (footer.len() as u32).to_le_bytes();
+    [b"PAR1", &footer[..], &length, b"PAR1"].concat()
+}
+
+#[test]
+fn a_deeply_nested_schema_does_not_exhaust_the_stack() {
+    for (depth, words) in
+        [(1, "schema: found columns [\"x\"]"), (16_383, "schema"), (1 << 20, "a schema of 1048577 elements")]
+    {
+        let files = folder(&[]);
+        fs::write(files.path().join("edges.parquet"), nested_parquet(depth)).unwrap();
+        assert_refused("nesting", read(&files), &["edges.parquet", words]);
+    }
+}
+
 // Writing and reading agree.
 
 fn assert_same(a: &Dataset, b: &Dataset) {
