@@ -8,7 +8,7 @@
 //! Page headers are structs in Thrift's compact protocol. Fields whose type is not the one of the format are
 //! refused, since the reader goes by a field's number alone and would see other headers than we do.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
 
@@ -69,8 +69,13 @@ pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut Budget) -> Result<(),
         if ENCODINGS_REFUSED.contains(&header.encoding) {
             return Err(format!("encoding {} (delta-encoded text), which is not read", header.encoding));
         }
-        if gzip && MultiGzDecoder::new(packed).take(unpacked + 1).bytes().count() as u64 > unpacked {
-            return Err("a page that unpacks to more than it says".to_owned());
+        if gzip {
+            let levels = usize::try_from(header.levels).ok().and_then(|size| packed.get(size..));
+            let mut plain = MultiGzDecoder::new(levels.unwrap_or(packed)).take(unpacked + 1);
+            // What cannot be unpacked is left for the reader to complain about.
+            if io::copy(&mut plain, &mut io::sink()).is_ok_and(|size| size > unpacked) {
+                return Err("a page that unpacks to more than it says".to_owned());
+            }
         }
     }
     Ok(())
@@ -85,6 +90,8 @@ struct PageHeader {
     packed: i64,
     values: i64,
     encoding: i64,
+    /// Bytes before the values that are never packed, in pages of version 2.
+    levels: i64,
     is_dictionary: bool,
 }
 
@@ -137,7 +144,8 @@ impl<'a> Thrift<'a> {
                 (_, STOP) => return Some(()),
                 (1, I32) => header.values = self.zigzag()?,
                 (2..=6, I32) if field == encoding => header.encoding = self.zigzag()?,
-                (2..=6, I32) => self.skip(I32, 1)?,
+                (5 | 6, I32) => header.levels = header.levels.checked_add(self.zigzag()?)?,
+                (2..=4, I32) => self.skip(I32, 1)?,
                 (3 | 7, TRUE | FALSE) => {}
                 (5 | 8, STRUCT) => self.skip(STRUCT, 8)?,
                 (1..=8, _) => return None,

@@ -184,7 +184,9 @@ fn batches<T: DataType>(
 ) -> Attempt<()> {
     let (mut def, mut rep, mut values) = (Vec::new(), Vec::new(), Vec::new());
     loop {
-        (def.clear(), rep.clear(), values.clear());
+        def.clear();
+        rep.clear();
+        values.clear();
         let (rows, _, n_levels) = reader.read_records(BATCH, Some(&mut def), Some(&mut rep), &mut values)?;
         if rows == 0 && n_levels == 0 {
             return Ok(());
