@@ -44,13 +44,20 @@ fn the_graph_knows_no_labels() {
 
 #[test]
 fn kernels_know_slices_and_sizes_only() {
-    let words = ["crate::graph", "crate::tensor", "crate::data", "crate::rng", "std::fs", "std::io", "println!"];
+    let words =
+        ["crate::graph", "crate::tensor", "crate::data", "crate::rng", "std::fs", "std::io", "println!"];
     assert_absent("kernels", &words, "kernels have no configuration, randomness or input and output");
 }
 
 #[test]
+fn coordinators_map_numbers_to_numbers() {
+    let words = ["crate::graph", "crate::tensor", "crate::kernels", "crate::encoder", "crate::data", "Real"];
+    assert_absent("coordinator", &words, "the loop can be driven by anybody's own training code");
+}
+
+#[test]
 fn the_tape_knows_no_files() {
-    for folder in ["tensor", "encoder", "graph"] {
+    for folder in ["coordinator", "tensor", "encoder", "graph"] {
         assert_absent(folder, &["std::fs", "std::net"], "only data and the front ends touch files");
     }
 }
@@ -58,7 +65,7 @@ fn the_tape_knows_no_files() {
 #[test]
 fn no_clock_decides_anything() {
     let words = ["Instant::now", "SystemTime::now", "thread_rng", "from_entropy"];
-    for folder in ["graph", "kernels", "tensor", "encoder"] {
+    for folder in ["coordinator", "graph", "kernels", "tensor", "encoder"] {
         assert_absent(folder, &words, "the same run file and seed give the same bytes");
     }
 }
