@@ -19,7 +19,9 @@ fn main() -> ExitCode {
     let run = || {
         if let Some(threads) = args.common.threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
-            pool.map_err(|error| controlg::Error::Failed(format!("cannot start {threads} threads: {error}")))?;
+            pool.map_err(|error| {
+                controlg::Error::Failed(format!("cannot start {threads} threads: {error}"))
+            })?;
         }
         commands::run(&args)
     };

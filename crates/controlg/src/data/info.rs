@@ -86,9 +86,7 @@ impl Info {
             features: graph.n_features(),
             feature_nonzeros: graph.features().n_nonzeros(),
             classes: labels.as_ref().map(|labels| labels.n_classes()),
-            homophily: labels
-                .as_ref()
-                .and_then(|labels| stats::homophily(graph, |node| labels.get(node))),
+            homophily: labels.as_ref().and_then(|labels| stats::homophily(graph, |node| labels.get(node))),
             isolated: stats::isolated(graph),
             components: stats::components(graph),
             degree: stats::degrees(graph),
@@ -142,7 +140,10 @@ impl fmt::Display for Info {
         row("components", grouped(self.components))?;
         for split in &self.splits {
             let SplitInfo { protocol, index, train, val, test, hash } = split;
-            row("split", format!("{protocol} {index}: {train} train, {val} val, {test} test, {}", &hash[..12]))?;
+            row(
+                "split",
+                format!("{protocol} {index}: {train} train, {val} val, {test} test, {}", &hash[..12]),
+            )?;
         }
         row("memory", format!("{:.1} MB once loaded", self.memory_bytes as f64 / 1e6))?;
         self.notes.iter().try_for_each(|note| row("note", note.clone()))

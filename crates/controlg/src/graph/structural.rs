@@ -101,18 +101,20 @@ fn places(adjacency: &Csr) -> Vec<Real> {
     let mut sum = vec![0.0; n * PLACES];
     let mut next = vec![0.0; n * PLACES];
     for _ in 0..3 {
-        next.par_chunks_mut(PLACES).zip(sum.par_chunks_mut(PLACES)).enumerate().for_each(|(node, (row, sum))| {
-            row.fill(0.0);
-            let neighbours = adjacency.row(node);
-            let share = 1.0 / neighbours.len().max(1) as Real;
-            for &other in neighbours {
-                let other = &at[other as usize * PLACES..][..PLACES];
-                row.iter_mut().zip(other).for_each(|(cell, x)| *cell += share * x);
-            }
-            // Each length of walk counts the same, whatever the averaging has left of its vectors.
-            let norm = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-8);
-            sum.iter_mut().zip(&*row).for_each(|(total, x)| *total += x / norm);
-        });
+        next.par_chunks_mut(PLACES).zip(sum.par_chunks_mut(PLACES)).enumerate().for_each(
+            |(node, (row, sum))| {
+                row.fill(0.0);
+                let neighbours = adjacency.row(node);
+                let share = 1.0 / neighbours.len().max(1) as Real;
+                for &other in neighbours {
+                    let other = &at[other as usize * PLACES..][..PLACES];
+                    row.iter_mut().zip(other).for_each(|(cell, x)| *cell += share * x);
+                }
+                // Each length of walk counts the same, whatever the averaging has left of its vectors.
+                let norm = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-8);
+                sum.iter_mut().zip(&*row).for_each(|(total, x)| *total += x / norm);
+            },
+        );
         std::mem::swap(&mut at, &mut next);
     }
     sum.par_chunks_mut(PLACES).for_each(|row| {

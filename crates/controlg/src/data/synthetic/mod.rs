@@ -62,17 +62,19 @@ pub fn settings_of(name: &str) -> Option<Result<Settings>> {
 }
 
 fn parse(text: &str) -> Result<Settings> {
-    const KEYS: [&str; 8] =
-        ["nodes", "degree", "classes", "homophily", "features", "words", "topic", "seed"];
+    const KEYS: [&str; 8] = ["nodes", "degree", "classes", "homophily", "features", "words", "topic", "seed"];
     let mut settings = Settings::default();
     let mut words = None;
     for pair in text.split(',') {
         let place = format!("synthetic:{pair}");
-        let (key, value) =
-            pair.split_once('=').ok_or_else(|| Error::value(&place, "no '='", "key=value"))?;
+        let (key, value) = pair.split_once('=').ok_or_else(|| Error::value(&place, "no '='", "key=value"))?;
         let whole = |most: u64| match value.parse::<u64>() {
             Ok(number) if number <= most => Ok(number),
-            _ => Err(Error::value(&place, format_args!("'{value}'"), format_args!("a whole number up to {most}"))),
+            _ => Err(Error::value(
+                &place,
+                format_args!("'{value}'"),
+                format_args!("a whole number up to {most}"),
+            )),
         };
         let count = |most: u64| match whole(most)? {
             0 => Err(Error::value(&place, 0, "at least 1")),

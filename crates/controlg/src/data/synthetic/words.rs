@@ -12,7 +12,8 @@ use crate::rng::Stream;
 
 /// The words of each node: a 0/1 matrix, nodes by vocabulary.
 pub(super) fn draw(settings: &Settings, classes: &[u32]) -> Csr {
-    let zipf = |count: usize| Alias::new(&(0..count).map(|rank| 1.0 / (rank + 10) as f64).collect::<Vec<_>>());
+    let zipf =
+        |count: usize| Alias::new(&(0..count).map(|rank| 1.0 / (rank + 10) as f64).collect::<Vec<_>>());
     let all_words = zipf(settings.features);
     let topic_size = (2 * settings.features / (settings.classes + 1)).clamp(1, settings.features);
     let topic_ranks = zipf(topic_size);
