@@ -1,0 +1,119 @@
+//! Writing what NumPy and SciPy read: `.npy` in single precision, and SciPy's `.npz` of sparse rows.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::graph::Csr;
+
+/// Writes a row-major matrix as `.npy`, float32.
+///
+/// # Panics
+/// When the data is not `rows` × `columns` numbers.
+pub fn write_npy(path: &Path, rows: usize, columns: usize, data: &[Real]) -> Result<()> {
+    assert_eq!(data.len(), rows * columns, "{rows} rows of {columns}");
+    let write = || -> std::io::Result<()> {
+        let mut file = BufWriter::new(File::create(path)?);
+        write_header(&mut file, "<f4", &format!("({rows}, {columns})"))?;
+        write_elements(&mut file, data.iter().map(|&x| single(x)))?;
+        file.into_inner()?.sync_all()
+    };
+    write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+}
+
+/// Writes a sparse matrix as SciPy's `save_npz` does: `format`, `shape`, `data`, `indices`, `indptr`, deflated.
+pub fn write_csr_npz(path: &Path, matrix: &Csr) -> Result<()> {
+    let write = || -> std::io::Result<()> {
+        // No time stamp: the same matrix gives the same bytes.
+        let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+        let options = options.last_modified_time(zip::DateTime::default()).large_file(true);
+        let mut archive = ZipWriter::new(BufWriter::new(File::create(path)?));
+        let n_entries = matrix.n_entries();
+
+        archive.start_file("indices.npy", options)?;
+        write_header(&mut archive, "<i8", &format!("({n_entries},)"))?;
+        write_elements(&mut archive, matrix.columns().iter().map(|&x| u64::from(x).to_le_bytes()))?;
+
+        archive.start_file("indptr.npy", options)?;
+        write_header(&mut archive, "<i8", &format!("({},)", matrix.n_rows() + 1))?;
+        write_elements(&mut archive, matrix.offsets().iter().map(|&x| (x as u64).to_le_bytes()))?;
+
+        archive.start_file("format.npy", options)?;
+        write_header(&mut archive, "|S3", "()")?;
+        archive.write_all(b"csr")?;
+
+        archive.start_file("shape.npy", options)?;
+        write_header(&mut archive, "<i8", "(2,)")?;
+        let shape = [matrix.n_rows(), matrix.n_cols()];
+        write_elements(&mut archive, shape.iter().map(|&x| (x as u64).to_le_bytes()))?;
+
+        archive.start_file("data.npy", options)?;
+        write_header(&mut archive, "<f4", &format!("({n_entries},)"))?;
+        match matrix.values() {
+            Some(values) => write_elements(&mut archive, values.iter().map(|&x| single(x)))?,
+            None => write_elements(&mut archive, (0..n_entries).map(|_| 1f32.to_le_bytes()))?,
+        }
+        archive.finish()?.into_inner()?.sync_all()
+    };
+    write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+}
+
+#[allow(clippy::unnecessary_cast)] // necessary where Real is f64
+fn single(x: Real) -> [u8; 4] {
+    (x as f32).to_le_bytes()
+}
+
+/// The header, padded so that the elements start at a multiple of 64 bytes, as NumPy asks.
+fn write_header(to: &mut impl Write, dtype: &str, shape: &str) -> std::io::Result<()> {
+    let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
+    let unpadded = 10 + text.len() + 1;
+    text += &" ".repeat(unpadded.next_multiple_of(64) - unpadded);
+    text.push('\n');
+    to.write_all(b"\x93NUMPY\x01\x00")?;
+    to.write_all(&(text.len() as u16).to_le_bytes())?;
+    to.write_all(text.as_bytes())
+}
+
+/// Elements in blocks: a call for each would be slow through a compressor.
+fn write_elements<const N: usize>(
+    to: &mut impl Write,
+    elements: impl Iterator<Item = [u8; N]>,
+) -> std::io::Result<()> {
+    let mut block = Vec::with_capacity(1 << 16);
+    for element in elements {
+        block.extend_from_slice(&element);
+        if block.len() >= 1 << 16 {
+            to.write_all(&block)?;
+            block.clear();
+        }
+    }
+    to.write_all(&block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::arrays::{NpzFile, read_npy};
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npy");
+        write_npy(&path, 2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, -0.5]).unwrap();
+        let array = read_npy(&path).unwrap();
+        assert_eq!(array.shape, [2, 3]);
+        assert_eq!(array.to_reals().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, -0.5]);
+
+        let path = folder.path().join("a.npz");
+        for values in [None, Some(vec![0.5, 2.0, -3.0])] {
+            let matrix = Csr::new(4, vec![0, 2, 2, 3], vec![0, 3, 1], values);
+            write_csr_npz(&path, &matrix).unwrap();
+            assert_eq!(NpzFile::open(&path).unwrap().csr("").unwrap(), matrix);
+        }
+    }
+}
