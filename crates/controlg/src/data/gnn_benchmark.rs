@@ -1,17 +1,102 @@
-//! Reader to come.
+//! The gnn-benchmark archives (Coauthor, Amazon, …): one `.npz` with `adj_*`, `attr_*` and `labels`.
+//!
+//! `node_names` become the nodes' ids where they are there; `class_names` is a pickled object array and is not read.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
-use super::{FeatureSource, Format, Raw};
+use super::arrays::NpzFile;
+use super::{FeatureSource, Format, Raw, checks, limits};
+use crate::Real;
 use crate::error::{Error, Result};
+use crate::graph::{Csr, EdgeList, Features, Ids};
 
 /// This layout.
-pub(super) const FORMAT: Format = Format { name: "gnn_benchmark", summary: "gnn_benchmark", recognise, read };
+pub(super) const FORMAT: Format = Format {
+    name: "gnn-benchmark",
+    summary: "a gnn-benchmark archive (one .npz with adj_*, attr_*, labels), or a folder with it",
+    recognise: |path| archive(path).is_some_and(|file| limits::first_bytes(&file, 2) == b"PK"),
+    read,
+};
 
-fn recognise(_path: &Path) -> bool {
-    false
+/// The archive itself: the path, or the only `.npz` in the folder.
+fn archive(path: &Path) -> Option<PathBuf> {
+    let is_archive = |path: &Path| path.extension().is_some_and(|extension| extension == "npz");
+    if !path.is_dir() {
+        return is_archive(path).then(|| path.to_owned());
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut archives = entries.map(|entry| entry.path()).filter(|path| is_archive(path));
+    archives.next().filter(|_| archives.next().is_none())
 }
 
-fn read(path: &Path, _features: FeatureSource) -> Result<Raw> {
-    Err(Error::input(path, "", "", ""))
+fn read(path: &Path, _: FeatureSource) -> Result<Raw> {
+    let Some(path) = archive(path) else {
+        return Err(Error::input(path, "", "not one .npz archive", "a gnn-benchmark archive"));
+    };
+    parse(&path, NpzFile::open(&path)?)
+}
+
+fn parse(path: &Path, mut file: NpzFile) -> Result<Raw> {
+    let adjacency = file.csr("adj_")?;
+    let n = adjacency.n_rows();
+    if adjacency.n_cols() != n {
+        let found = format!("{n} × {}", adjacency.n_cols());
+        return Err(Error::input(path, "array 'adj_shape'", found, "as many columns as rows"));
+    }
+    let features = if file.contains("attr_shape") { Some(file.csr("attr_")?) } else { None };
+    if let Some(features) = features.as_ref().filter(|features| features.n_rows() != n) {
+        let found = format!("{} rows", features.n_rows());
+        return Err(Error::input(path, "array 'attr_shape'", found, format_args!("{n}, one for each node")));
+    }
+    let labels = if file.contains("labels") { Some(read_classes(&mut file, n)?) } else { None };
+    Ok(Raw {
+        edges: read_edges(path, &adjacency)?,
+        features: features.map(Features::Sparse),
+        ids: if file.contains("node_names") { read_ids(&mut file, n)? } else { Ids::Numbered(n) },
+        labels: labels.map(|classes| checks::labels(path, "array 'labels'", classes)).transpose()?,
+        splits: vec![],
+        notes: vec![],
+    })
+}
+
+fn read_edges(path: &Path, adjacency: &Csr) -> Result<EdgeList> {
+    let mut pairs = Vec::with_capacity(adjacency.n_entries());
+    for row in 0..adjacency.n_rows() {
+        pairs.extend(adjacency.row(row).iter().map(|&column| (row as u32, column)));
+    }
+    let weights: Option<Vec<Real>> = adjacency.values().map(<[Real]>::to_vec);
+    if let Some(at) = weights.iter().flatten().position(|&weight| weight <= 0.0) {
+        let place = format!("array 'adj_data', element {at}");
+        return Err(Error::input(
+            path,
+            place,
+            adjacency.values().unwrap_or_default()[at],
+            "a positive weight",
+        ));
+    }
+    Ok(EdgeList { pairs, weights })
+}
+
+fn read_classes(file: &mut NpzFile, n: usize) -> Result<Vec<u32>> {
+    let labels = file.array("labels")?;
+    if labels.shape != [n] {
+        return Err(labels.error("", labels.shape_in_words(), format_args!("{n}, one for each node")));
+    }
+    labels.to_indices(u32::MAX as usize)
+}
+
+fn read_ids(file: &mut NpzFile, n: usize) -> Result<Ids> {
+    let names = file.array("node_names")?;
+    if names.shape != [n] {
+        return Err(names.error("", names.shape_in_words(), format_args!("{n}, one for each node")));
+    }
+    let texts = names.to_texts()?;
+    let mut seen = HashSet::with_capacity(n);
+    match texts.iter().position(|name| !seen.insert(name)) {
+        None => Ok(Ids::from_names(texts.to_vec())),
+        Some(at) => {
+            Err(names.error(names.place(at), format_args!("'{}' again", texts[at]), "each name once"))
+        }
+    }
 }

@@ -10,16 +10,18 @@ pub mod convert;
 pub mod fetch;
 pub mod info;
 pub mod limits;
+pub mod pickle;
 pub mod split;
 pub mod synthetic;
 
+mod checks;
 mod folder;
 mod geom_gcn;
 mod gnn_benchmark;
 mod ogb;
-mod pickle;
 mod planetoid;
 mod table;
+mod text;
 mod wikics;
 
 use std::path::{Path, PathBuf};

@@ -1,17 +1,126 @@
-//! Reader to come.
+//! Wiki-CS: one `data.json` with `features`, `labels`, `links`, `train_masks`, `val_masks` and `test_mask`.
+//!
+//! Its twenty splits share the test nodes. `stopping_masks`, a second validation set for early stopping, is not
+//! read: no evaluation here stops early.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::{FeatureSource, Format, Raw};
+use serde::Deserialize;
+
+use super::{FeatureSource, Format, Raw, checks, limits};
+use crate::Real;
 use crate::error::{Error, Result};
+use crate::graph::{Dense, EdgeList, Features, Ids};
 
 /// This layout.
-pub(super) const FORMAT: Format = Format { name: "wikics", summary: "wikics", recognise, read };
+pub(super) const FORMAT: Format =
+    Format { name: "wiki-cs", summary: "Wiki-CS's data.json, or a folder with it", recognise, read };
 
-fn recognise(_path: &Path) -> bool {
-    false
+const FILE: &str = "data.json";
+const SOURCE: &str = "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/dataset/data.json";
+
+/// The keys that are read.
+#[derive(Deserialize)]
+struct Data {
+    features: Vec<Vec<Real>>,
+    labels: Vec<u32>,
+    links: Vec<Vec<u32>>,
+    train_masks: Vec<Vec<bool>>,
+    val_masks: Vec<Vec<bool>>,
+    test_mask: Vec<bool>,
 }
 
-fn read(path: &Path, _features: FeatureSource) -> Result<Raw> {
-    Err(Error::input(path, "", "", ""))
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(FILE) } else { path.to_owned() }
+}
+
+fn recognise(path: &Path) -> bool {
+    let file = file_of(path);
+    file.extension().is_some_and(|extension| extension == "json")
+        && limits::first_bytes(&file, 64).trim_ascii_start().starts_with(b"{")
+}
+
+fn read(path: &Path, _: FeatureSource) -> Result<Raw> {
+    let path = file_of(path);
+    if !path.exists() {
+        let expected = format!("Wiki-CS's graph, put there from {SOURCE}");
+        return Err(Error::input(&path, "", "no such file", expected));
+    }
+    parse(&path, &limits::read_bytes(&path)?)
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Raw> {
+    let data: Data = serde_json::from_slice(bytes).map_err(|error| bad_json(path, &error))?;
+    let n = data.features.len();
+    if n == 0 {
+        return Err(Error::input(path, "features", "no nodes", "at least one node"));
+    }
+    let one_each = |key: &str, found: usize| {
+        if found == n {
+            return Ok(());
+        }
+        let expected = format!("{n}, as many as features has rows");
+        Err(Error::input(path, key, format_args!("{found} entries"), expected))
+    };
+    one_each("labels", data.labels.len())?;
+    one_each("links", data.links.len())?;
+    if data.train_masks.len() != data.val_masks.len() {
+        let found = format!("{} masks", data.val_masks.len());
+        let expected = format!("{}, as many as train_masks", data.train_masks.len());
+        return Err(Error::input(path, "val_masks", found, expected));
+    }
+    let split = |(index, (train, val)): (usize, (&Vec<bool>, &Vec<bool>))| {
+        checks::split_of_masks(path, "wikics-20", index, [train, val, &data.test_mask], n)
+    };
+    let splits =
+        data.train_masks.iter().zip(&data.val_masks).enumerate().map(split).collect::<Result<_>>()?;
+    Ok(Raw {
+        edges: EdgeList { pairs: pairs(path, &data.links)?, weights: None },
+        features: Some(Features::Dense(dense(path, &data.features)?)),
+        ids: Ids::Numbered(n),
+        labels: Some(checks::labels(path, "labels", data.labels)?),
+        splits,
+        notes: vec![],
+    })
+}
+
+fn pairs(path: &Path, links: &[Vec<u32>]) -> Result<Vec<(u32, u32)>> {
+    let n = links.len();
+    let mut pairs = Vec::with_capacity(links.iter().map(Vec::len).sum());
+    for (node, neighbours) in links.iter().enumerate() {
+        for &neighbour in neighbours {
+            if neighbour as usize >= n {
+                let place = format!("links of node {node}");
+                return Err(Error::input(path, place, neighbour, format_args!("a node of 0..{n}")));
+            }
+            pairs.push((node as u32, neighbour));
+        }
+    }
+    Ok(pairs)
+}
+
+fn dense(path: &Path, rows: &[Vec<Real>]) -> Result<Dense> {
+    let width = rows[0].len();
+    if width == 0 {
+        return Err(Error::input(path, "features of node 0", "none", "at least one"));
+    }
+    for (node, row) in rows.iter().enumerate() {
+        let place = format!("features of node {node}");
+        if row.len() != width {
+            let expected = format!("{width}, as many as node 0 has");
+            return Err(Error::input(path, place, format_args!("{} numbers", row.len()), expected));
+        }
+        if let Some(column) = row.iter().position(|x| !x.is_finite()) {
+            let place = format!("{place}, column {column}");
+            return Err(Error::input(path, place, row[column], "a finite number"));
+        }
+    }
+    Ok(Dense::new(rows.len(), width, rows.concat()))
+}
+
+fn bad_json(path: &Path, error: &serde_json::Error) -> Error {
+    let place = format!("line {}, column {}", error.line(), error.column());
+    let words = error.to_string();
+    let found = words.split(" at line ").next().unwrap_or(&words);
+    Error::input(path, place, found, "Wiki-CS's features, labels, links and masks")
 }

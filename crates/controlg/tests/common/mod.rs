@@ -1,11 +1,15 @@
-//! What several suites share.
+//! What several test files need.
+#![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of this
+
+pub mod npz;
+pub mod samples;
 
 use std::path::PathBuf;
 
-/// The folder of the real data sets, or a line that says that the test was skipped.
-#[allow(dead_code)] // not every suite that shares this module reads real data
-pub(crate) fn real_data(test_name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("CONTROLG_DATA").map(PathBuf::from).filter(|folder| folder.is_dir());
+/// The folder with the real data sets, or a word on standard error that this test was skipped, and why.
+pub fn real_data(test_name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("CONTROLG_DATA").map(PathBuf::from);
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_none() {
         eprintln!("skipped: {test_name} needs the real data sets (set CONTROLG_DATA)");
     }

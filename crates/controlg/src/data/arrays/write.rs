@@ -20,7 +20,7 @@ pub fn write_npy(path: &Path, rows: usize, columns: usize, data: &[Real]) -> Res
     let write = || -> std::io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         write_header(&mut file, "<f4", &format!("({rows}, {columns})"))?;
-        write_elements(&mut file, data.iter().map(|&x| (x as f32).to_le_bytes()))?;
+        write_elements(&mut file, data.iter().map(|&x| single(x)))?;
         file.into_inner()?.sync_all()
     };
     write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
@@ -55,12 +55,17 @@ pub fn write_csr_npz(path: &Path, matrix: &Csr) -> Result<()> {
         archive.start_file("data.npy", options)?;
         write_header(&mut archive, "<f4", &format!("({n_entries},)"))?;
         match matrix.values() {
-            Some(values) => write_elements(&mut archive, values.iter().map(|&x| (x as f32).to_le_bytes()))?,
+            Some(values) => write_elements(&mut archive, values.iter().map(|&x| single(x)))?,
             None => write_elements(&mut archive, (0..n_entries).map(|_| 1f32.to_le_bytes()))?,
         }
         archive.finish()?.into_inner()?.sync_all()
     };
     write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+}
+
+#[allow(clippy::unnecessary_cast)] // necessary where Real is f64
+fn single(x: Real) -> [u8; 4] {
+    (x as f32).to_le_bytes()
 }
 
 /// The header, padded so that the elements start at a multiple of 64 bytes, as NumPy asks.

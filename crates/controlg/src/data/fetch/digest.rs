@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(sha1(&[b"abc"]), "a9993e364706816aba3e25717850c26c9cd0d89d");
         assert_eq!(sha1(&[]), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
         let (long, split) = ([b'a'; 1000], [b'a'; 333]);
-        assert_eq!(sha1(&[&long; 1000]), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+        assert_eq!(sha1(&[&long[..]; 1000]), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
         assert_eq!(sha1(&[&split, &split, &split, b"a"]), sha1(&[&long]));
     }
 

@@ -1,0 +1,105 @@
+//! Numbers in plain lines of text, read straight from the bytes: the large files are tens of megabytes of digits.
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::graph::Dense;
+
+/// The lines with their numbers, counted from 1. Empty lines at the end are left out; empty ones before count.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let bytes = bytes.trim_ascii_end();
+    let lines = (!bytes.is_empty()).then(|| bytes.split(|&byte| byte == b'\n'));
+    let ended = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\r"));
+    lines.into_iter().flatten().enumerate().map(move |(at, line)| (at + 1, &line[..ended(line)]))
+}
+
+/// The number that the digits say, when they are digits and it fits.
+pub(super) fn unsigned(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() || digits.len() > 10 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    u32::try_from(digits.iter().fold(0u64, |number, &digit| number * 10 + u64::from(digit - b'0'))).ok()
+}
+
+/// A number below a limit.
+pub(super) fn below(path: &Path, line: usize, digits: &[u8], limit: usize, what: &str) -> Result<u32> {
+    unsigned(digits).filter(|&number| (number as usize) < limit).ok_or_else(|| {
+        Error::input(path, format_args!("line {line}"), show(digits), format_args!("{what} of 0..{limit}"))
+    })
+}
+
+/// One number a line, each below a limit.
+pub(super) fn column(path: &Path, bytes: &[u8], limit: usize, what: &str) -> Result<Vec<u32>> {
+    lines(bytes).map(|(line, digits)| below(path, line, digits, limit, what)).collect()
+}
+
+/// A matrix of comma-separated reals, a row a line.
+pub(super) fn matrix(path: &Path, bytes: &[u8]) -> Result<Dense> {
+    let rows: Vec<&[u8]> = lines(bytes).map(|(_, line)| line).collect();
+    let fields = |row: &[u8]| row.split(|&byte| byte == b',').count();
+    let Some(n_cols) = rows.first().map(|row| fields(row)) else {
+        return Err(Error::input(path, "", "no rows", "one row for each node"));
+    };
+    // Before any memory is taken for them: are there as many fields as the first row promises?
+    let ragged = rows.par_iter().position_first(|row| fields(row) != n_cols);
+    if let Some(row) = ragged {
+        let place = format!("line {}", row + 1);
+        return Err(Error::input(path, place, format_args!("{} values", fields(rows[row])), n_cols));
+    }
+    let mut data = vec![0.0 as Real; rows.len() * n_cols];
+    let parse_row = |(row, slots): (usize, &mut [Real])| -> Result<()> {
+        for (column, (slot, field)) in slots.iter_mut().zip(rows[row].split(|&byte| byte == b',')).enumerate()
+        {
+            *slot = real(field).ok_or_else(|| {
+                let place = format!("line {}, column {}", row + 1, column + 1);
+                Error::input(path, place, show(field), "a finite number")
+            })?;
+        }
+        Ok(())
+    };
+    // The first bad row is reported whichever thread comes to one first.
+    let bad = data.par_chunks_mut(n_cols).enumerate().map(parse_row).find_first(Result::is_err);
+    bad.unwrap_or(Ok(()))?;
+    Ok(Dense::new(rows.len(), n_cols, data))
+}
+
+/// What stands in the file, short enough for one line.
+pub(super) fn show(field: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&field[..field.len().min(40)]);
+    if field.len() > 40 { format!("'{text}…'") } else { format!("'{text}'") }
+}
+
+fn real(field: &[u8]) -> Option<Real> {
+    std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok().filter(|x: &Real| x.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_and_trailing_empty_ones_dropped() {
+        let all: Vec<_> = lines(b"a\r\n\nb\n\n").collect();
+        assert_eq!(all, [(1, &b"a"[..]), (2, b""), (3, b"b")]);
+        assert_eq!(lines(b"\n").count(), 0);
+    }
+
+    #[test]
+    fn only_plain_digits_are_numbers() {
+        assert_eq!(unsigned(b"4294967295"), Some(u32::MAX));
+        for bad in [&b""[..], b"-1", b"+1", b" 1", b"4294967296", b"99999999999", b"1.0"] {
+            assert_eq!(unsigned(bad), None);
+        }
+    }
+
+    #[test]
+    fn a_matrix_names_the_line_and_column_of_what_is_wrong() {
+        let words = |bytes: &[u8]| matrix(Path::new("m"), bytes).unwrap_err().to_string();
+        assert_eq!(words(b"1,2\n3\n"), "m: line 2: found 1 values, expected 2");
+        assert_eq!(words(b"1,2\n3,nan\n"), "m: line 2, column 2: found 'nan', expected a finite number");
+        assert_eq!(matrix(Path::new("m"), b"1, 2\n3e0,-4").unwrap().data(), [1.0, 2.0, 3.0, -4.0]);
+    }
+}

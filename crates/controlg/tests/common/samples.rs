@@ -1,0 +1,146 @@
+//! A small right graph in each format, as a list of files. Tests break one of them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::npz::Npz;
+
+/// The files of one graph: path within the folder, and content.
+pub type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// Every format with a right graph in it.
+pub const SAMPLES: [(&str, fn() -> Files); 5] = [
+    ("planetoid", planetoid),
+    ("geom-gcn", geom_gcn),
+    ("wiki-cs", wiki_cs),
+    ("gnn-benchmark", gnn_benchmark),
+    ("ogb", ogb),
+];
+
+pub fn write(folder: &Path, files: &Files) {
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// Six nodes: four rows in allx, the last node tested, the one before without anything.
+pub fn planetoid() -> Files {
+    let one_hot = |rows: u8, entries: &[i32]| pickle(&pickled_array(&[rows, 2], "i4", &le(entries)));
+    let allx = pickled_csr(4, 5, &[0, 1, 3, 3, 4], &[4, 0, 2, 1], &[1.0, 0.5, 1.0, 2.0]);
+    vec![
+        ("ind.toy.graph", pickled_graph(&[&[1, 2, 1], &[0], &[0, 5], &[3], &[5], &[2, 4]])),
+        ("ind.toy.allx", allx),
+        ("ind.toy.tx", pickled_csr(1, 5, &[0, 2], &[3, 1], &[7.0, 1.0])),
+        ("ind.toy.y", one_hot(2, &[1, 0, 0, 1])),
+        ("ind.toy.ally", one_hot(4, &[1, 0, 0, 1, 1, 0, 1, 0])),
+        ("ind.toy.ty", one_hot(1, &[0, 1])),
+        ("ind.toy.test.index", b"5\n".to_vec()),
+        ("geom-gcn-splits/toy_split_0.6_0.2_0.npz", masks([1, 0, 0, 0, 0, 0]).bytes()),
+    ]
+}
+
+/// Masks of the six nodes: this training mask, node 1 to validate and node 2 to test.
+pub fn masks(train: [u8; 6]) -> Npz {
+    let mask = |entries: [u8; 6]| super::npz::mask(&entries);
+    let (val, test) = (mask([0, 1, 0, 0, 0, 0]), mask([0, 0, 1, 0, 0, 0]));
+    Npz::new([("train_mask", mask(train)), ("val_mask", val), ("test_mask", test)]).deflated()
+}
+
+pub fn geom_gcn() -> Files {
+    vec![
+        ("out1_graph_edges.txt", b"node_id\tnode_id\n0\t1\n1\t1\n2\t0\n".to_vec()),
+        (
+            "out1_node_feature_label.txt",
+            b"node_id\tfeature\tlabel\n2\t0,0,1\t0\n0\t1,1,0\t1\n1\t0,0,0\t0\n".to_vec(),
+        ),
+        ("toy_split_0.6_0.2_0.npz", Npz::masks([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).bytes()),
+    ]
+}
+
+pub fn wiki_cs() -> Files {
+    vec![("data.json", WIKI_CS.into())]
+}
+
+pub const WIKI_CS: &str = r#"{"features": [[0.5, -1.0], [0.0, 2e-3], [1, 1]], "labels": [1, 0, 1],
+"links": [[1, 1, 0], [2], []], "train_masks": [[true, false, false]], "val_masks": [[false, true, false]],
+"stopping_masks": [[true, true, true]], "test_mask": [false, false, true]}"#;
+
+pub fn gnn_benchmark() -> Files {
+    vec![("toy.npz", Npz::gnn_benchmark().bytes())]
+}
+
+pub fn ogb() -> Files {
+    vec![
+        ("raw/edge.csv.gz", gz(b"0,1\n1,2\n2,1\n")),
+        ("raw/node-label.csv.gz", gz(b"0\n1\n0\n")),
+        ("raw/num-node-list.csv.gz", gz(b"3\n")),
+        ("raw/num-edge-list.csv.gz", gz(b"3\n")),
+        ("raw/node-feat.csv", b"0.5,1\n-2,0\n1e-3,4\n".to_vec()),
+        ("split/time/train.csv.gz", gz(b"2\n0\n")),
+        ("split/time/valid.csv", b"1\n".to_vec()),
+        ("split/time/test.csv", b"".to_vec()),
+    ]
+}
+
+pub fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+pub fn le(numbers: &[i32]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// A whole pickle around the opcodes of one value.
+pub fn pickle(value: &[u8]) -> Vec<u8> {
+    [b"\x80\x02", value, b"."].concat()
+}
+
+/// The opcodes of a NumPy array as Python 2 wrote it.
+pub fn pickled_array(shape: &[u8], dtype: &str, body: &[u8]) -> Vec<u8> {
+    let mut ops =
+        b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01(".to_vec();
+    shape.iter().for_each(|&extent| ops.extend([b'K', extent]));
+    ops.extend(b"tcnumpy\ndtype\nU\x02");
+    ops.extend(dtype.as_bytes());
+    ops.extend(b"K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T");
+    ops.extend((body.len() as u32).to_le_bytes());
+    ops.extend(body);
+    ops.extend(b"tb");
+    ops
+}
+
+pub fn pickled_csr(rows: u8, columns: u8, indptr: &[i32], indices: &[i32], data: &[f32]) -> Vec<u8> {
+    let floats: Vec<u8> = data.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let parts = [
+        &b"cscipy.sparse.csr\ncsr_matrix\n)\x81}(U\x06formatU\x03csrU\x06_shape"[..],
+        &[b'K', rows, b'K', columns, 0x86],
+        b"U\x06indptr",
+        &pickled_array(&[indptr.len() as u8], "i4", &le(indptr)),
+        b"U\x07indices",
+        &pickled_array(&[indices.len() as u8], "i4", &le(indices)),
+        b"U\x04data",
+        &pickled_array(&[data.len() as u8], "f4", &floats),
+        b"ub",
+    ];
+    pickle(&parts.concat())
+}
+
+pub fn pickled_graph(lists: &[&[i32]]) -> Vec<u8> {
+    let mut ops = b"ccollections\ndefaultdict\nc__builtin__\nlist\n\x85R(".to_vec();
+    for (node, list) in lists.iter().enumerate() {
+        ops.extend([b'K', node as u8]);
+        ops.extend(b"](");
+        list.iter().for_each(|x| ops.extend([&b"J"[..], &x.to_le_bytes()].concat()));
+        ops.push(b'e');
+    }
+    ops.push(b'u');
+    pickle(&ops)
+}
