@@ -161,12 +161,10 @@ impl Known {
         self.layout.map(|layout| layout.name)
     }
 
-    /// The folder of its files.
-    pub fn folder(&self, data_dir: Option<&Path>) -> Result<PathBuf> {
-        Ok(match data_dir {
-            Some(folder) => folder.join(self.name),
-            None => data_folder()?.join(self.name),
-        })
+    /// The needed files that are not there.
+    pub fn missing(&self, data_dir: &Path) -> Vec<&'static File<'static>> {
+        let folder = data_dir.join(self.name);
+        self.files.iter().filter(|file| file.needed && !folder.join(file.path).is_file()).collect()
     }
 
     /// Loads it from the folder in which names are looked up.
@@ -178,8 +176,9 @@ impl Known {
                 "one that has",
             ));
         };
-        let folder = self.folder(options.data_dir.as_deref())?;
-        self.check_files(&folder, options.features)?;
+        let data_dir = data_dir(options)?;
+        self.check_files(&data_dir, options.features)?;
+        let folder = data_dir.join(self.name);
         let path = if self.entry.is_empty() { folder } else { folder.join(self.entry) };
         let raw = (layout.read)(&path, options.features)?;
         let mut dataset = assemble(self.name.to_owned(), layout.name, raw, options.features)?;
@@ -215,9 +214,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|known| known.name)
 }
 
-/// The folder in which names are looked up: `$CONTROLG_DATA`, else the user's cache folder.
-pub fn data_folder() -> Result<PathBuf> {
-    folder_from(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+/// The folder in which names are looked up: the one asked for, else `$CONTROLG_DATA`, else the user's cache folder.
+pub fn data_dir(options: &LoadOptions) -> Result<PathBuf> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    options.data_dir.clone().map_or_else(|| folder_from(variable), Ok)
 }
 
 fn folder_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
