@@ -373,6 +373,8 @@ fn gnn_benchmark() {
         bytes[at + 70] ^= 1; // within the numbers of the first member
         bytes
     };
+    let names = npy("|S1", "(8000000,)", &vec![b'a'; 8_000_000]);
+    let names = Npz::gnn_benchmark().with("node_names", names).deflated().bytes();
     let none = Npz::gnn_benchmark()
         .with("adj_data", f32s(&[]))
         .with("adj_indices", i32s(&[]))
@@ -546,8 +548,8 @@ fn ogb() {
             "infinite",
             toy,
             FEATURES,
-            b"0.5,1\n-2,1e99\n1e-3,4\n".to_vec(),
-            &["line 2, column 2", "'1e99'"],
+            b"0.5,1\n-2,1e999\n1e-3,4\n".to_vec(),
+            &["line 2, column 2", "'1e999'"],
         ),
         case("ragged row", toy, FEATURES, b"0.5,1\n-2\n1e-3,4\n".to_vec(), &["line 2", "1 values", "2"]),
         case(
@@ -558,7 +560,7 @@ fn ogb() {
             &["line 2", "10000"],
         ),
         case("fewer rows", toy, FEATURES, b"0.5,1\n-2,0\n".to_vec(), &["2 rows", "3"]),
-        case("no rows", toy, FEATURES, vec![], &["no rows"]),
+        case("no rows", toy, FEATURES, vec![], &["0 rows", "3"]),
         case(
             "features missing",
             toy,

@@ -36,13 +36,16 @@ pub(super) fn column(path: &Path, bytes: &[u8], limit: usize, what: &str) -> Res
     lines(bytes).map(|(line, digits)| below(path, line, digits, limit, what)).collect()
 }
 
-/// A matrix of comma-separated reals, a row a line.
-pub(super) fn matrix(path: &Path, bytes: &[u8]) -> Result<Dense> {
+/// A matrix of comma-separated reals, a row a line, with one row for each of `n_rows` nodes.
+pub(super) fn matrix(path: &Path, bytes: &[u8], n_rows: usize) -> Result<Dense> {
+    let counted = lines(bytes).count();
+    if counted != n_rows {
+        let expected = format!("{n_rows}, one for each node");
+        return Err(Error::input(path, "", format_args!("{counted} rows"), expected));
+    }
     let rows: Vec<&[u8]> = lines(bytes).map(|(_, line)| line).collect();
     let fields = |row: &[u8]| row.split(|&byte| byte == b',').count();
-    let Some(n_cols) = rows.first().map(|row| fields(row)) else {
-        return Err(Error::input(path, "", "no rows", "one row for each node"));
-    };
+    let n_cols = rows.first().map_or(1, |row| fields(row));
     // Before any memory is taken for them: are there as many fields as the first row promises?
     let ragged = rows.par_iter().position_first(|row| fields(row) != n_cols);
     if let Some(row) = ragged {
@@ -97,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_matrix_names_the_line_and_column_of_what_is_wrong() {
-        let words = |bytes: &[u8]| matrix(Path::new("m"), bytes).unwrap_err().to_string();
+        let words = |bytes: &[u8]| matrix(Path::new("m"), bytes, 2).unwrap_err().to_string();
         assert_eq!(words(b"1,2\n3\n"), "m: line 2: found 1 values, expected 2");
         assert_eq!(words(b"1,2\n3,nan\n"), "m: line 2, column 2: found 'nan', expected a finite number");
-        assert_eq!(matrix(Path::new("m"), b"1, 2\n3e0,-4").unwrap().data(), [1.0, 2.0, 3.0, -4.0]);
+        assert_eq!(matrix(Path::new("m"), b"1, 2\n3e0,-4", 2).unwrap().data(), [1.0, 2.0, 3.0, -4.0]);
     }
 }
