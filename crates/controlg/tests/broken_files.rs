@@ -498,6 +498,13 @@ fn gnn_benchmark() {
             &["element 2", "'a' again"],
         ),
         case(
+            "names that swell in memory",
+            toy,
+            FILE,
+            names,
+            &["node_names", "8000000 elements", "in memory"],
+        ),
+        case(
             "cut header",
             toy,
             FILE,
