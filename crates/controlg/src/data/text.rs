@@ -18,10 +18,18 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// The number that the digits say, when they are digits and it fits.
 pub(super) fn unsigned(digits: &[u8]) -> Option<u32> {
-    if digits.is_empty() || digits.len() > 10 || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() || digits.len() > 10 {
         return None;
     }
-    u32::try_from(digits.iter().fold(0u64, |number, &digit| number * 10 + u64::from(digit - b'0'))).ok()
+    let mut number = 0u64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    u32::try_from(number).ok()
 }
 
 /// A number below a limit.
