@@ -39,6 +39,13 @@ impl Output {
         }
     }
 
+    /// Shows on a terminal how far something is, in the place of what was shown before.
+    pub(crate) fn status(&self, text: impl Display) {
+        if !self.quiet {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+
     /// Says something that is not the result.
     pub(crate) fn remark(&self, text: impl Display) {
         if !self.quiet {

@@ -2,8 +2,10 @@
 //! block of steps to one objective, and lets a feedback loop decide which.
 //!
 //! Modules in reading order: [`graph`] is what everything works on, [`data`] reads it from files or makes it;
-//! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them.
+//! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them;
+//! [`coordinator`] decides who learns next.
 
+pub mod coordinator;
 pub mod data;
 pub mod encoder;
 pub mod error;

@@ -1,18 +1,97 @@
 //! `controlg data`: what there is, what is in it, get it, change its format.
 
-use controlg::Result;
-use controlg::data::{self, info::Info};
+use std::io::IsTerminal;
+use std::path::Path;
+
+use controlg::data::catalogue::{self, Known};
+use controlg::data::fetch::{self, Progress};
+use controlg::data::{self, convert, info::Info};
+use controlg::{Error, Result};
+use serde_json::json;
 
 use super::load_options;
-use crate::args::{Common, Data};
+use crate::args::{Common, Data, Features, Target};
 use crate::output::Output;
 
 pub(super) fn run(command: &Data, common: &Common, output: &Output) -> Result<()> {
     match command {
+        Data::List => list(common, output),
         Data::Info { data, features } => {
             let info = Info::of(&data::load(data, &load_options(common, *features))?);
             output.result(&info, &info)
         }
-        _ => Ok(()),
+        Data::Fetch { names, force } => fetch(names, *force, common, output),
+        Data::Convert { data, out, to: Target::Folder, features } => convert(data, out, *features, common, output),
     }
+}
+
+fn list(common: &Common, output: &Output) -> Result<()> {
+    let data_dir = catalogue::data_dir(&load_options(common, Features::Given))?;
+    let mut rows = Vec::new();
+    let mut text = String::new();
+    for known in catalogue::ALL {
+        let missing = known.missing(&data_dir);
+        let state = match (known.files.is_empty(), missing.first()) {
+            (true, _) => "needs no files".to_owned(),
+            (false, None) => "here".to_owned(),
+            (false, Some(file)) => format!("missing {}", file.path),
+        };
+        text += &format!("{:<12} {:<66} {state}\n", known.name, known.summary);
+        rows.push(json!({
+            "name": known.name,
+            "summary": known.summary,
+            "paper": known.summary().paper,
+            "licence": known.licence,
+            "protocol": known.protocol,
+            "present": missing.is_empty(),
+            "missing": missing.iter().map(|file| file.path).collect::<Vec<_>>(),
+        }));
+    }
+    text += &format!("\nlooked for in {}\n", data_dir.display());
+    output.result(&rows, text)
+}
+
+fn fetch(names: &[String], force: bool, common: &Common, output: &Output) -> Result<()> {
+    // All names are looked up before the first byte is asked for.
+    let find = |name: &String| {
+        catalogue::find(name).ok_or_else(|| Error::unknown("data set", name, catalogue::names()))
+    };
+    let known: Vec<&Known> = names.iter().map(find).collect::<Result<_>>()?;
+    let data_dir = catalogue::data_dir(&load_options(common, Features::Given))?;
+    let options = fetch::Options { force, ..fetch::Options::default() };
+    let (mut rows, mut text) = (Vec::new(), String::new());
+    for known in known {
+        let mut last = String::new();
+        let report = fetch::fetch(known, &data_dir, &options, &mut |progress| {
+            show_progress(known.name, progress, &mut last, output);
+        })?;
+        let (fetched, kept) = (report.fetched.len(), report.kept.len());
+        text += &format!("{}: {fetched} files fetched, {kept} already there: {}\n", known.name, report.folder.display());
+        rows.push(json!({
+            "name": known.name, "folder": report.folder, "fetched": report.fetched, "kept": report.kept,
+        }));
+    }
+    output.result(&rows, text)
+}
+
+/// On a terminal one line that grows; elsewhere a line a file.
+fn show_progress(name: &str, progress: Progress<'_>, last: &mut String, output: &Output) {
+    let Progress { file, done, total } = progress;
+    if std::io::stderr().is_terminal() {
+        let total = total.map(|total| format!(" of {:.1}", total as f64 / 1e6)).unwrap_or_default();
+        output.status(format_args!("{name}: {file} {:.1}{total} MB", done as f64 / 1e6));
+    } else if last != file {
+        output.remark(format_args!("{name}: fetching {file}"));
+    }
+    if last != file {
+        *last = file.to_owned();
+    }
+}
+
+fn convert(data: &str, out: &Path, features: Features, common: &Common, output: &Output) -> Result<()> {
+    let dataset = data::load(data, &load_options(common, features))?;
+    convert::to_folder(&dataset, out)?;
+    let (nodes, edges) = (dataset.graph.n_nodes(), dataset.graph.n_edges());
+    let text = format!("{}: {nodes} nodes and {edges} edges of {data}", out.display());
+    output.result(&json!({ "out": out, "format": "folder", "nodes": nodes, "edges": edges }), text)
 }

@@ -1,0 +1,296 @@
+//! The loop of the paper: sense, plan, control.
+//!
+//! [`Scheduler`] puts the three together and needs no tensor, so that anybody can keep their own training loop:
+//!
+//! ```
+//! use controlg::coordinator::{Reading, Scheduler, Settings};
+//!
+//! let mut scheduler = Scheduler::new(vec!["contrast".into(), "rebuild".into()], Settings::default()).unwrap();
+//! scheduler.warm_up(&[2.0, 1.0]); // the losses before training, then after a few steps of each task
+//! scheduler.warm_up(&[1.8, 0.9]);
+//! for _block in 0..100 {
+//!     if scheduler.sensing_due() {
+//!         // losses, inner products of the tasks' gradients, Rayleigh quotients
+//!         let products = vec![vec![1.0, -0.2], vec![-0.2, 0.5]];
+//!         scheduler.sense(&Reading::from_products(vec![1.5, 0.8], &products, vec![0.4, 0.9]));
+//!     }
+//!     let task = scheduler.next().task; // train this one for a block
+//! #   assert!(task < 2);
+//! }
+//! ```
+
+mod control;
+mod plan;
+mod sense;
+
+pub use control::{ControlMode, ControlSettings, Decision, Gain, Tracking};
+pub use plan::{Plan, PlanMode, PlanSettings, plan};
+pub use sense::{Reading, SenseSettings, Sensed, State, robust_norm, sense};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::rng::Stream;
+
+/// Everything that shapes the loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Where the scheduling draws start.
+    pub seed: u64,
+    /// Blocks of an epoch: counts and integrals start anew with each.
+    pub blocks_per_epoch: usize,
+    /// How measurements become state.
+    pub sense: SenseSettings,
+    /// How state becomes shares.
+    pub plan: PlanSettings,
+    /// How shares become decisions.
+    pub control: ControlSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            seed: 0,
+            blocks_per_epoch: 50,
+            sense: SenseSettings::default(),
+            plan: PlanSettings::default(),
+            control: ControlSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses values out of range, by name.
+    pub fn check(&self, n_tasks: usize) -> Result<()> {
+        let Settings { blocks_per_epoch, sense, plan, control, .. } = self;
+        let within = |key: &str, value: f64, least: f64, most: f64| {
+            if (least..=most).contains(&value) {
+                Ok(())
+            } else {
+                Err(Error::value(key, value, format_args!("a number from {least} to {most}")))
+            }
+        };
+        let positive = |key: &str, value: usize| match value {
+            0 => Err(Error::value(key, 0, "at least 1")),
+            _ => Ok(()),
+        };
+        positive("train.blocks_per_epoch", *blocks_per_epoch)?;
+        positive("sense.period", sense.period)?;
+        within("sense.alpha", sense.alpha, 0.0, 1e6)?;
+        within("sense.beta", sense.beta, 0.0, 1e6)?;
+        within("sense.rho", sense.rho, 0.0, 1.0)?;
+        within("sense.rho_loss", sense.rho_loss, 0.0, 1.0)?;
+        within("sense.difficulty_min", sense.difficulty_min, 0.0, sense.difficulty_max)?;
+        within("sense.difficulty_max", sense.difficulty_max, 0.0, 1e6)?;
+        within("plan.gamma", plan.gamma, 0.0, 1e6)?;
+        within("plan.delta", plan.delta, 1e-9, 1e6)?;
+        within("control.explore", control.explore, 0.0, 1.0)?;
+        within("control.temperature", control.temperature, 1e-6, 1e6)?;
+        within("control.integral_limit", control.integral_limit, 0.0, 1e9)?;
+        for (key, gain) in
+            [("control.kp", &control.kp), ("control.ki", &control.ki), ("control.kd", &control.kd)]
+        {
+            gain.values().iter().try_for_each(|&gain| within(key, gain, 0.0, 1e6))?;
+            if let Gain::Each(gains) = gain
+                && gains.len() != n_tasks
+            {
+                let expected = format!("one number, or {n_tasks}, one for each objective");
+                return Err(Error::value(key, format_args!("{} numbers", gains.len()), expected));
+            }
+        }
+        let most = 1.0 / n_tasks as f64;
+        if !(0.0..most).contains(&plan.floor) && !(n_tasks == 1 && plan.floor <= 1.0) {
+            let expected =
+                format!("less than 1/{n_tasks} = {most:.4} for {n_tasks} objectives, and not negative");
+            return Err(Error::value("plan.floor", plan.floor, expected));
+        }
+        Ok(())
+    }
+}
+
+/// The whole loop with its memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Scheduler {
+    tasks: Vec<String>,
+    settings: Settings,
+    state: State,
+    shares: Vec<f64>,
+    tracking: Tracking,
+    /// Blocks decided so far, over all epochs.
+    blocks: u64,
+    warmed_up: bool,
+}
+
+impl Scheduler {
+    /// A scheduler of these tasks.
+    pub fn new(tasks: Vec<String>, settings: Settings) -> Result<Self> {
+        let k = tasks.len();
+        if k == 0 {
+            return Err(Error::value("objectives", "none", "at least one"));
+        }
+        settings.check(k)?;
+        let state = State {
+            difficulty: vec![settings.sense.difficulty_min; k],
+            loss_norm: vec![1.0; k],
+            loss_scale: vec![1.0; k],
+            reference: vec![1.0 + settings.plan.delta; k],
+        };
+        let shares = vec![1.0 / k as f64; k];
+        Ok(Scheduler {
+            tasks,
+            settings,
+            state,
+            shares,
+            tracking: Tracking::new(k),
+            blocks: 0,
+            warmed_up: false,
+        })
+    }
+
+    /// Takes the losses of one round of warm-up: the first round sets each loss's scale, so that every normalised
+    /// loss starts at 1; the reference point lies above the largest of all rounds.
+    pub fn warm_up(&mut self, losses: &[f64]) {
+        assert_eq!(losses.len(), self.tasks.len(), "one loss a task");
+        for (k, &loss) in losses.iter().enumerate() {
+            if !self.warmed_up {
+                self.state.loss_scale[k] = loss.abs().max(1e-8);
+            }
+            let normalised = loss / (self.state.loss_scale[k] + sense::SCALE_EPSILON);
+            self.state.loss_norm[k] = normalised;
+            let reference = normalised + self.settings.plan.delta;
+            let highest = if self.warmed_up { self.state.reference[k] } else { f64::NEG_INFINITY };
+            self.state.reference[k] = highest.max(reference);
+        }
+        self.warmed_up = true;
+    }
+
+    /// Whether the next block wants a sensing first.
+    pub fn sensing_due(&self) -> bool {
+        let block = self.blocks as usize % self.settings.blocks_per_epoch;
+        self.settings.plan.mode != PlanMode::Uniform && block.is_multiple_of(self.settings.sense.period)
+    }
+
+    /// Takes a reading, updates the state and plans anew. Without a warm-up before, the first reading's losses set
+    /// the scale.
+    pub fn sense(&mut self, reading: &Reading) -> (Sensed, Plan) {
+        if !self.warmed_up {
+            self.warm_up(&reading.loss);
+        }
+        let sensed = sense(reading, &mut self.state, &self.settings.sense);
+        let planned = plan(&mut self.state, &self.settings.plan);
+        self.shares.clone_from(&planned.plan);
+        (sensed, planned)
+    }
+
+    /// The task of the next block. Every `blocks_per_epoch` blocks the counts start anew.
+    #[allow(clippy::should_implement_trait)] // an endless source of decisions is no collection to iterate over
+    pub fn next(&mut self) -> Decision {
+        if (self.blocks as usize).is_multiple_of(self.settings.blocks_per_epoch) {
+            self.tracking = Tracking::new(self.tasks.len());
+        }
+        let draw = Stream::new(self.settings.seed, "schedule", "", self.blocks).uniform();
+        self.blocks += 1;
+        self.tracking.decide(&self.shares, draw, &self.settings.control)
+    }
+
+    /// The tasks' names.
+    pub fn tasks(&self) -> &[String] {
+        &self.tasks
+    }
+
+    /// What is remembered of the tasks.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The planned shares.
+    pub fn shares(&self) -> &[f64] {
+        &self.shares
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(k: usize) -> Vec<String> {
+        (0..k).map(|k| format!("task {k}")).collect()
+    }
+
+    fn reading(block: usize) -> Reading {
+        let x = (block as f64 * 0.37).sin();
+        let products = vec![vec![1.0, 0.5 * x, -0.2], vec![0.5 * x, 2.0, 0.1], vec![-0.2, 0.1, 0.7]];
+        Reading::from_products(
+            vec![1.0 + 0.1 * x, 0.8, 0.5 - 0.2 * x],
+            &products,
+            vec![0.3, 1.0 + x / 2.0, 1.4],
+        )
+    }
+
+    fn drive(scheduler: &mut Scheduler, blocks: usize) -> Vec<usize> {
+        (0..blocks)
+            .map(|block| {
+                if scheduler.sensing_due() {
+                    scheduler.sense(&reading(block));
+                }
+                scheduler.next().task
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_same_readings_and_seed_give_the_same_schedule_also_after_saving() {
+        let mut whole = Scheduler::new(names(3), Settings::default()).unwrap();
+        whole.warm_up(&[1.0, 1.0, 1.0]);
+        let mut first = whole.clone();
+        let expected = drive(&mut whole, 120);
+        assert_eq!(drive(&mut first, 70), expected[..70]);
+        let saved = serde_json::to_string(&first).unwrap();
+        let mut second: Scheduler = serde_json::from_str(&saved).unwrap();
+        assert_eq!(second, first);
+        let rest: Vec<usize> = (70..120)
+            .map(|block| {
+                if second.sensing_due() {
+                    second.sense(&reading(block));
+                }
+                second.next().task
+            })
+            .collect();
+        assert_eq!(rest, expected[70..]);
+    }
+
+    #[test]
+    fn warm_up_sets_scale_and_reference() {
+        let mut scheduler = Scheduler::new(names(2), Settings::default()).unwrap();
+        scheduler.warm_up(&[4.0, 10.0]);
+        scheduler.warm_up(&[2.0, 15.0]);
+        let state = scheduler.state();
+        assert_eq!(state.loss_scale, [4.0, 10.0]);
+        for (found, expected) in state.loss_norm.iter().zip([0.5, 1.5]) {
+            assert!((found - expected).abs() < 1e-9);
+        }
+        for (found, expected) in state.reference.iter().zip([1.1, 1.6]) {
+            assert!((found - expected).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_lone_task_gets_every_block_and_bad_settings_are_named() {
+        let mut lone = Scheduler::new(names(1), Settings::default()).unwrap();
+        lone.sense(&Reading::from_products(vec![1.0], &[vec![0.0]], vec![0.0]));
+        assert_eq!(lone.next().task, 0);
+        assert!((lone.shares()[0] - 1.0).abs() < 1e-12);
+
+        let refused = |change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            Scheduler::new(names(5), settings).unwrap_err().to_string()
+        };
+        assert!(refused(|s| s.plan.floor = 0.2).starts_with("plan.floor: found 0.2, expected less than 1/5"));
+        assert!(refused(|s| s.control.explore = 1.5).starts_with("control.explore: found 1.5"));
+        assert!(refused(|s| s.control.kp = Gain::Each(vec![1.0])).contains("one number, or 5"));
+        assert!(refused(|s| s.sense.period = 0).starts_with("sense.period: found 0"));
+        assert!(refused(|s| s.sense.rho = f64::NAN).starts_with("sense.rho: found NaN"));
+    }
+}

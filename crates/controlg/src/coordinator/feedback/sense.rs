@@ -1,0 +1,241 @@
+//! Sense: from measured losses and gradient geometry to a difficulty and a normalised loss per task.
+
+use serde::{Deserialize, Serialize};
+
+use crate::coordinator::min_norm;
+
+/// Added to a loss's scale before dividing by it.
+pub(super) const SCALE_EPSILON: f64 = 1e-12;
+
+/// How measurements are turned into state (`[sense]` in the run file).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SenseSettings {
+    /// Blocks from one sensing to the next.
+    pub period: usize,
+    /// Weight of the spectral demand in the difficulty.
+    pub alpha: f64,
+    /// Weight of the interference in the difficulty.
+    pub beta: f64,
+    /// Share of the new drive in the difficulty's moving average.
+    pub rho: f64,
+    /// Share of the new loss in the normalised loss's moving average.
+    pub rho_loss: f64,
+    /// The difficulty's lower bound.
+    pub difficulty_min: f64,
+    /// The difficulty's upper bound.
+    pub difficulty_max: f64,
+}
+
+impl Default for SenseSettings {
+    fn default() -> Self {
+        SenseSettings {
+            period: 10,
+            alpha: 1.0,
+            beta: 0.25,
+            rho: 0.3,
+            rho_loss: 0.3,
+            difficulty_min: 0.0,
+            difficulty_max: 3.0,
+        }
+    }
+}
+
+/// What was measured of all tasks at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The tasks' losses.
+    pub loss: Vec<f64>,
+    /// Norms of the gradients at the shared parameters.
+    pub grad_norm: Vec<f64>,
+    /// Cosines between those gradients.
+    pub gram: Vec<Vec<f64>>,
+    /// Rayleigh quotients of the gradients at the representations, in [0, 2].
+    pub rq: Vec<f64>,
+}
+
+impl Reading {
+    /// From the matrix of raw inner products of the gradients.
+    pub fn from_products(loss: Vec<f64>, products: &[Vec<f64>], rq: Vec<f64>) -> Reading {
+        let grad_norm: Vec<f64> =
+            products.iter().enumerate().map(|(k, row)| row[k].max(0.0).sqrt()).collect();
+        let cosine = |k: usize, j: usize| {
+            let norms = grad_norm[k] * grad_norm[j];
+            match (k == j, norms > 0.0) {
+                (_, false) => 0.0,
+                (true, true) => 1.0,
+                (false, true) => (products[k][j] / norms).clamp(-1.0, 1.0),
+            }
+        };
+        let gram = (0..loss.len()).map(|k| (0..loss.len()).map(|j| cosine(k, j)).collect()).collect();
+        Reading { loss, grad_norm, gram, rq }
+    }
+
+    /// Whether a task could be measured. One that could not, a zero gradient or a number that is none, is left out
+    /// of the geometry (a zero vector would draw all weight to itself) and keeps its old state.
+    fn usable(&self, k: usize) -> bool {
+        self.loss[k].is_finite()
+            && self.rq[k].is_finite()
+            && self.grad_norm[k].is_finite()
+            && self.grad_norm[k] > 0.0
+            && self.gram[k].iter().all(|cosine| cosine.is_finite())
+    }
+}
+
+/// What the loop remembers of the tasks between sensings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Difficulty D.
+    pub difficulty: Vec<f64>,
+    /// Normalised, smoothed loss L̃.
+    pub loss_norm: Vec<f64>,
+    /// The fixed scale each loss is divided by.
+    pub loss_scale: Vec<f64>,
+    /// The planner's reference point r.
+    pub reference: Vec<f64>,
+}
+
+/// What one sensing found, beside the reading itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sensed {
+    /// Weights of the point of least norm among the unit gradients.
+    pub lambda: Vec<f64>,
+    /// Conflict of each task with those that matter: Conf_k = Σ_{j≠k} λ_j·max(0, −cos(g_k, g_j)).
+    pub conf: Vec<f64>,
+    /// Robustly normalised Rayleigh quotients.
+    pub rq_norm: Vec<f64>,
+    /// Robustly normalised conflicts.
+    pub conf_norm: Vec<f64>,
+}
+
+/// Updates difficulty and normalised loss from a reading:
+/// D ← clip((1−ρ)D + ρ(αR̄ + βC̄)), L̃ ← (1−ρ_L)L̃ + ρ_L·loss/scale.
+pub fn sense(reading: &Reading, state: &mut State, settings: &SenseSettings) -> Sensed {
+    let k = reading.loss.len();
+    let usable: Vec<usize> = (0..k).filter(|&k| reading.usable(k)).collect();
+    let gram: Vec<Vec<f64>> =
+        usable.iter().map(|&a| usable.iter().map(|&b| reading.gram[a][b]).collect()).collect();
+    let lambda = spread(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&gram) });
+    let conf: Vec<f64> = (0..k)
+        .map(|a| {
+            let conflict = |b: usize| lambda[b] * (-reading.gram[a][b]).max(0.0);
+            if reading.usable(a) {
+                usable.iter().filter(|&&b| b != a).map(|&b| conflict(b)).sum()
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let normalised = |values: &[f64]| {
+        let picked: Vec<f64> = usable.iter().map(|&k| values[k]).collect();
+        spread(k, &usable, &robust_norm(&picked))
+    };
+    let (rq_norm, conf_norm) = (normalised(&reading.rq), normalised(&conf));
+    for &k in &usable {
+        let drive = settings.alpha * rq_norm[k] + settings.beta * conf_norm[k];
+        let difficulty = (1.0 - settings.rho) * state.difficulty[k] + settings.rho * drive;
+        state.difficulty[k] = difficulty.clamp(settings.difficulty_min, settings.difficulty_max);
+        let loss = reading.loss[k] / (state.loss_scale[k] + SCALE_EPSILON);
+        state.loss_norm[k] = (1.0 - settings.rho_loss) * state.loss_norm[k] + settings.rho_loss * loss;
+    }
+    Sensed { lambda, conf, rq_norm, conf_norm }
+}
+
+/// How far each value stands from the middle of all, in robust deviations: (x − median) divided by the largest of
+/// 1.4826·MAD, a twentieth of the range and 1e-6, clipped to ±3; zeros when the values are all alike. The floor
+/// matters: most conflicts are 0, and then so is the MAD.
+pub fn robust_norm(values: &[f64]) -> Vec<f64> {
+    let median = |values: &[f64]| {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0
+    };
+    if values.is_empty() {
+        return Vec::new();
+    }
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let range = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) - least;
+    if range < 1e-6 {
+        return vec![0.0; values.len()];
+    }
+    let middle = median(values);
+    let deviations: Vec<f64> = values.iter().map(|x| (x - middle).abs()).collect();
+    let scale = (1.4826 * median(&deviations)).max(0.05 * range).max(1e-6);
+    values.iter().map(|x| ((x - middle) / scale).clamp(-3.0, 3.0)).collect()
+}
+
+/// Puts the values of some tasks in their places among all, the others 0.
+fn spread(k: usize, places: &[usize], values: &[f64]) -> Vec<f64> {
+    let mut all = vec![0.0; k];
+    for (&place, &value) in places.iter().zip(values) {
+        all[place] = value;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(k: usize) -> State {
+        State {
+            difficulty: vec![0.0; k],
+            loss_norm: vec![1.0; k],
+            loss_scale: vec![2.0; k],
+            reference: vec![1.1; k],
+        }
+    }
+
+    fn reading(gram: Vec<Vec<f64>>) -> Reading {
+        let k = gram.len();
+        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], gram, rq: vec![1.0; k] }
+    }
+
+    fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < tolerance, "{found:?} against {expected:?}");
+        }
+    }
+
+    #[test]
+    fn robust_norm_vector() {
+        let found = robust_norm(&[0.4, 0.5, 0.9, 1.0, 0.45]);
+        assert_close(&found, &[-0.674, 0.0, 2.698, 3.0, -0.337], 1e-3);
+        assert_eq!(robust_norm(&[0.3, 0.3]), [0.0, 0.0]);
+        // MAD 0: the range sets the scale, and the one that differs is clipped.
+        assert_eq!(robust_norm(&[0.0, 0.0, 0.0, 1.0]), [0.0, 0.0, 0.0, 3.0]);
+    }
+
+    #[test]
+    fn conflict_vectors() {
+        let settings = SenseSettings::default();
+        let two = sense(&reading(vec![vec![1.0, -0.5], vec![-0.5, 1.0]]), &mut state(2), &settings);
+        assert_close(&two.conf, &[0.25, 0.25], 1e-9);
+        let three = vec![vec![1.0, -0.6, 0.2], vec![-0.6, 1.0, 0.3], vec![0.2, 0.3, 1.0]];
+        let three = sense(&reading(three), &mut state(3), &settings);
+        assert_close(&three.conf, &[0.3, 0.3, 0.0], 1e-9);
+        let five = vec![
+            vec![1.0, 0.3, -0.4, 0.1, -0.1],
+            vec![0.3, 1.0, -0.2, 0.0, 0.2],
+            vec![-0.4, -0.2, 1.0, 0.25, -0.3],
+            vec![0.1, 0.0, 0.25, 1.0, -0.5],
+            vec![-0.1, 0.2, -0.3, -0.5, 1.0],
+        ];
+        let five = sense(&reading(five), &mut state(5), &settings);
+        assert_close(&five.conf, &[0.13323, 0.05170, 0.18604, 0.14913, 0.18951], 1e-5);
+    }
+
+    #[test]
+    fn a_task_that_could_not_be_measured_keeps_its_state() {
+        let products = vec![vec![4.0, 0.0, -2.0], vec![0.0, 0.0, 0.0], vec![-2.0, 0.0, 9.0]];
+        let reading = Reading::from_products(vec![1.0, f64::NAN, 3.0], &products, vec![0.5, 0.0, 1.5]);
+        assert_close(&reading.grad_norm, &[2.0, 0.0, 3.0], 1e-12);
+        let mut after = state(3);
+        let sensed = sense(&reading, &mut after, &SenseSettings::default());
+        assert_eq!((sensed.lambda[1], sensed.conf[1]), (0.0, 0.0));
+        assert_eq!((after.difficulty[1], after.loss_norm[1]), (0.0, 1.0));
+        assert!((sensed.lambda[0] + sensed.lambda[2] - 1.0).abs() < 1e-12);
+        assert_close(&after.loss_norm, &[0.7 + 0.3 * 0.5, 1.0, 0.7 + 0.3 * 1.5], 1e-9);
+    }
+}

@@ -1,0 +1,181 @@
+//! The point of least norm in the convex hull of gradients, from their inner products alone.
+//!
+//! λ* = argmin ½ λᵀQλ over the simplex, Q the K×K matrix of inner products. On unit gradients this is the paper's
+//! measurement of which objectives hold the compromise back; on raw gradients it is MGDA (Désidéri, 2012).
+
+/// K for which all subsets are tried; beyond it there would be too many.
+const EXACT_UP_TO: usize = 10;
+
+/// The weights λ*.
+///
+/// Exact for up to ten objectives: the solution on its support S solves Q_SS x = 1, so every support is tried, the
+/// smallest value kept, and of equal values the weights with the larger entropy. For more, Frank–Wolfe with exact
+/// line search.
+pub fn weights(gram: &[Vec<f64>]) -> Vec<f64> {
+    if gram.len() <= EXACT_UP_TO { by_subsets(gram) } else { frank_wolfe(gram, 10_000) }
+}
+
+/// λᵀQλ, the squared norm of the point.
+pub fn value(gram: &[Vec<f64>], weights: &[f64]) -> f64 {
+    gram.iter().zip(weights).map(|(row, weight)| weight * dot(row, weights)).sum()
+}
+
+fn by_subsets(gram: &[Vec<f64>]) -> Vec<f64> {
+    let k = gram.len();
+    let mut best: Option<(f64, f64, Vec<f64>)> = None;
+    for subset in 1u32..1 << k {
+        let support: Vec<usize> = (0..k).filter(|i| subset >> i & 1 == 1).collect();
+        let Some(x) = solve_ones(gram, &support) else { continue };
+        if x.iter().any(|&x| x <= 0.0) {
+            continue;
+        }
+        let total: f64 = x.iter().sum();
+        let mut weights = vec![0.0; k];
+        for (&i, x) in support.iter().zip(&x) {
+            weights[i] = x / total;
+        }
+        let (value, entropy) = (1.0 / total, entropy(&weights));
+        let better = best.as_ref().is_none_or(|(least, most, _)| {
+            let tolerance = 1e-9 * least.abs().max(1e-3);
+            value < least - tolerance || (value < least + tolerance && entropy > *most)
+        });
+        if better {
+            best = Some((value, entropy, weights));
+        }
+    }
+    // With no usable support (all gradients zero) every weighting has norm 0.
+    best.map_or_else(|| vec![1.0 / k as f64; k], |(_, _, weights)| weights)
+}
+
+/// Frank–Wolfe from the centre: towards the vertex that lowers the norm most, as far as it pays.
+pub fn frank_wolfe(gram: &[Vec<f64>], rounds: usize) -> Vec<f64> {
+    let k = gram.len();
+    let mut weights = vec![1.0 / k as f64; k];
+    for _ in 0..rounds {
+        let products: Vec<f64> = gram.iter().map(|row| dot(row, &weights)).collect();
+        let Some(t) = (0..k).min_by(|&a, &b| products[a].total_cmp(&products[b])) else { break };
+        let (along, here, there) = (products[t], dot(&products, &weights), gram[t][t]);
+        let curvature = here + there - 2.0 * along;
+        let step = if curvature > 0.0 { ((here - along) / curvature).clamp(0.0, 1.0) } else { 0.0 };
+        if step < 1e-12 {
+            break;
+        }
+        weights.iter_mut().for_each(|weight| *weight *= 1.0 - step);
+        weights[t] += step;
+    }
+    weights
+}
+
+/// Solves Q_SS x = 1 by Cholesky with a ridge of 1e-10; `None` when Q_SS is not positive definite even so.
+fn solve_ones(gram: &[Vec<f64>], support: &[usize]) -> Option<Vec<f64>> {
+    let s = support.len();
+    let mut lower = vec![vec![0.0; s]; s];
+    for i in 0..s {
+        for j in 0..=i {
+            let ridge = if i == j { 1e-10 } else { 0.0 };
+            let sum = gram[support[i]][support[j]] + ridge - dot(&lower[i][..j], &lower[j][..j]);
+            if i == j {
+                if sum <= 0.0 || !sum.is_finite() {
+                    return None;
+                }
+                lower[i][i] = sum.sqrt();
+            } else {
+                lower[i][j] = sum / lower[j][j];
+            }
+        }
+    }
+    let mut x = vec![1.0; s];
+    for i in 0..s {
+        x[i] = (x[i] - dot(&lower[i][..i], &x[..i])) / lower[i][i];
+    }
+    for i in (0..s).rev() {
+        let above: f64 = (i + 1..s).map(|j| lower[j][i] * x[j]).sum();
+        x[i] = (x[i] - above) / lower[i][i];
+    }
+    Some(x)
+}
+
+fn entropy(weights: &[f64]) -> f64 {
+    weights.iter().filter(|&&w| w > 0.0).map(|w| -w * w.ln()).sum()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < tolerance, "{found:?} against {expected:?}");
+        }
+    }
+
+    #[test]
+    fn known_vectors() {
+        let two = vec![vec![1.0, -0.5], vec![-0.5, 1.0]];
+        assert_close(&weights(&two), &[0.5, 0.5], 1e-9);
+        let three = vec![vec![1.0, -0.6, 0.2], vec![-0.6, 1.0, 0.3], vec![0.2, 0.3, 1.0]];
+        assert_close(&weights(&three), &[0.5, 0.5, 0.0], 1e-9);
+        assert_close(&[value(&three, &weights(&three))], &[0.2], 1e-9);
+        let five = vec![
+            vec![1.0, 0.3, -0.4, 0.1, -0.1],
+            vec![0.3, 1.0, -0.2, 0.0, 0.2],
+            vec![-0.4, -0.2, 1.0, 0.25, -0.3],
+            vec![0.1, 0.0, 0.25, 1.0, -0.5],
+            vec![-0.1, 0.2, -0.3, -0.5, 1.0],
+        ];
+        assert_close(&weights(&five), &[0.21960, 0.04364, 0.25851, 0.18000, 0.29825], 1e-5);
+        assert_close(&[value(&five, &weights(&five))], &[0.117465], 1e-6);
+    }
+
+    #[test]
+    fn parallel_gradients_share_by_the_larger_entropy_and_zeros_are_safe() {
+        assert_close(&weights(&[vec![1.0, 1.0], vec![1.0, 1.0]]), &[0.5, 0.5], 1e-6);
+        let weights = weights(&[vec![0.0, 0.0], vec![0.0, 0.0]]);
+        assert!(weights.iter().all(|w| w.is_finite()) && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+
+    /// Inner products of K random unit vectors.
+    fn unit_grams() -> impl Strategy<Value = Vec<Vec<f64>>> {
+        (1usize..8).prop_flat_map(|k| {
+            prop::collection::vec(prop::collection::vec(-1.0f64..1.0, 6), k).prop_map(|rows| {
+                let unit: Vec<Vec<f64>> = rows
+                    .iter()
+                    .map(|row| {
+                        let norm = dot(row, row).sqrt().max(1e-3);
+                        row.iter().map(|x| x / norm).collect()
+                    })
+                    .collect();
+                unit.iter().map(|a| unit.iter().map(|b| dot(a, b)).collect()).collect()
+            })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn karush_kuhn_tucker_holds(gram in unit_grams()) {
+            let weights = weights(&gram);
+            prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            let value = value(&gram, &weights);
+            for (row, &weight) in gram.iter().zip(&weights) {
+                prop_assert!(weight >= 0.0);
+                let product = dot(row, &weights);
+                prop_assert!(product >= value - 1e-8, "{product} below {value}");
+                if weight > 1e-6 {
+                    prop_assert!((product - value).abs() < 1e-7, "{product} on the support, {value}");
+                }
+            }
+        }
+
+        #[test]
+        fn frank_wolfe_reaches_the_same_norm(gram in unit_grams()) {
+            let (exact, iterated) = (value(&gram, &weights(&gram)), value(&gram, &frank_wolfe(&gram, 20_000)));
+            prop_assert!(iterated >= exact - 1e-8);
+            prop_assert!(iterated - exact < 1e-3, "{iterated} against {exact}");
+        }
+    }
+}
