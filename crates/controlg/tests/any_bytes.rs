@@ -122,6 +122,9 @@ fn the_samples_themselves_are_right() {
 }
 
 proptest! {
+    // Integration tests have no place to keep failing cases in; the message shows them whole.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn a_damaged_file_of_any_format((format, file, damages) in
         (0..SAMPLES.len(), any::<Index>(), prop::collection::vec(damage(), 1..3)))

@@ -87,12 +87,7 @@ fn read_features(folder: &Path, source: FeatureSource, n: usize) -> Result<Optio
                         --features structural loads the graph without them";
         return Err(Error::input(&path, "", "a missing file", expected));
     }
-    let features = text::matrix(&path, &limits::read_bytes(&path)?)?;
-    if features.n_rows() != n {
-        let found = format!("{} rows", features.n_rows());
-        return Err(Error::input(&path, "", found, format_args!("{n}, one for each node")));
-    }
-    Ok(Some(Features::Dense(features)))
+    Ok(Some(Features::Dense(text::matrix(&path, &limits::read_bytes(&path)?, n)?)))
 }
 
 /// One split for each folder in `split/`, in the order of their names.

@@ -18,10 +18,18 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// The number that the digits say, when they are digits and it fits.
 pub(super) fn unsigned(digits: &[u8]) -> Option<u32> {
-    if digits.is_empty() || digits.len() > 10 || !digits.iter().all(u8::is_ascii_digit) {
+    if digits.is_empty() || digits.len() > 10 {
         return None;
     }
-    u32::try_from(digits.iter().fold(0u64, |number, &digit| number * 10 + u64::from(digit - b'0'))).ok()
+    let mut number = 0u64;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number * 10 + u64::from(digit);
+    }
+    u32::try_from(number).ok()
 }
 
 /// A number below a limit.
@@ -36,13 +44,16 @@ pub(super) fn column(path: &Path, bytes: &[u8], limit: usize, what: &str) -> Res
     lines(bytes).map(|(line, digits)| below(path, line, digits, limit, what)).collect()
 }
 
-/// A matrix of comma-separated reals, a row a line.
-pub(super) fn matrix(path: &Path, bytes: &[u8]) -> Result<Dense> {
+/// A matrix of comma-separated reals, a row a line, with one row for each of `n_rows` nodes.
+pub(super) fn matrix(path: &Path, bytes: &[u8], n_rows: usize) -> Result<Dense> {
+    let counted = lines(bytes).count();
+    if counted != n_rows {
+        let expected = format!("{n_rows}, one for each node");
+        return Err(Error::input(path, "", format_args!("{counted} rows"), expected));
+    }
     let rows: Vec<&[u8]> = lines(bytes).map(|(_, line)| line).collect();
     let fields = |row: &[u8]| row.split(|&byte| byte == b',').count();
-    let Some(n_cols) = rows.first().map(|row| fields(row)) else {
-        return Err(Error::input(path, "", "no rows", "one row for each node"));
-    };
+    let n_cols = rows.first().map_or(1, |row| fields(row));
     // Before any memory is taken for them: are there as many fields as the first row promises?
     let ragged = rows.par_iter().position_first(|row| fields(row) != n_cols);
     if let Some(row) = ragged {
@@ -97,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_matrix_names_the_line_and_column_of_what_is_wrong() {
-        let words = |bytes: &[u8]| matrix(Path::new("m"), bytes).unwrap_err().to_string();
+        let words = |bytes: &[u8]| matrix(Path::new("m"), bytes, 2).unwrap_err().to_string();
         assert_eq!(words(b"1,2\n3\n"), "m: line 2: found 1 values, expected 2");
         assert_eq!(words(b"1,2\n3,nan\n"), "m: line 2, column 2: found 'nan', expected a finite number");
-        assert_eq!(matrix(Path::new("m"), b"1, 2\n3e0,-4").unwrap().data(), [1.0, 2.0, 3.0, -4.0]);
+        assert_eq!(matrix(Path::new("m"), b"1, 2\n3e0,-4", 2).unwrap().data(), [1.0, 2.0, 3.0, -4.0]);
     }
 }

@@ -12,8 +12,11 @@ use super::npz::Npz;
 /// The files of one graph: path within the folder, and content.
 pub type Files = Vec<(&'static str, Vec<u8>)>;
 
+/// Makes the files of a sample.
+pub type Make = fn() -> Files;
+
 /// Every format with a right graph in it.
-pub const SAMPLES: [(&str, fn() -> Files); 5] = [
+pub const SAMPLES: [(&str, Make); 5] = [
     ("planetoid", planetoid),
     ("geom-gcn", geom_gcn),
     ("wiki-cs", wiki_cs),
@@ -31,7 +34,7 @@ pub fn write(folder: &Path, files: &Files) {
 
 /// Six nodes: four rows in allx, the last node tested, the one before without anything.
 pub fn planetoid() -> Files {
-    let one_hot = |rows: u8, entries: &[i32]| pickle(&pickled_array(&[rows, 2], "i4", &le(entries)));
+    let one_hot = |rows: i32, entries: &[i32]| pickle(&pickled_array(&[rows, 2], "i4", &le(entries)));
     let allx = pickled_csr(4, 5, &[0, 1, 3, 3, 4], &[4, 0, 2, 1], &[1.0, 0.5, 1.0, 2.0]);
     vec![
         ("ind.toy.graph", pickled_graph(&[&[1, 2, 1], &[0], &[0, 5], &[3], &[5], &[2, 4]])),
@@ -104,10 +107,10 @@ pub fn pickle(value: &[u8]) -> Vec<u8> {
 }
 
 /// The opcodes of a NumPy array as Python 2 wrote it.
-pub fn pickled_array(shape: &[u8], dtype: &str, body: &[u8]) -> Vec<u8> {
+pub fn pickled_array(shape: &[i32], dtype: &str, body: &[u8]) -> Vec<u8> {
     let mut ops =
         b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01(".to_vec();
-    shape.iter().for_each(|&extent| ops.extend([b'K', extent]));
+    shape.iter().for_each(|extent| ops.extend([&b"J"[..], &extent.to_le_bytes()].concat()));
     ops.extend(b"tcnumpy\ndtype\nU\x02");
     ops.extend(dtype.as_bytes());
     ops.extend(b"K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T");
@@ -123,11 +126,11 @@ pub fn pickled_csr(rows: u8, columns: u8, indptr: &[i32], indices: &[i32], data:
         &b"cscipy.sparse.csr\ncsr_matrix\n)\x81}(U\x06formatU\x03csrU\x06_shape"[..],
         &[b'K', rows, b'K', columns, 0x86],
         b"U\x06indptr",
-        &pickled_array(&[indptr.len() as u8], "i4", &le(indptr)),
+        &pickled_array(&[indptr.len() as i32], "i4", &le(indptr)),
         b"U\x07indices",
-        &pickled_array(&[indices.len() as u8], "i4", &le(indices)),
+        &pickled_array(&[indices.len() as i32], "i4", &le(indices)),
         b"U\x04data",
-        &pickled_array(&[data.len() as u8], "f4", &floats),
+        &pickled_array(&[data.len() as i32], "f4", &floats),
         b"ub",
     ];
     pickle(&parts.concat())

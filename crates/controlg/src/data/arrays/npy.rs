@@ -15,10 +15,21 @@ pub fn read_npy(path: &Path) -> Result<Array> {
 
 /// Reads the bytes of a `.npy`; `path` and `name` (of a member of an archive, else empty) say where they came from.
 pub fn parse_npy(bytes: &[u8], path: &Path, name: &str) -> Result<Array> {
+    parse_within(limits::expansion_limit(bytes.len() as u64), bytes, path, name)
+}
+
+/// The same for bytes that were packed: the elements may take no more memory than the packed file may expand to.
+/// Small numbers and short texts take more room in memory than unpacked in the file.
+pub(super) fn parse_within(limit: u64, bytes: &[u8], path: &Path, name: &str) -> Result<Array> {
     let place = if name.is_empty() { String::new() } else { format!("array '{name}'") };
     let refuse = |(found, expected): Refusal| Error::input(path, &place, found, expected);
     let (header, body) = split_header(bytes).map_err(refuse)?;
     let header = parse_header(header).map_err(refuse)?;
+    let elements = (body.len() / header.dtype.size.max(1)) as u64;
+    if elements.saturating_mul(header.dtype.memory_bytes()) > limit {
+        let expected = format!("at most {limit} bytes of them in memory");
+        return Err(refuse(refusal(format!("{elements} elements"), expected)));
+    }
     let data = decode(header.dtype, &header.shape, header.fortran, body).map_err(refuse)?;
     Ok(Array::new(header.shape, data, path, name))
 }
@@ -162,6 +173,16 @@ impl DType {
             Kind::Bytes => (width <= 1 << 20, width),
         };
         if known { Ok(DType { kind, size, big_endian: word.starts_with('>') }) } else { Err(unknown()) }
+    }
+}
+
+impl DType {
+    /// Bytes that one element takes at most once it is decoded.
+    fn memory_bytes(self) -> u64 {
+        match self.kind {
+            Kind::Unicode | Kind::Bytes => (size_of::<String>() + self.size.max(16)) as u64,
+            _ => 8,
+        }
     }
 }
 

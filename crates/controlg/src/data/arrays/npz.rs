@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::{Array, CsrParts, parse_npy};
+use super::npy::parse_within;
+use super::{Array, CsrParts};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::graph::Csr;
@@ -76,7 +77,7 @@ impl NpzFile {
             let found = format_args!("more than {limit} bytes unpacked");
             return Err(Error::input(&self.path, place, found, "at most that"));
         }
-        parse_npy(&bytes, &self.path, name)
+        parse_within(limit, &bytes, &self.path, name)
     }
 
     /// Reads the sparse matrix whose arrays have names with this prefix: none for SciPy's `save_npz`, `adj_` and

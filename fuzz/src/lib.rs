@@ -1,0 +1,32 @@
+//! Any bytes as the files of a graph's folder: loading them may fail, but only with an error of one line.
+
+use std::fs;
+use std::path::Path;
+
+use controlg::data::{FeatureSource, load_path};
+
+/// Cuts the bytes into one piece for each file, at the places that the first bytes name, writes them into a fresh
+/// folder and loads it.
+pub fn load(files: &[&str], bytes: &[u8]) {
+    let Some((cuts, mut rest)) = bytes.split_at_checked(files.len() - 1) else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (i, file) in files.iter().enumerate() {
+        let end = cuts.get(i).map_or(rest.len(), |&cut| rest.len() * usize::from(cut) / 255);
+        let (piece, tail) = rest.split_at(end);
+        let path = folder.path().join(file);
+        fs::create_dir_all(path.parent().expect("inside the folder")).expect("a sub-folder");
+        fs::write(path, piece).expect("a file");
+        rest = tail;
+    }
+    check(folder.path());
+    if let [file] = files {
+        check(&folder.path().join(file));
+    }
+}
+
+fn check(path: &Path) {
+    if let Err(error) = load_path(path, FeatureSource::Given) {
+        assert!(!error.to_string().contains('\n'), "{error}");
+        assert_eq!(error.exit_code(), 2, "{error}");
+    }
+}
