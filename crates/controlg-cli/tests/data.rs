@@ -49,8 +49,22 @@ fn path(folder: &Path) -> &str {
 fn info_of_the_embedded_graph_has_every_promised_key() {
     let info = json(&["data", "info", "synthetic", "--json"]);
     for key in [
-        "name", "format", "nodes", "edges", "self_loops_dropped", "duplicates_dropped", "directed", "features",
-        "feature_nonzeros", "classes", "homophily", "isolated", "components", "degree", "splits", "memory_bytes",
+        "name",
+        "format",
+        "nodes",
+        "edges",
+        "self_loops_dropped",
+        "duplicates_dropped",
+        "directed",
+        "features",
+        "feature_nonzeros",
+        "classes",
+        "homophily",
+        "isolated",
+        "components",
+        "degree",
+        "splits",
+        "memory_bytes",
     ] {
         assert!(info.get(key).is_some(), "{key} is missing");
     }
@@ -157,7 +171,8 @@ fn lists_are_arrays_of_name_summary_and_paper() {
 
 #[test]
 fn a_reader_that_stops_reading_is_no_failure() {
-    let mut child = controlg(&["list", "datasets"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        controlg(&["list", "datasets"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let status = child.wait().unwrap();
     let mut words = String::new();
@@ -210,10 +225,14 @@ fn ogbn_arxiv_loads_without_its_features_when_asked_to() {
     }
     let words = failure(&["data", "info", "ogbn-arxiv", "--data-dir", path(&data)], 2);
     assert!(words.contains("node-feat.csv.gz") && words.contains("--features structural"), "{words}");
-    let args = ["data", "info", "ogbn-arxiv", "--features", "structural", "--json", "--data-dir", path(&data)];
+    let args =
+        ["data", "info", "ogbn-arxiv", "--features", "structural", "--json", "--data-dir", path(&data)];
     let info = json(&args);
     assert_eq!((&info["nodes"], &info["edges"]), (&169_343.into(), &1_157_799.into()));
     assert_eq!(format!("{:.4}", info["homophily"].as_f64().unwrap()), "0.6542");
     let split = &info["splits"][0];
-    assert_eq!((&split["train"], &split["val"], &split["test"]), (&90_941.into(), &29_799.into(), &48_603.into()));
+    assert_eq!(
+        (&split["train"], &split["val"], &split["test"]),
+        (&90_941.into(), &29_799.into(), &48_603.into())
+    );
 }

@@ -21,7 +21,9 @@ pub(super) fn run(command: &Data, common: &Common, output: &Output) -> Result<()
             output.result(&info, &info)
         }
         Data::Fetch { names, force } => fetch(names, *force, common, output),
-        Data::Convert { data, out, to: Target::Folder, features } => convert(data, out, *features, common, output),
+        Data::Convert { data, out, to: Target::Folder, features } => {
+            convert(data, out, *features, common, output)
+        }
     }
 }
 
@@ -66,7 +68,11 @@ fn fetch(names: &[String], force: bool, common: &Common, output: &Output) -> Res
             show_progress(known.name, progress, &mut last, output);
         })?;
         let (fetched, kept) = (report.fetched.len(), report.kept.len());
-        text += &format!("{}: {fetched} files fetched, {kept} already there: {}\n", known.name, report.folder.display());
+        text += &format!(
+            "{}: {fetched} files fetched, {kept} already there: {}\n",
+            known.name,
+            report.folder.display()
+        );
         rows.push(json!({
             "name": known.name, "folder": report.folder, "fetched": report.fetched, "kept": report.kept,
         }));

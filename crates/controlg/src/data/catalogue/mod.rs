@@ -189,12 +189,11 @@ impl Known {
     }
 
     /// An error about the first needed file that is not there, with what to do about it.
-    fn check_files(&self, folder: &Path, features: FeatureSource) -> Result<()> {
-        let spared =
-            |file: &File<'_>| features == FeatureSource::Structural && Some(file.path) == self.feature_file;
-        let missing = |file: &&File<'_>| file.needed && !spared(file) && !folder.join(file.path).is_file();
-        let Some(file) = self.files.iter().find(missing) else { return Ok(()) };
-        let path = folder.join(file.path);
+    fn check_files(&self, data_dir: &Path, features: FeatureSource) -> Result<()> {
+        let spared = Some(self.feature_file).filter(|_| features == FeatureSource::Structural).flatten();
+        let missing = self.missing(data_dir);
+        let Some(file) = missing.iter().find(|file| Some(file.path) != spared) else { return Ok(()) };
+        let path = data_dir.join(self.name).join(file.path);
         let by_hand = file.origin.by_hand(&path);
         let mut expected = format!("the file there: run `controlg data fetch {}`, or {by_hand}", self.name);
         if Some(file.path) == self.feature_file {
