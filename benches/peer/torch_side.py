@@ -14,6 +14,8 @@ from torch.autograd import Function
 
 from side import ADAM, THREADS, Arrays, serve
 
+leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
+
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 
 
@@ -51,19 +53,28 @@ class Product(Function):
 
 
 class Prelu(Function):
-    """PReLU with one slope. torch's own backward first writes the slope's gradient per element."""
+    """PReLU with one positive slope, in place both ways.
+
+    torch's own backward writes the slope's gradient per element before it sums it. Here the
+    result, whose signs are those of the input, is overwritten when nothing needs it any more:
+    all that used it comes later in the forward pass, so earlier in the backward one.
+    """
 
     @staticmethod
     def forward(ctx, x, slope):
         ctx.slope = slope.item()
-        ctx.save_for_backward(x)
-        return F.leaky_relu(x, ctx.slope)
+        ctx.mark_dirty(x)
+        y = F.leaky_relu_(x, ctx.slope)
+        ctx.y = y.detach()
+        return y
 
     @staticmethod
     def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        dslope = torch.dot(x.clamp_max(0).view(-1), grad.reshape(-1)).view(1)
-        return torch.ops.aten.leaky_relu_backward(grad, x, ctx.slope, False), dslope
+        grad = grad.contiguous()
+        leaky_relu_backward(grad, ctx.y, ctx.slope, True, grad_input=grad)
+        # Where y is negative, x = y / slope and the incoming gradient was grad / slope.
+        negative = ctx.y.clamp_max_(0).view(-1)
+        return grad, torch.dot(negative, grad.view(-1)).view(1) / ctx.slope**2
 
 
 class PairDots(Function):
