@@ -20,7 +20,7 @@ STEPS_IN_ROUND = (1, 10)
 THREADS = "2"
 
 # glibc gives large blocks back to the system as soon as they are freed, and every new one then
-# costs a page fault for each 4 KiB. Keeping them is worth a factor of two for torch. Blocks
+# costs a page fault for each 4 KiB. Keeping them spares torch nearly all of these. Blocks
 # above 1 GiB are still given back: only PyTorch Geometric has them (its messages of W3), and
 # they would break up the heap until it no longer fits into 24 GB.
 KEEP_MEMORY = {
