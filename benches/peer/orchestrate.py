@@ -1,0 +1,190 @@
+"""Runs the sides of the peer comparison in turns and prints what they took. Called by `run`."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from math import isfinite
+from pathlib import Path
+from statistics import median
+
+import workloads
+
+HERE = Path(__file__).resolve().parent
+CHECKED_STEPS = 4
+TOLERANCE = 1e-4  # relative: four significant digits
+ROUND_MS = 1_000  # a side's round lasts about so long, within the bounds below
+STEPS_IN_ROUND = (1, 10)
+THREADS = "2"
+
+# glibc gives large blocks back to the system as soon as they are freed, and every new one then
+# costs a page fault for each 4 KiB. Keeping them spares torch nearly all of these. Blocks
+# above 1 GiB are still given back: only PyTorch Geometric has them (its messages of W3), and
+# they would break up the heap until it no longer fits into 24 GB.
+KEEP_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+    "MALLOC_TOP_PAD_": str(1 << 26),
+}
+
+
+def main() -> int:
+    options = parse()
+    commands = {} if options.skip_ours else {"ours": [build_ours()]}
+    for name in ("torch", "pyg"):
+        commands[name] = [sys.executable, str(HERE / f"{name}_side.py")]
+
+    gflops, gb_s = machine_rates(commands)
+    print(f"machine: {gflops:.0f} GFLOP/s dense, {gb_s:.1f} GB/s read and written, {THREADS} threads\n")
+    results, agree = {}, True
+    for name in options.workloads:
+        times, peaks, same = compare(name, commands, options.rounds)
+        agree &= same
+        operations, moved = workloads.floor(name)
+        floor = (operations / gflops + moved / gb_s) / 1e6
+        results[name] = summary(times, peaks, floor)
+        print_table(name, results[name], times, peaks, operations, moved)
+    if not agree:
+        print("the losses disagree", file=sys.stderr)
+    if options.json:
+        print(json.dumps(results))
+    return 0 if agree else 1
+
+
+def parse():
+    parser = argparse.ArgumentParser(prog="run", description="Ours against PyTorch and PyTorch Geometric.")
+    parser.add_argument("--json", action="store_true", help="last line of output: the results as JSON")
+    parser.add_argument("--rounds", type=int, default=7, help="turns of each side (default 7)")
+    parser.add_argument("--workloads", default="w1,w2,w3,w4", type=lambda text: text.split(","))
+    parser.add_argument("--skip-ours", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if unknown := [name for name in options.workloads if name not in workloads.SIZES]:
+        parser.error(f"unknown workload {unknown[0]!r}; expected some of {','.join(workloads.SIZES)}")
+    if options.rounds < 1:
+        parser.error(f"--rounds is {options.rounds}; expected at least 1")
+    return options
+
+
+def build_ours() -> str:
+    """Builds our side and returns its executable, which cargo names in its JSON messages."""
+    command = ["cargo", "build", "--release", "-p", "controlg", "--bench", "peer", "--message-format=json"]
+    built = subprocess.run(command, cwd=HERE.parents[1], stdout=subprocess.PIPE, text=True)
+    if built.returncode != 0:
+        sys.exit("cargo could not build the bench `peer`")
+    messages = map(json.loads, built.stdout.splitlines())
+    for message in messages:
+        if message.get("executable") and message["target"]["name"] == "peer":
+            return message["executable"]
+    sys.exit("cargo named no executable for the bench `peer`")
+
+
+def environment(name: str) -> dict:
+    variables = dict(os.environ, OMP_NUM_THREADS=THREADS, RAYON_NUM_THREADS=THREADS)
+    return variables if name == "ours" else variables | KEEP_MEMORY
+
+
+def machine_rates(commands) -> tuple[float, float]:
+    """The best dense rate and memory bandwidth that ours or torch reaches, in 10^9 a second."""
+    measuring = [name for name in commands if name != "pyg"]
+    gflops = max(rate(name, commands[name], "gemm", "gflops") for name in measuring)
+    return gflops, max(rate(name, commands[name], "bandwidth", "gb_s") for name in measuring)
+
+
+def rate(name: str, command: list, what: str, key: str) -> float:
+    done = subprocess.run(command + [what], env=environment(name), capture_output=True, text=True)
+    try:
+        return json.loads(done.stdout)[key]
+    except (json.JSONDecodeError, KeyError):
+        sys.exit(f"{name} {what}: expected {{\"{key}\": ...}}, found {(done.stdout or done.stderr).strip()!r}")
+
+
+class Side:
+    """A child process that trains when asked to, and otherwise waits for a line."""
+
+    def __init__(self, name: str, command: list, workload: str, folder: str):
+        self.name = name
+        self.process = subprocess.Popen(
+            command + [workload, folder],
+            env=environment(name) | {"TMPDIR": folder},  # PyTorch Geometric leaves files behind
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.expect(lambda line: line == "ready")
+
+    def run(self, steps: int) -> dict:
+        self.process.stdin.write(f"run {steps}\n")
+        self.process.stdin.flush()
+        return json.loads(self.expect(lambda line: line.startswith("{")))
+
+    def expect(self, wanted) -> str:
+        line = self.process.stdout.readline().strip()
+        if not wanted(line):
+            sys.exit(f"{self.name} ended or said {line!r}")
+        return line
+
+    def quit(self) -> None:
+        self.process.communicate("quit\n")
+
+
+def compare(workload: str, commands: dict, rounds: int):
+    """Step times and peak memory of every side, and whether their losses agree."""
+    with tempfile.TemporaryDirectory(prefix="peer-") as folder:
+        workloads.generate(workload, Path(folder))
+        sides = [Side(name, command, workload, folder) for name, command in commands.items()]
+        first = {side.name: side.run(CHECKED_STEPS) for side in sides}
+        same = check_losses(workload, {name: answer["loss"] for name, answer in first.items()})
+        low, high = STEPS_IN_ROUND
+        steps = {n: min(max(round(ROUND_MS / median(a["ms"])), low), high) for n, a in first.items()}
+        times, peaks = {name: [] for name in commands}, {}
+        for _ in range(rounds):
+            for side in sides:
+                answer = side.run(steps[side.name])
+                times[side.name] += answer["ms"]
+                peaks[side.name] = answer["peak_mb"]
+        for side in sides:
+            side.quit()
+    return times, peaks, same
+
+
+def check_losses(workload: str, losses: dict) -> bool:
+    print(f"{workload}: {workloads.TITLES[workload]}")
+    for name, values in losses.items():
+        print(f"  loss {name:<6}" + "  ".join(f"{value:.6g}" for value in values))
+    for values in zip(*losses.values()):
+        close = max(values) - min(values) <= TOLERANCE * min(map(abs, values))
+        if not (close and all(map(isfinite, values))):
+            print("  LOSSES DISAGREE")
+            return False
+    return True
+
+
+def summary(times: dict, peaks: dict, floor: float) -> dict:
+    ms = {name: median(values) for name, values in times.items()}
+    ours = ms.get("ours", float("nan"))
+    return {
+        "ours_ms": round(ours, 3),
+        "torch_ms": round(ms["torch"], 3),
+        "pyg_ms": round(ms["pyg"], 3),
+        "vs_torch": round(ms["torch"] / ours, 3),
+        "vs_pyg": round(ms["pyg"] / ours, 3),
+        "peak_mb": round(peaks.get("ours", float("nan")), 1),
+        "floor_ms": round(floor, 3),
+    }
+
+
+def print_table(workload: str, row: dict, times: dict, peaks: dict, operations: float, moved: float) -> None:
+    print(f"  {'':8}{'median ms':>11}{'fastest':>10}{'/ ours':>8}{'/ floor':>9}{'peak MB':>10}{'steps':>7}")
+    for name, values in times.items():
+        ms = median(values)
+        print(
+            f"  {name:8}{ms:11.1f}{min(values):10.1f}{ms / row['ours_ms']:8.2f}{ms / row['floor_ms']:9.2f}"
+            f"{peaks[name]:10.0f}{len(values):7}"
+        )
+    print(f"  floor {row['floor_ms']:13.1f} ({operations / 1e9:.1f} GFLOP and {moved / 1e6:.0f} MB a step)\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""PyTorch Geometric as its users write it: GCNConv over edge_index, dense features, autograd.
+
+Usage: pyg_side.py WORKLOAD DIR
+"""
+
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch_geometric.nn import GCNConv
+
+from side import ADAM, THREADS, Arrays, serve
+
+
+def main() -> None:
+    torch.set_num_threads(THREADS)
+    serve(STEPS[sys.argv[1]](Arrays(sys.argv[2])))
+
+
+class Encoder(torch.nn.Module):
+    """Two GCNConv layers with PReLU. The edge weights are normalised already, with self loops."""
+
+    def __init__(self, arrays: Arrays):
+        super().__init__()
+        offsets, columns, self.edge_weight = arrays.csr("adj")
+        rows = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets.diff())
+        self.edge_index = torch.stack([columns, rows])
+        self.conv1, self.act1 = self.layer(arrays, "1")
+        self.conv2, self.act2 = self.layer(arrays, "2")
+
+    @staticmethod
+    def layer(arrays, suffix):
+        weight = arrays(f"w{suffix}")
+        conv, act = GCNConv(*weight.shape, normalize=False), torch.nn.PReLU()
+        with torch.no_grad():
+            conv.lin.weight.copy_(weight.t())
+            conv.bias.copy_(arrays(f"b{suffix}"))
+            act.weight.copy_(arrays(f"a{suffix}"))
+        return conv, act
+
+    def forward(self, x):
+        h = self.act1(self.conv1(x, self.edge_index, self.edge_weight))
+        return self.act2(self.conv2(h, self.edge_index, self.edge_weight))
+
+
+def linear(arrays, suffix):
+    weight = arrays(f"w{suffix}")
+    layer = torch.nn.Linear(*weight.shape)
+    with torch.no_grad():
+        layer.weight.copy_(weight.t())
+        layer.bias.copy_(arrays(f"b{suffix}"))
+    return layer
+
+
+def dense_features(arrays):
+    shape = tuple(arrays("x_shape").tolist())
+    offsets, columns, values = arrays.csr("x")
+    rows = torch.repeat_interleave(torch.arange(shape[0]), offsets.diff())
+    x = torch.zeros(shape)
+    x[rows, columns] = values
+    return x
+
+
+def trainer(modules, loss_of):
+    adam = torch.optim.Adam(modules.parameters(), fused=True, **ADAM)
+
+    def step():
+        adam.zero_grad()
+        loss = loss_of()
+        loss.backward()
+        adam.step()
+        return loss.detach()
+
+    return step
+
+
+def masked_features(arrays):
+    encoder, decoder = Encoder(arrays), linear(arrays, "d")
+    x, masked = dense_features(arrays), arrays("masked")
+    target, x_masked = x[masked], x.clone()
+    x_masked[masked] = 0
+
+    def loss():
+        return F.mse_loss(decoder(encoder(x_masked)[masked]), target)
+
+    return trainer(torch.nn.ModuleList([encoder, decoder]), loss)
+
+
+def links(arrays):
+    encoder, x = Encoder(arrays), dense_features(arrays)
+    us, vs, y = arrays("us"), arrays("vs"), arrays("y")
+
+    def loss():
+        z = encoder(x)
+        return F.binary_cross_entropy_with_logits((z[us] * z[vs]).sum(dim=-1), y)
+
+    return trainer(encoder, loss)
+
+
+def classes(arrays):
+    encoder, classifier = Encoder(arrays), linear(arrays, "c")
+    x, targets = arrays("x"), arrays("targets")
+    return trainer(
+        torch.nn.ModuleList([encoder, classifier]), lambda: F.cross_entropy(classifier(encoder(x)), targets)
+    )
+
+
+def info_nce(arrays):
+    """No graph here: the loss in its plain form."""
+    p, q = (torch.nn.Parameter(arrays(name)) for name in "pq")
+    diagonal = torch.arange(len(p))
+    descent = torch.optim.SGD([p, q], lr=0.1)
+
+    def step():
+        descent.zero_grad()
+        loss = F.cross_entropy(p @ q.t() / 0.2, diagonal)
+        loss.backward()
+        descent.step()
+        return loss.detach()
+
+    return step
+
+
+STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": info_nce}
+
+
+if __name__ == "__main__":
+    main()
