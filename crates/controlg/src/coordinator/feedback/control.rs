@@ -178,7 +178,7 @@ fn explored_softmax(logits: &[f64], settings: &ControlSettings) -> Vec<f64> {
 }
 
 /// The task in whose stretch of [0, 1) the draw falls.
-pub fn drawn(prob: &[f64], draw: f64) -> usize {
+fn drawn(prob: &[f64], draw: f64) -> usize {
     let mut end = 0.0;
     for (task, p) in prob.iter().enumerate() {
         end += p;
