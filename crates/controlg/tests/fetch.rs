@@ -23,10 +23,13 @@ const SHA256: &str = "05c6e08f1d9fdafa03147fcb8f82f124c76d2f70e3d989dc8aadb5e7d7
 /// What the server does with a request for a path, and from which byte it was asked.
 type Answer = dyn Fn(&mut TcpStream, &str, Option<usize>) + Send + Sync;
 
+/// The path of a request, and from which byte on.
+type Asked = (String, Option<usize>);
+
 /// A server on loopback that remembers what it was asked.
 struct Server {
     base: String,
-    asked: Arc<Mutex<Vec<(String, Option<usize>)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -65,7 +68,7 @@ impl Server {
         }
     }
 
-    fn asked(&self) -> Vec<(String, Option<usize>)> {
+    fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -79,7 +82,7 @@ impl Drop for Server {
 }
 
 /// The path of a request and the first byte of its range.
-fn request(stream: &TcpStream) -> Option<(String, Option<usize>)> {
+fn request(stream: &TcpStream) -> Option<Asked> {
     let mut lines = BufReader::new(stream).lines().map_while(std::result::Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();
     let mut from = None;

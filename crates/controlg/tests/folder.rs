@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, convert, load, load_path};
 use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids, Tally};
-use controlg::{Error, Labels};
+use controlg::{Error, Labels, Real};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FloatType, Int64Type};
 use parquet::file::properties::WriterProperties;
@@ -80,10 +80,13 @@ fn write_parquet(path: &Path, compression: Compression, columns: &[(&str, Col<'_
                 let (mut values, mut def, mut rep) = (Vec::new(), Vec::new(), Vec::new());
                 for list in *lists {
                     if list.is_empty() {
-                        (def.push(1), rep.push(0));
+                        def.push(1);
+                        rep.push(0);
                     }
                     for (at, &x) in list.iter().enumerate() {
-                        (def.push(3), rep.push(i16::from(at > 0)), values.push(x));
+                        def.push(3);
+                        rep.push(i16::from(at > 0));
+                        values.push(x);
                     }
                 }
                 out.typed::<FloatType>().write_batch(&values, Some(&def), Some(&rep)).unwrap();
@@ -556,9 +559,8 @@ fn round_trip(dataset: &Dataset) -> Dataset {
     load_path(&out, FeatureSource::Given).unwrap()
 }
 
-fn small(ids: Ids, features: Features, weights: Option<Vec<f32>>, labels: Option<Labels>) -> Dataset {
+fn small(ids: Ids, features: Features, weights: Option<Vec<Real>>, labels: Option<Labels>) -> Dataset {
     let pairs = vec![(0, 1), (3, 1), (2, 0), (1, 4)];
-    let weights = weights.map(|weights| weights.into_iter().map(controlg::Real::from).collect());
     let (adjacency, tally) = EdgeList { pairs, weights }.into_adjacency(5);
     let graph = Graph::new(adjacency, features, ids).unwrap();
     let split = |index, train: &[u32], val: &[u32], test: &[u32]| Split {
@@ -573,7 +575,7 @@ fn small(ids: Ids, features: Features, weights: Option<Vec<f32>>, labels: Option
 }
 
 fn dense() -> Features {
-    Features::Dense(Dense::new(5, 2, vec![0.1, -2.0, 0.0, 1e-30, 5.0, 6.0, 7.0, 8.0, 9.0, 3.4e38]))
+    Features::Dense(Dense::new(5, 2, vec![0.125, -2.0, 0.0, 1.0 / 65536.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1e10]))
 }
 
 #[test]
@@ -628,11 +630,13 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn cora_survives() {
-    let Some(data) = common::real_data("cora_survives") else { return };
+fn real_data_sets_survive() {
+    let Some(data) = common::real_data("real_data_sets_survive") else { return };
     let options = LoadOptions { data_dir: Some(data), ..Default::default() };
-    let cora = load("cora", &options).unwrap();
-    assert_same(&cora, &round_trip(&cora));
+    for name in ["cora", "citeseer", "chameleon", "coauthor-cs"] {
+        let dataset = load(name, &options).unwrap();
+        assert_same(&dataset, &round_trip(&dataset));
+    }
 }
 
 #[test]
@@ -684,8 +688,14 @@ fn whole_parquet() -> &'static [u8] {
     })
 }
 
+/// A few seconds' worth of cases, unless `PROPTEST_CASES` asks for more.
+fn config() -> ProptestConfig {
+    let asked = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() { asked } else { ProptestConfig { cases: 64, ..asked } }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn any_text_as_a_table(text in "(src,dst|id,x|id,label|id,split|\"|,|\n|\r|[a-c0-9.é-]|train|nan){0,40}") {
