@@ -133,7 +133,7 @@ fn mistakes_give_one_line_and_exit_code_2() {
 fn a_data_set_whose_files_are_missing_says_which_and_where_from() {
     let empty = folder(&[]);
     for (name, file, address) in [
-        ("cora", "cora/ind.cora.x", "githubusercontent"),
+        ("cora", "cora/ind.cora.", "githubusercontent"),
         ("wikics", "wikics/data.json", "wiki-cs-dataset"),
         ("ogbn-arxiv", "ogbn-arxiv/raw/", "snap.stanford.edu"),
     ] {

@@ -29,6 +29,10 @@ pub(super) fn run(command: &Data, common: &Common, output: &Output) -> Result<()
 
 fn list(common: &Common, output: &Output) -> Result<()> {
     let data_dir = catalogue::data_dir(&load_options(common, Features::Given))?;
+    let widest = |text: fn(&Known) -> &str| {
+        catalogue::ALL.iter().map(|known| text(known).chars().count()).max().unwrap_or(0)
+    };
+    let (name_width, summary_width) = (widest(|known| known.name), widest(|known| known.summary));
     let mut rows = Vec::new();
     let mut text = String::new();
     for known in catalogue::ALL {
@@ -38,7 +42,7 @@ fn list(common: &Common, output: &Output) -> Result<()> {
             (false, None) => "here".to_owned(),
             (false, Some(file)) => format!("missing {}", file.path),
         };
-        text += &format!("{:<12} {:<66} {state}\n", known.name, known.summary);
+        text += &format!("{:<name_width$}  {:<summary_width$}  {state}\n", known.name, known.summary);
         rows.push(json!({
             "name": known.name,
             "summary": known.summary,
@@ -66,7 +70,11 @@ fn fetch(names: &[String], force: bool, common: &Common, output: &Output) -> Res
         let mut last = String::new();
         let report = fetch::fetch(known, &data_dir, &options, &mut |progress| {
             show_progress(known.name, progress, &mut last, output);
-        })?;
+        });
+        if std::io::stderr().is_terminal() {
+            output.status("");
+        }
+        let report = report?;
         let (fetched, kept) = (report.fetched.len(), report.kept.len());
         text += &format!(
             "{}: {fetched} files fetched, {kept} already there: {}\n",

@@ -297,7 +297,7 @@ mod tests {
         }
         let n = gaps.len() as f64;
         for s in [5, 10, 20, 40, 80] {
-            let bound = (1.0 - explore / k as f64).powi(s);
+            let bound = (1.0 - explore / k).powi(s);
             let tail = gaps.iter().filter(|&&gap| gap > s).count() as f64 / n;
             assert!(
                 tail <= bound + 3.0 * (bound * (1.0 - bound) / n).sqrt(),

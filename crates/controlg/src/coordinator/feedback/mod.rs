@@ -99,8 +99,9 @@ impl Settings {
                 return Err(Error::value(key, format_args!("{} numbers", gains.len()), expected));
             }
         }
-        let most = 1.0 / n_tasks as f64;
-        if !(0.0..most).contains(&plan.floor) && !(n_tasks == 1 && plan.floor <= 1.0) {
+        // A lone objective gets everything, whatever its floor.
+        let most = if n_tasks == 1 { f64::INFINITY } else { 1.0 / n_tasks as f64 };
+        if !(0.0..most).contains(&plan.floor) {
             let expected =
                 format!("less than 1/{n_tasks} = {most:.4} for {n_tasks} objectives, and not negative");
             return Err(Error::value("plan.floor", plan.floor, expected));

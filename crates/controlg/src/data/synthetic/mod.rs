@@ -1,7 +1,7 @@
 //! A graph made by a rule, at any size: the one that needs no files.
 //!
-//! Degree-corrected, class-structured edges ([`edges`]) and sparse bag-of-words features drawn from class topics
-//! ([`words`]). The plain name `synthetic` is about Cora's size and as homophilous; any setting can be changed:
+//! Degree-corrected, class-structured edges (`edges.rs`) and sparse bag-of-words features drawn from class topics
+//! (`words.rs`). The plain name `synthetic` is about Cora's size and as homophilous; any setting can be changed:
 //! `synthetic:nodes=1000000,degree=10,classes=20,homophily=0.2,features=128,seed=3`. Every draw comes from a
 //! stream of a fixed chunk, so the graph is the same at any number of threads.
 
