@@ -37,11 +37,7 @@ impl<T: ?Sized> Entry<T> {
 }
 
 /// The entry of that name, or an error that names the nearest one.
-pub fn find<'a, T: ?Sized>(
-    what: &'static str,
-    list: &'a [Entry<T>],
-    name: &str,
-) -> Result<&'a Entry<T>> {
+pub fn find<'a, T: ?Sized>(what: &'static str, list: &'a [Entry<T>], name: &str) -> Result<&'a Entry<T>> {
     list.iter()
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::unknown(what, name, list.iter().map(|entry| entry.name)))
