@@ -114,9 +114,9 @@ impl Display for Error {
             }
             Error::Unknown { what, name, known } => {
                 line += &format!("unknown {what} '{name}'");
-                let nearest = known.iter().max_by(|a, b| {
-                    strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b))
-                });
+                let nearest = known
+                    .iter()
+                    .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
                 match nearest {
                     Some(near) if strsim::jaro_winkler(name, near) > 0.8 => {
                         line += &format!(", did you mean '{near}'?");

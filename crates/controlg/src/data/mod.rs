@@ -64,7 +64,10 @@ impl Labels {
     /// # Panics
     /// When a class has no name: loaders check what they read before they come here.
     pub fn new(classes: Vec<u32>, names: Vec<String>) -> Self {
-        assert!(classes.iter().all(|&c| c == Self::NONE || (c as usize) < names.len()), "every class has a name");
+        assert!(
+            classes.iter().all(|&c| c == Self::NONE || (c as usize) < names.len()),
+            "every class has a name"
+        );
         Labels { classes, names }
     }
 
@@ -161,9 +164,12 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
     match catalogue::find(name_or_path) {
         Some(known) => known.load(options),
         None if Path::new(name_or_path).exists() => load_path(Path::new(name_or_path), options.features),
-        None if name_or_path.contains(['/', '\\', '.']) => {
-            Err(Error::input(Path::new(name_or_path), "", "no such file or folder", "a graph's folder or file"))
-        }
+        None if name_or_path.contains(['/', '\\', '.']) => Err(Error::input(
+            Path::new(name_or_path),
+            "",
+            "no such file or folder",
+            "a graph's folder or file",
+        )),
         None => Err(Error::unknown("data set", name_or_path, catalogue::names())),
     }
 }
@@ -184,7 +190,8 @@ pub fn assemble(name: String, format: &'static str, raw: Raw, source: FeatureSou
     let features = match (source, features) {
         (FeatureSource::Given, Some(features)) => features,
         (source, _) => {
-            let why = if source == FeatureSource::Given { "the files hold no features" } else { "as asked for" };
+            let why =
+                if source == FeatureSource::Given { "the files hold no features" } else { "as asked for" };
             notes.push(format!("features are structural, made from the edges alone ({why})"));
             structural::features(&adjacency)
         }
