@@ -16,6 +16,7 @@ pub mod scratch;
 
 pub mod adam;
 pub mod attention;
+pub mod columns;
 pub mod correlate;
 pub mod infonce;
 pub mod loss;

@@ -206,7 +206,8 @@ impl<'a> Tape<'a> {
         back.give(from, seed);
         for at in (0..=from.0).rev() {
             let Origin::Op(op) = &mut self.nodes[at].origin else { continue };
-            let (Some(gradient), Some(mut op)) = (self.slots[at].take(), op.take()) else { continue };
+            let Some(gradient) = self.slots[at].take() else { continue };
+            let Some(mut op) = op.take() else { unreachable!("an op is only away while it runs") };
             let mut back = Back { nodes: &self.nodes, slots: &mut self.slots, grads, pool: self.pool, last };
             op(&mut back, gradient);
             if last {

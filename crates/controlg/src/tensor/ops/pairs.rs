@@ -41,10 +41,7 @@ impl<'a> Tape<'a> {
         assert_eq!(self.shape(w), (1, c), "one weight a column");
         check(n, &us, &vs);
         let mut out = self.pool().take(us.len());
-        let mut weighted = self.pool().take(n * c);
-        columns::scale(c, self.value(w), self.value(u), &mut weighted, false);
-        pairs::pair_dot_between(&weighted, self.value(u), c, &us, &vs, &mut out);
-        drop(weighted);
+        columns::weighted_pair_dot(self.value(u), c, self.value(w), &us, &vs, &mut out);
         self.push((us.len(), 1), out, &[u, w], move |back, gradient| {
             let (u_value, w_value) = (back.value(u), back.value(w));
             let mut graph = back.pool().pair_graph();
