@@ -219,11 +219,9 @@ impl Files {
         let file = self.open(name);
         match file.try_data::<i64>() {
             Ok(data) => data.map(|x| x.expect("a whole file")).collect(),
-            Err(file) => file
-                .data::<i32>()
-                .expect("integers")
-                .map(|x| i64::from(x.expect("a whole file")))
-                .collect(),
+            Err(file) => {
+                file.data::<i32>().expect("integers").map(|x| i64::from(x.expect("a whole file"))).collect()
+            }
         }
     }
 

@@ -122,7 +122,9 @@ fn prepared(features: Features) -> &'static Prepared<'static> {
 fn dense_ops() {
     check("matmul", &[(4, 3), (3, 5)], &|t, v| t.matmul(v[0], v[1]));
     check("matmul_transposed", &[(4, 3), (5, 3)], &|t, v| t.matmul_transposed(v[0], v[1]));
-    check("weighted_sum", &[(4, 3), (4, 3)], &|t, v| t.weighted_sum(&[(0.3, v[0]), (-2.0, v[1]), (1.0, v[0])]));
+    check("weighted_sum", &[(4, 3), (4, 3)], &|t, v| {
+        t.weighted_sum(&[(0.3, v[0]), (-2.0, v[1]), (1.0, v[0])])
+    });
     check("hadamard", &[(4, 3), (4, 3)], &|t, v| t.hadamard(v[0], v[1]));
     check("hadamard with itself", &[(4, 3)], &|t, v| t.hadamard(v[0], v[0]));
     check("mean_of_rows", &[(4, 3)], &|t, v| t.mean_of_rows(v[0]));
@@ -189,9 +191,11 @@ fn products_with_the_graph() {
     for (name, operator) in [("gcn", whole), ("walk", walk), ("no edges", empty)] {
         check(&format!("propagate {name}"), &[(12, 3)], &|t, v| t.propagate(operator, v[0]));
         for width in [2, 5] {
-            check(&format!("convolve {name} to {width}"), &[(12, 3), (3, width), (1, width), (1, 1)], &|t, v| {
-                t.convolve(operator, v[0], v[1], Some(v[2]), Activation::Prelu(v[3]))
-            });
+            check(
+                &format!("convolve {name} to {width}"),
+                &[(12, 3), (3, width), (1, width), (1, 1)],
+                &|t, v| t.convolve(operator, v[0], v[1], Some(v[2]), Activation::Prelu(v[3])),
+            );
         }
     }
 }
@@ -200,7 +204,8 @@ fn products_with_the_graph() {
 fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, View<'static>)> {
     let mut stream = Stream::new(8, "test", "views", 0);
     let adjacency = forever(graph(edges(), dense_features(2)));
-    let dropped = || EdgeDropper::new().drop_edges(adjacency.adjacency(), 0.4, &mut Stream::new(3, "test", "", 0));
+    let dropped =
+        || EdgeDropper::new().drop_edges(adjacency.adjacency(), 0.4, &mut Stream::new(3, "test", "", 0));
     let mut columns = view::mask_features(width, 0.4, &mut stream);
     columns[0] = false;
     let masked = Arc::new(NodeSet::new(12, &[0, 4, 7, 11]));
@@ -229,8 +234,12 @@ fn products_with_features() {
                     t.convolve_view(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
                 });
             }
-            check(&format!("project {kind} {name}"), &[(6, 3), (1, 6)], &|t, v| t.project(&view, v[0], Some(v[1])));
-            check(&format!("project {kind} {name}, no token"), &[(6, 3)], &|t, v| t.project(&view, v[0], None));
+            check(&format!("project {kind} {name}"), &[(6, 3), (1, 6)], &|t, v| {
+                t.project(&view, v[0], Some(v[1]))
+            });
+            check(&format!("project {kind} {name}, no token"), &[(6, 3)], &|t, v| {
+                t.project(&view, v[0], None)
+            });
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Small graphs and seeded numbers for the suites of the engine.
 #![allow(dead_code)] // each suite uses its own part
 
+use controlg::Real;
 use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids};
 use controlg::rng::Stream;
-use controlg::Real;
 
 /// Standard normal numbers.
 pub(crate) fn numbers(seed: u64, len: usize) -> Vec<Real> {
