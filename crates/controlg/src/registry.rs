@@ -51,8 +51,7 @@ pub fn find<'a, T: ?Sized>(what: &'static str, list: &'a [Entry<T>], name: &str)
 pub fn settings<T: Default + Serialize + DeserializeOwned>(place: &str, table: toml::Table) -> Result<T> {
     let defaults = toml::Table::try_from(T::default()).map_err(|error| Error::Failed(error.to_string()))?;
     if let Some(key) = table.keys().find(|key| !defaults.contains_key(*key)) {
-        let known: Vec<String> = defaults.keys().map(|key| format!("{place}.{key}")).collect();
-        return Err(Error::unknown("setting", format!("{place}.{key}"), known.iter().map(String::as_str)));
+        return Err(unknown(place, key, &defaults));
     }
     let mut merged = defaults.clone();
     for (key, value) in table {
@@ -70,6 +69,22 @@ pub fn settings<T: Default + Serialize + DeserializeOwned>(place: &str, table: t
         merged.insert(key, checked);
     }
     T::deserialize(merged).map_err(|error| Error::value(place, "settings that do not fit", error.message()))
+}
+
+fn unknown(place: &str, key: &str, known: &toml::Table) -> Error {
+    // Names are compared without the table's, which would make all of them alike.
+    let near = |known: &&String| strsim::jaro_winkler(key, known) > 0.8;
+    match known.keys().find(near) {
+        Some(_) => Error::unknown("setting", key, known.keys().map(String::as_str)),
+        None => {
+            let names: Vec<&str> = known.keys().map(String::as_str).collect();
+            Error::value(
+                place,
+                format_args!("an unknown setting '{key}'"),
+                format_args!("one of {}", names.join(", ")),
+            )
+        }
+    }
 }
 
 /// A whole number where a number with a fraction is meant is that number.
@@ -115,7 +130,11 @@ mod tests {
     #[test]
     fn unknown_keys_and_wrong_values_are_named() {
         let message = |text| parse(text).unwrap_err().to_string();
-        assert_eq!(message("widht = 2"), "unknown setting 'encoder.widht', did you mean 'encoder.width'?");
+        assert_eq!(message("widht = 2"), "unknown setting 'widht', did you mean 'width'?");
+        assert_eq!(
+            message("zzz = 2"),
+            "encoder: found an unknown setting 'zzz', expected one of rate, width"
+        );
         assert_eq!(message("width = 'a'"), "encoder.width: found \"a\", expected a whole number like 0");
         assert!(message("width = -1").starts_with("encoder.width: found -1, expected "));
     }

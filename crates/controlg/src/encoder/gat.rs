@@ -49,7 +49,7 @@ impl Gat {
     pub fn new(settings: Settings) -> Result<Self> {
         settings.common.check()?;
         let heads = settings.heads;
-        let divides = |width: usize| heads > 0 && width % heads == 0;
+        let divides = |width: usize| heads > 0 && width.is_multiple_of(heads);
         if !divides(settings.common.width) || !divides(settings.common.hidden) {
             let widths = format!("a number that divides the width {}", settings.common.width);
             return Err(Error::value("encoder.heads", heads, widths));

@@ -22,6 +22,7 @@ impl<'a> Tape<'a> {
     ///
     /// # Panics
     /// When the heads do not divide the columns.
+    #[allow(clippy::too_many_arguments)] // what a layer is made of, in the order of its equation
     pub fn attention(
         &mut self,
         operator: impl Into<Held<'a, Operator>>,
