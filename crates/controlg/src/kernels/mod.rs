@@ -21,6 +21,7 @@ pub mod correlate;
 pub mod infonce;
 pub mod loss;
 pub mod matmul;
+pub mod memory;
 pub mod norm;
 pub mod pairs;
 pub mod recon;

@@ -222,7 +222,8 @@ fn backward(
 }
 
 simd! {
-    fn activate[FMA](cols: usize, x: &mut [Real], bias: Option<&[Real]>, act: Act, slope: Real) {
+    /// act(x + bias) over whole rows, in place.
+    pub(crate) fn activate[FMA](cols: usize, x: &mut [Real], bias: Option<&[Real]>, act: Act, slope: Real) {
         for row in x.chunks_exact_mut(cols.max(1)) {
             if let Some(bias) = bias {
                 row.iter_mut().zip(bias).for_each(|(x, &b)| *x += b);
@@ -239,16 +240,23 @@ simd! {
 }
 
 simd! {
-    fn backward_from_input[FMA](cols: usize, x: &[Real], bias: Option<&[Real]>, act: Act, slope: Real, d: &mut [Real], partial: &mut [f64]) {
+    fn backward_from_input[FMA](
+        cols: usize,
+        x: &[Real],
+        bias: Option<&[Real]>,
+        act: Act,
+        slope: Real,
+        d: &mut [Real],
+        partial: &mut [f64],
+    ) {
         for (x, d) in x.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
-            let mut along_slope = 0.0;
-            for j in 0..cols {
-                let (along_x, s) = act.derivative::<FMA>(x[j] + bias.map_or(0.0, |b| b[j]), slope);
-                along_slope += f64::from(d[j]) * f64::from(s);
-                d[j] *= along_x;
-                partial[j] += f64::from(d[j]);
+            // Without a bias x is read twice, which the compiler drops; the branch stays out of the loop.
+            match bias {
+                Some(bias) => backward_row(act, d, partial, |act, j| {
+                    act.derivative::<FMA>(x[j] + bias[j], slope)
+                }),
+                None => backward_row(act, d, partial, |act, j| act.derivative::<FMA>(x[j], slope)),
             }
-            partial[cols] += along_slope;
         }
     }
 }
@@ -257,16 +265,54 @@ simd! {
     fn backward_from_output[FMA](cols: usize, y: &[Real], act: Act, slope: Real, d: &mut [Real], partial: &mut [f64]) {
         let inverse = 1.0 / slope;
         for (y, d) in y.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
-            let mut along_slope = 0.0;
-            for j in 0..cols {
-                let (along_x, s) = act.derivative_at_output(y[j], slope, inverse);
-                along_slope += f64::from(d[j]) * f64::from(s);
-                d[j] *= along_x;
-                partial[j] += f64::from(d[j]);
-            }
-            partial[cols] += along_slope;
+            backward_row(act, d, partial, |act, j| act.derivative_at_output(y[j], slope, inverse));
         }
     }
+}
+
+/// One row: d times the derivative, its sums by column, and the slope's term in the last place of `partial`.
+#[inline(always)]
+fn backward_row(
+    act: Act,
+    d: &mut [Real],
+    partial: &mut [f64],
+    derivative: impl Fn(Act, usize) -> (Real, Real) + Copy,
+) {
+    // One loop for each activation: a `match` inside the loop would keep it from being vectorised.
+    match act {
+        Act::Identity => backward_loop(d, partial, |j| derivative(Act::Identity, j)),
+        Act::Relu => backward_loop(d, partial, |j| derivative(Act::Relu, j)),
+        Act::Prelu => backward_loop(d, partial, |j| derivative(Act::Prelu, j)),
+        Act::Elu => backward_loop(d, partial, |j| derivative(Act::Elu, j)),
+        Act::Sigmoid => backward_loop(d, partial, |j| derivative(Act::Sigmoid, j)),
+        Act::LeakyRelu => backward_loop(d, partial, |j| derivative(Act::LeakyRelu, j)),
+    }
+}
+
+#[inline(always)]
+fn backward_loop(d: &mut [Real], partial: &mut [f64], derivative: impl Fn(usize) -> (Real, Real)) {
+    const LANES: usize = 16;
+    let cols = d.len();
+    let (sums, of_slope) = partial.split_at_mut(cols);
+    let mut along_slope = [0.0; LANES];
+    let whole = cols / LANES * LANES;
+    for first in (0..whole).step_by(LANES) {
+        let (d, sums) = (&mut d[first..first + LANES], &mut sums[first..first + LANES]);
+        for j in 0..LANES {
+            let (along_x, s) = derivative(first + j);
+            along_slope[j] += d[j] * s;
+            d[j] *= along_x;
+            sums[j] += f64::from(d[j]);
+        }
+    }
+    let mut rest = 0.0;
+    for j in whole..cols {
+        let (along_x, s) = derivative(j);
+        rest += d[j] * s;
+        d[j] *= along_x;
+        sums[j] += f64::from(d[j]);
+    }
+    of_slope[0] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>() + f64::from(rest);
 }
 
 #[cfg(test)]

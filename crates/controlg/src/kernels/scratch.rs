@@ -1,5 +1,6 @@
 //! Buffers that kernels borrow for one call and give back, so that a steady state allocates nothing.
 
+use super::memory::prefer_large_pages;
 use std::sync::Mutex;
 
 static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
@@ -36,6 +37,7 @@ fn take(words: usize) -> Vec<u64> {
     if buffer.len() < words {
         // A new allocation rather than `resize`, which would copy contents that nobody wants.
         buffer = vec![0; words];
+        prefer_large_pages(&mut buffer);
     }
     buffer
 }

@@ -69,6 +69,19 @@ pub(crate) fn madd<const FMA: bool>(a: Real, b: Real, c: Real) -> Real {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
+/// Fetches `n` numbers from `start` into the cache ahead of their use. Nothing happens where they do not exist.
+#[inline(always)]
+pub(crate) fn prefetch(from: &[Real], start: usize, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (start..start + n).step_by(64 / size_of::<Real>()) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch is a hint; it reads nothing and cannot fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, start, n);
+}
+
 /// `exp(x)` as a loop can vectorise it: relative error below 3e-7 where the result is a normal number, inputs
 /// held within ±87, NaN kept.
 #[cfg(not(feature = "f64"))]
