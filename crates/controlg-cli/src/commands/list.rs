@@ -12,7 +12,7 @@ pub(super) fn run(what: List, output: &Output) -> Result<()> {
     let summaries: Vec<Summary> = match what {
         // Their modules are still to come; an empty list is the truth until then.
         List::Methods | List::Objectives => Vec::new(),
-        List::Encoders => Vec::new(),
+        List::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),
         List::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
         List::Datasets => controlg::data::catalogue::ALL.iter().map(|known| known.summary()).collect(),
     };

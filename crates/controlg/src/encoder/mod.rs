@@ -1,1 +1,193 @@
 //! Graph neural networks that turn a view of a graph into node representations.
+//!
+//! An encoder is a shape, built from its table in the run file; its weights live in a group of
+//! [`Params`](crate::tensor::Params), so that one shape can serve two networks (a target network, a second view).
+
+mod gat;
+mod gcn;
+mod layer;
+
+use crate::error::{Error, Result};
+use crate::graph::{Dense, Prepared, View};
+use crate::registry::{self, Entry};
+use crate::rng::Stream;
+use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
+
+pub use gat::{Gat, Settings as GatSettings};
+pub use gcn::Gcn;
+pub use layer::{Common, Kind, Last, Norm};
+
+/// All encoders.
+pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, gat::ENTRY];
+
+/// The shape of a network from features to representations.
+pub trait Encoder: Send + Sync {
+    /// Number of columns of the representations.
+    fn width(&self) -> usize;
+
+    /// Adds the network's parameters to an empty group and initialises them.
+    fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
+
+    /// The representations of a view's nodes, n × width, from the parameters of a group.
+    fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, pass: Pass<'_>) -> Var;
+}
+
+/// What differs from one pass to the next. The default is a training pass without dropout.
+#[derive(Default)]
+pub struct Pass<'p> {
+    /// Stands in for the features of the view's masked nodes (1 × features); without it they read as zero.
+    pub token: Option<Var>,
+    /// Where dropout draws from; without it nothing is dropped.
+    pub dropout: Option<&'p mut Stream>,
+    /// Where batch norms get their statistics.
+    pub norms: Norms<'p>,
+}
+
+/// Where batch norms get their statistics.
+#[derive(Default)]
+pub enum Norms<'p> {
+    /// From the pass itself.
+    #[default]
+    Batch,
+    /// From the pass itself, and they are written down, one entry a batch norm.
+    Record(&'p mut Vec<ColumnStats>),
+    /// From an earlier pass.
+    Given(&'p [ColumnStats]),
+}
+
+/// Builds the encoder that a table of the run file describes; its `kind` is `gcn` unless it says otherwise.
+pub fn build(mut table: toml::Table) -> Result<Box<dyn Encoder>> {
+    let kind = match table.remove("kind") {
+        None => "gcn".to_owned(),
+        Some(toml::Value::String(kind)) => kind,
+        Some(other) => return Err(Error::value("encoder.kind", other, "the name of an encoder")),
+    };
+    (registry::find("encoder", ENCODERS, &kind)?.build)(table)
+}
+
+/// The representations of the whole graph, with batch norms that use the whole graph's statistics: what they are does
+/// not depend on the last view that training happened to see.
+pub fn embed(
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    graph: &Prepared<'_>,
+    pool: &Pool,
+) -> Dense {
+    evaluate(encoder, params, group, graph, pool, Norms::Batch)
+}
+
+/// The batch norms' statistics on the whole graph, to be kept for [`embed_with`].
+pub fn statistics(
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    graph: &Prepared<'_>,
+    pool: &Pool,
+) -> Vec<ColumnStats> {
+    let mut stats = Vec::new();
+    evaluate(encoder, params, group, graph, pool, Norms::Record(&mut stats));
+    stats
+}
+
+/// The representations of another graph, with the statistics of the one that the encoder was trained on.
+pub fn embed_with(
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    graph: &Prepared<'_>,
+    stats: &[ColumnStats],
+    pool: &Pool,
+) -> Dense {
+    evaluate(encoder, params, group, graph, pool, Norms::Given(stats))
+}
+
+fn evaluate(
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    graph: &Prepared<'_>,
+    pool: &Pool,
+    norms: Norms<'_>,
+) -> Dense {
+    let mut tape = Tape::forward_only(params, pool);
+    let pass = Pass { norms, ..Pass::default() };
+    let z = encoder.encode(&mut tape, group, &graph.whole(), pass);
+    let (rows, cols) = tape.shape(z);
+    Dense::new(rows, cols, tape.value(z).to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Real;
+    use crate::graph::{Csr, EdgeList, Features, Graph, Ids};
+
+    fn network(text: &str) -> Result<Box<dyn Encoder>> {
+        build(text.parse().unwrap())
+    }
+
+    /// A ring of eight nodes and an isolated one, each node's features at the places that `order` gives them.
+    fn ring(order: &[u32]) -> Graph {
+        let at = |node: u32| order[node as usize];
+        let pairs = (0..8).map(|u| (at(u), at((u + 1) % 8))).collect();
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(9);
+        let mut rows = vec![(0u32, 0.0); 9];
+        (0..9u32).for_each(|node| rows[at(node) as usize] = (node % 4, 1.0 + Real::from(node as u8)));
+        let (columns, values) = rows.into_iter().unzip();
+        let features = Csr::new(4, (0..=9).collect(), columns, Some(values));
+        Graph::new(adjacency, Features::Sparse(features), Ids::Numbered(9)).unwrap()
+    }
+
+    fn initialised(encoder: &dyn Encoder) -> Params {
+        let mut params = Params::new();
+        let group = params.add_group("encoder");
+        encoder.init(4, &mut params, group, &mut Stream::new(1, "init", "", 0));
+        params
+    }
+
+    #[test]
+    fn representations_move_with_the_nodes() {
+        let order = [3, 8, 0, 1, 7, 6, 2, 5, 4];
+        let straight: Vec<u32> = (0..9).collect();
+        for entry in ENCODERS {
+            let encoder = network(&format!("kind = '{}'\nwidth = 8", entry.name)).unwrap();
+            let params = initialised(&*encoder);
+            let [a, b] = [ring(&straight), ring(&order)]
+                .map(|graph| embed(&*encoder, &params, 0, &Prepared::new(&graph), &Pool::new()));
+            for node in 0..9 {
+                for (x, y) in a.row(node).iter().zip(b.row(order[node] as usize)) {
+                    assert!((x - y).abs() < 1e-4, "{}: node {node}: {x} {y}", entry.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kept_statistics_give_the_same_representations_on_the_same_graph() {
+        let graph = ring(&(0..9).collect::<Vec<_>>());
+        let (prepared, pool) = (Prepared::new(&graph), Pool::new());
+        let encoder = network("width = 8\nlayers = 3").unwrap();
+        let params = initialised(&*encoder);
+        let stats = statistics(&*encoder, &params, 0, &prepared, &pool);
+        assert_eq!(stats.len(), 3);
+        let direct = embed(&*encoder, &params, 0, &prepared, &pool);
+        assert_eq!(direct, embed_with(&*encoder, &params, 0, &prepared, &stats, &pool));
+        assert_eq!((direct.n_rows(), direct.n_cols()), (9, encoder.width()));
+    }
+
+    #[test]
+    fn bad_settings_are_refused_by_name_and_value() {
+        let message = |text: &str| network(text).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(message("kind = 'gcm'"), "unknown encoder 'gcm', did you mean 'gcn'?");
+        assert_eq!(message("width = 0"), "encoder.width: found 0, expected 1 to 65536");
+        assert_eq!(message("layers = 99"), "encoder.layers: found 99, expected 1 to 16");
+        assert_eq!(message("dropout = 1"), "encoder.dropout: found 1, expected at least 0 and below 1");
+        let message_of_heads = message("kind = 'gat'\nheads = 3");
+        assert_eq!(message_of_heads, "encoder.heads: found 3, expected a number that divides the width 512");
+        assert!(
+            message("heads = 3").starts_with("encoder: found an unknown setting 'heads', expected one of ")
+        );
+        assert!(message("norm = 'bacth'").starts_with("encoder.norm: found \"bacth\", expected "));
+    }
+}

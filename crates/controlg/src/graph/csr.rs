@@ -1,6 +1,7 @@
 //! Compressed sparse rows: the layout of adjacencies and of sparse features.
 
 use crate::Real;
+use crate::kernels::Sparse;
 
 /// A sparse matrix by rows. Without `values` every stored entry is 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,22 @@ impl Csr {
     /// A matrix without entries.
     pub fn empty(n_rows: usize, n_cols: usize) -> Self {
         Csr { n_cols, offsets: vec![0; n_rows + 1], columns: Vec::new(), values: None }
+    }
+
+    /// The parts it was built from, to build another in the same memory.
+    pub(super) fn into_parts(self) -> (Vec<usize>, Vec<u32>, Option<Vec<Real>>) {
+        (self.offsets, self.columns, self.values)
+    }
+
+    /// The matrix as kernels take it.
+    pub fn sparse(&self) -> Sparse<'_> {
+        Sparse {
+            n_rows: self.n_rows(),
+            n_cols: self.n_cols,
+            offsets: &self.offsets,
+            columns: &self.columns,
+            values: self.values.as_deref(),
+        }
     }
 
     /// Number of rows.

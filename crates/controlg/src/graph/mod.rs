@@ -5,14 +5,20 @@
 mod build;
 mod csr;
 mod features;
+mod held;
 mod ids;
+pub mod norm;
 pub mod stats;
 pub mod structural;
+pub mod view;
 
 pub use build::{EdgeList, Tally};
 pub use csr::Csr;
 pub use features::{Dense, Features};
+pub use held::Held;
 pub use ids::Ids;
+pub use norm::Operator;
+pub use view::{EdgeDropper, NodeSet, Prepared, View};
 
 use crate::error::{Error, Result};
 

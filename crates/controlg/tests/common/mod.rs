@@ -1,11 +1,14 @@
 //! What several test files need.
-#![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of this
+#![allow(dead_code, unreachable_pub, unused_imports)] // each test file is a crate of its own and uses a part of this
 
 pub mod npz;
 pub mod samples;
+pub mod small;
 
 use std::io::Write;
 use std::path::PathBuf;
+
+pub use small::{dense_features, edges, graph, numbers, sparse_features};
 
 /// The folder with the real data sets, or a word on standard error that this test was skipped, and why.
 pub fn real_data(test_name: &str) -> Option<PathBuf> {

@@ -1,0 +1,442 @@
+//! Time of each kernel at the sizes of the benchmark workloads: `cargo bench -p controlg --bench kernels [-- name]`.
+//!
+//! Prints the median and the best wall time, the processor time of all threads (a fair measure when the machine
+//! is shared) and the rate at the best wall time: GF/s counts multiply-adds as two, GB/s the bytes that the
+//! kernel must at least read and write. Without `--bench`, as under `cargo test`, everything runs once.
+
+use controlg::Real;
+use controlg::kernels::adam::{AdamW, adamw};
+use controlg::kernels::attention::{self, Attention};
+use controlg::kernels::infonce::{Contrast, infonce};
+use controlg::kernels::loss::{Mean, bce_with_logits, softmax_cross_entropy};
+use controlg::kernels::memory::prefer_large_pages;
+use controlg::kernels::pairs::{PairGraph, pair_dot};
+use controlg::kernels::recon::{self, Distance, SparseTask};
+use controlg::kernels::rowwise::{self, Act, Saved};
+use controlg::kernels::{Sparse, correlate, matmul, norm, reduce, rows, spmm};
+use std::time::Instant;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let bench = Bench {
+        quick: !args.iter().any(|a| a == "--bench"),
+        filter: args.into_iter().find(|a| !a.starts_with('-')),
+    };
+    println!(
+        "{:44} {:>9} {:>9} {:>9} {:>9}",
+        format!("{} threads", rayon::current_num_threads()),
+        "median ms",
+        "best ms",
+        "cpu ms",
+        "rate"
+    );
+    dense(&bench);
+    sparse(&bench);
+    elementwise(&bench);
+    losses(&bench);
+}
+
+struct Bench {
+    quick: bool,
+    filter: Option<String>,
+}
+
+enum Work {
+    Flops(f64),
+    Bytes(f64),
+}
+use Work::{Bytes, Flops};
+
+impl Bench {
+    fn wants(&self, name: &str) -> bool {
+        self.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()))
+    }
+
+    /// Sizes shrink when everything runs once.
+    fn size(&self, n: usize) -> usize {
+        if self.quick { n.min(500) } else { n }
+    }
+
+    fn run(&self, name: &str, work: Work, mut kernel: impl FnMut()) {
+        if !self.wants(name) {
+            return;
+        }
+        let (mut wall, mut cpu) = (Vec::new(), f64::INFINITY);
+        let begin = Instant::now();
+        while wall.is_empty()
+            || !self.quick && (wall.len() < 5 || begin.elapsed().as_secs_f64() < 1.0 && wall.len() < 200)
+        {
+            let (from_cpu, from) = (cpu_seconds(), Instant::now());
+            kernel();
+            wall.push(from.elapsed().as_secs_f64());
+            cpu = cpu.min(cpu_seconds() - from_cpu);
+        }
+        wall.sort_by(f64::total_cmp);
+        let (best, median) = (wall[0], wall[wall.len() / 2]);
+        let rate = match work {
+            Flops(flops) => format!("{:.1} GF/s", flops / best * 1e-9),
+            Bytes(bytes) => format!("{:.1} GB/s", bytes / best * 1e-9),
+        };
+        println!("{name:44} {:9.3} {:9.3} {:9.3} {rate:>12}", median * 1e3, best * 1e3, cpu * 1e3);
+    }
+}
+
+/// Processor time of all threads so far, where the system tells it.
+fn cpu_seconds() -> f64 {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return f64::NAN };
+    let of_task = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path.join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    };
+    tasks.flatten().filter_map(|task| of_task(task.path())).sum::<f64>() * 1e-9
+}
+
+fn numbers(n: usize) -> Vec<Real> {
+    let mut buffer = vec![0.0; n];
+    prefer_large_pages(&mut buffer);
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    for x in &mut buffer {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *x = (state >> 40) as Real / (1u64 << 23) as Real - 1.0;
+    }
+    buffer
+}
+
+struct Matrix {
+    n_cols: usize,
+    offsets: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<Real>,
+}
+
+impl Matrix {
+    fn random(n_rows: usize, n_cols: usize, a_row: usize) -> Self {
+        let mut state = 88_172_645_463_325_252u64;
+        let mut columns = Vec::with_capacity(n_rows * a_row);
+        for _ in 0..n_rows {
+            let mut row: Vec<u32> = (0..a_row)
+                .map(|_| {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    (state % n_cols as u64) as u32
+                })
+                .collect();
+            row.sort_unstable();
+            columns.extend(row);
+        }
+        let values = numbers(columns.len());
+        Matrix { n_cols, offsets: (0..=n_rows).map(|row| row * a_row).collect(), columns, values }
+    }
+
+    /// Every edge both ways, so that the pattern is symmetric, and a loop at every node.
+    fn symmetric(n: usize, edges: usize) -> Self {
+        let half = Matrix::random(edges, n, 2);
+        let mut all: Vec<(u32, u32)> = (0..n as u32).map(|i| (i, i)).collect();
+        half.columns.chunks(2).for_each(|edge| all.extend([(edge[0], edge[1]), (edge[1], edge[0])]));
+        all.sort_unstable();
+        all.dedup();
+        let mut offsets = vec![0; n + 1];
+        all.iter().for_each(|&(row, _)| offsets[row as usize + 1] += 1);
+        (0..n).for_each(|row| offsets[row + 1] += offsets[row]);
+        let values = numbers(all.len());
+        Matrix { n_cols: n, offsets, columns: all.iter().map(|&(_, column)| column).collect(), values }
+    }
+
+    fn view(&self) -> Sparse<'_> {
+        Sparse {
+            n_rows: self.offsets.len() - 1,
+            n_cols: self.n_cols,
+            offsets: &self.offsets,
+            columns: &self.columns,
+            values: Some(&self.values),
+        }
+    }
+
+    fn transposed(&self) -> Self {
+        let whole = controlg::graph::Csr::new(
+            self.n_cols,
+            self.offsets.clone(),
+            self.columns.clone(),
+            Some(self.values.clone()),
+        );
+        let turned = whole.transposed();
+        Matrix {
+            n_cols: whole.n_rows(),
+            offsets: turned.offsets().to_vec(),
+            columns: turned.columns().to_vec(),
+            values: turned.values().unwrap_or_default().to_vec(),
+        }
+    }
+}
+
+const REAL: f64 = size_of::<Real>() as f64;
+
+type Product = fn(usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
+
+fn dense(bench: &Bench) {
+    let forms: [(&str, Product, &[(usize, usize, usize)]); 3] = [
+        (
+            "nn",
+            matmul::nn,
+            &[
+                (2708, 512, 512),
+                (1433, 512, 512),
+                (18333, 512, 512),
+                (169343, 128, 256),
+                (169343, 256, 256),
+                (169343, 256, 20),
+                (2708, 2708, 512),
+            ],
+        ),
+        (
+            "nt",
+            matmul::nt,
+            &[(2708, 512, 512), (18333, 512, 512), (169343, 256, 256), (169343, 20, 256), (2708, 512, 2708)],
+        ),
+        (
+            "tn",
+            matmul::tn,
+            &[
+                (512, 1433, 512),
+                (512, 2708, 512),
+                (512, 18333, 512),
+                (128, 169343, 256),
+                (256, 169343, 256),
+                (256, 169343, 20),
+                (2708, 768, 512),
+            ],
+        ),
+    ];
+    for (form, product, sizes) in forms {
+        for &(m, k, n) in sizes {
+            let name = format!("matmul {form} {m}x{k}x{n}");
+            if !bench.wants(&name) {
+                continue;
+            }
+            let (m, k, n) = (bench.size(m), bench.size(k), bench.size(n));
+            let (a, b, mut c) = (numbers(m * k), numbers(k * n), numbers(m * n));
+            let flops = Flops(2.0 * (m * k * n) as f64);
+            bench.run(&name, flops, || product(m, k, n, &a, &b, &mut c, false));
+        }
+    }
+}
+
+fn sparse(bench: &Bench) {
+    // Name, rows, columns, entries a row, width.
+    for (name, n, m, a_row, width) in [
+        ("spmm X.W 2708x1433x512 18 a row", 2708, 1433, 18, 512),
+        ("spmm X.W 18333x6805x512 60 a row", 18333, 6805, 60, 512),
+        ("spmm Xt.dH 6805x18333x512 161 a row", 6805, 18333, 161, 512),
+        ("spmm A.H 2708x2708x512 5 a row", 2708, 2708, 5, 512),
+        ("spmm A.H 18333x18333x512 10 a row", 18333, 18333, 10, 512),
+        ("spmm A.X 169343x169343x128 15 a row", 169343, 169343, 15, 128),
+        ("spmm A.H 169343x169343x256 15 a row", 169343, 169343, 15, 256),
+    ] {
+        if !bench.wants(name) {
+            continue;
+        }
+        let (n, m) = (bench.size(n), bench.size(m));
+        let s = Matrix::random(n, m, a_row);
+        let (h, mut out) = (numbers(m * width), numbers(n * width));
+        let bytes = ((s.columns.len() + n) * width) as f64 * REAL;
+        bench.run(name, Bytes(bytes), || spmm::spmm(s.view(), &h, width, &mut out, false));
+        if name.contains("X.W 18333") {
+            let keep: Vec<bool> = (0..m).map(|j| j % 10 < 7).collect();
+            let run = || spmm::spmm_select(s.view(), Some(&keep), None, &h, width, &mut out, false);
+            bench.run("spmm_select X.W 18333x6805x512 0.7 kept", Bytes(bytes * 0.7), run);
+        }
+    }
+    let (n, width, n_pairs) = (bench.size(18333), 512, 163_788);
+    if bench.wants("pair") {
+        let z = numbers(n * width);
+        let ends = Matrix::random(n_pairs, n, 2);
+        let (us, vs): (Vec<u32>, Vec<u32>) = ends.columns.chunks(2).map(|pair| (pair[0], pair[1])).unzip();
+        let mut out = numbers(n_pairs);
+        let bytes = Bytes((2 * n_pairs * width) as f64 * REAL);
+        bench.run("pair_dot 18333x512 163788 pairs", bytes, || pair_dot(&z, width, &us, &vs, &mut out));
+        let mut graph = PairGraph::default();
+        bench.run("pair graph rebuild 163788 pairs", Bytes((4 * n_pairs) as f64 * 8.0), || {
+            graph.rebuild(n, &us, &vs)
+        });
+        graph.rebuild(n, &us, &vs);
+        let mut dz = numbers(n * width);
+        let bytes = Bytes((2 * n_pairs * width) as f64 * REAL);
+        bench.run("pair backward 18333x512 163788 pairs", bytes, || {
+            graph.backward(&z, width, &out, &mut dz, false)
+        });
+    }
+    if bench.wants("attention") {
+        let (n, heads, width) = (bench.size(18333), 4, 128);
+        let s = Matrix::symmetric(n, n * 9 / 2);
+        let reverse = attention::reverse_entries(s.view());
+        let wide = heads * width;
+        let (h, a, d) = (numbers(n * wide), numbers(wide), numbers(n * wide));
+        let layer = Attention {
+            pattern: s.view(),
+            reverse: &reverse,
+            heads,
+            width,
+            a_src: &a,
+            a_dst: &a,
+            slope: 0.2,
+        };
+        let entries = s.columns.len();
+        let (mut alpha, mut pre, mut out) =
+            (numbers(entries * heads), numbers(entries * heads), numbers(n * wide));
+        let bytes = ((entries + 2 * n) * wide) as f64 * REAL;
+        let name = "attention forward 18333x4x128 10 a row";
+        bench.run(name, Bytes(bytes), || attention::forward(layer, &h, &mut alpha, &mut pre, &mut out));
+        let (mut dh, mut ds, mut dd) = (numbers(n * wide), numbers(wide), numbers(wide));
+        bench.run("attention backward 18333x4x128 10 a row", Bytes(2.0 * bytes), || {
+            attention::backward(layer, &h, &alpha, &pre, &d, &mut dh, &mut ds, &mut dd);
+        });
+    }
+}
+
+fn elementwise(bench: &Bench) {
+    let (n, cols) = (bench.size(169_343), 256);
+    let size = (n * cols) as f64 * REAL;
+    let names =
+        ["bias_act", "batch_norm", "layer_norm", "row_normalise", "column_sums", "dot", "all_finite", "axpy"];
+    if names.iter().any(|name| bench.wants(name)) || bench.filter.as_ref().is_none_or(|f| f.contains('_')) {
+        let (x, mut y, mut d) = (numbers(n * cols), numbers(n * cols), numbers(n * cols));
+        let line = numbers(cols);
+        bench.run("bias_act prelu 169343x256", Bytes(2.0 * size), || {
+            rowwise::bias_act(n, cols, &x, Some(&line), Act::Prelu, 0.25, &mut y);
+        });
+        bench.run("bias_act_in_place prelu 169343x256", Bytes(2.0 * size), || {
+            rowwise::bias_act_in_place(n, cols, &mut y, Some(&line), Act::Prelu, 1.0);
+        });
+        bench.run("bias_act_backward prelu 169343x256", Bytes(3.0 * size), || {
+            let (mut dbias, mut dslope) = (line.clone(), 0.0);
+            let saved = Saved::Output(&x);
+            rowwise::bias_act_backward_in_place(
+                n,
+                cols,
+                saved,
+                Some(&line),
+                Act::Prelu,
+                0.9,
+                &mut d,
+                Some(&mut dbias),
+                Some(&mut dslope),
+            );
+        });
+        d.copy_from_slice(&x);
+        let (mut mean, mut inv) = (line.clone(), line.clone());
+        bench.run("batch_norm prelu 169343x256", Bytes(4.0 * size), || {
+            norm::batch_norm(n, cols, &x, &line, &line, Act::Prelu, 0.25, &mut y, &mut mean, &mut inv);
+        });
+        let (mut dg, mut db) = (line.clone(), line.clone());
+        bench.run("batch_norm_backward prelu 169343x256", Bytes(6.0 * size), || {
+            norm::batch_norm_backward(
+                n,
+                cols,
+                &x,
+                &mean,
+                &inv,
+                &line,
+                &line,
+                Act::Prelu,
+                0.25,
+                &d,
+                &mut y,
+                &mut dg,
+                &mut db,
+                None,
+            );
+        });
+        let (mut mean, mut inv) = (numbers(n), numbers(n));
+        bench.run("layer_norm 169343x256", Bytes(2.0 * size), || {
+            norm::layer_norm(n, cols, &x, &line, &line, &mut y, &mut mean, &mut inv);
+        });
+        bench.run("layer_norm_backward 169343x256", Bytes(3.0 * size), || {
+            norm::layer_norm_backward(n, cols, &x, &mean, &inv, &line, &d, &mut y, &mut dg, &mut db);
+        });
+        bench.run("row_normalise 169343x256", Bytes(2.0 * size), || {
+            rows::row_normalise(n, cols, &x, &mut y, &mut mean)
+        });
+        bench.run("row_normalise_backward 169343x256", Bytes(3.0 * size), || {
+            rows::row_normalise_backward(n, cols, &x, &mean, &d, &mut y, false);
+        });
+        bench.run("column_sums 169343x256", Bytes(size), || reduce::column_sums(n, cols, &x, &mut dg, false));
+        bench.run("dot 169343x256", Bytes(2.0 * size), || {
+            std::hint::black_box(reduce::dot(&x, &d));
+        });
+        bench.run("all_finite 169343x256", Bytes(size), || {
+            std::hint::black_box(reduce::all_finite(&x));
+        });
+        bench.run("axpy 169343x256", Bytes(3.0 * size), || rows::axpy(0.1, &x, &mut y));
+        let index: Vec<u32> = (0..n as u32).step_by(2).collect();
+        bench.run("gather_rows 84672 of 169343x256", Bytes(size), || {
+            rows::gather_rows(cols, &x, &index, &mut y[..index.len() * cols]);
+        });
+    }
+    for (name, n) in [("adamw 1734144", 1_734_144), ("adamw 3747328", 3_747_328)] {
+        let (mut p, g, mut m, mut v) = (numbers(n), numbers(n), numbers(n), numbers(n));
+        v.iter_mut().for_each(|v| *v = v.abs());
+        let how = AdamW { step: 7, lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
+        bench.run(name, Bytes(7.0 * n as f64 * REAL), || adamw(how, &mut p, &g, &mut m, &mut v));
+    }
+}
+
+fn losses(bench: &Bench) {
+    let (n, width) = (bench.size(2708), 512);
+    let (p, q, mut dp, mut dq) =
+        (numbers(n * width), numbers(n * width), numbers(n * width), numbers(n * width));
+    let flops = 6.0 * (n * n * width) as f64;
+    let how = Contrast { temperature: 20.0, intra_view: false, both_directions: false };
+    bench.run("infonce 2708x512", Flops(flops), || {
+        infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+    });
+    let how = Contrast { intra_view: true, both_directions: true, ..how };
+    bench.run("infonce 2708x512 intra-view both ways", Flops(4.0 * flops), || {
+        infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+    });
+    bench.run("barlow 2708x512", Flops(flops / n as f64 * width as f64), || {
+        correlate::barlow(n, width, &p, &q, 0.01, &mut dp, &mut dq);
+    });
+    let mut std = numbers(width);
+    bench.run("standardise 2708x512", Bytes((4 * n * width) as f64 * REAL), || {
+        correlate::standardise(n, width, &p, false, 1e-5, &mut dp, &mut std);
+    });
+    let logits = numbers(163_788);
+    let mut d = numbers(163_788);
+    bench.run("bce_with_logits 163788", Bytes(2.0 * 163_788.0 * REAL), || {
+        bce_with_logits(&logits, 81_894, Mean::Joint, &mut d);
+    });
+    let n = bench.size(169_343);
+    let (logits, mut d, targets) = (numbers(n * 20), numbers(n * 20), vec![3u32; n]);
+    bench.run("softmax_cross_entropy 169343x20", Bytes((2 * n * 20) as f64 * REAL), || {
+        softmax_cross_entropy(n, 20, &logits, &targets, &mut d);
+    });
+    for (name, n, d, a_row) in [
+        ("recon sparse 1354x1433x512 18 a row", 2708, 1433, 18),
+        ("recon sparse 9166x6805x512 60 a row", 18333, 6805, 60),
+    ] {
+        if !bench.wants(name) {
+            continue;
+        }
+        let (n, d, h) = (bench.size(n), bench.size(d), 512);
+        let x = Matrix::random(n, d, a_row);
+        let xt = x.transposed();
+        let index: Vec<u32> = (0..n as u32).step_by(2).collect();
+        let m = index.len();
+        let (r, wt, bias) = (numbers(m * h), numbers(d * h), numbers(d));
+        let (mut dr, mut dwt, mut db) = (numbers(m * h), numbers(d * h), numbers(d));
+        let task = SparseTask {
+            x: x.view(),
+            xt: xt.view(),
+            index: &index,
+            r: &r,
+            wt: &wt,
+            bias: Some(&bias),
+            distance: Distance::Squared,
+        };
+        let flops = Flops(4.0 * (h * h * (d + m)) as f64 + 4.0 * (m * a_row * h) as f64);
+        bench.run(name, flops, || {
+            recon::sparse(task, &mut dr, &mut dwt, Some(&mut db));
+        });
+    }
+}

@@ -1,0 +1,264 @@
+//! Our side of the comparison with PyTorch: training steps on the arrays it is given, timed on request.
+//!
+//! Started as `peer WORKLOAD DIR` it reads the arrays of w1, w2, w3 or w4, prints `ready`, and answers each line
+//! `run N` with one line of JSON: the milliseconds and the loss of N steps and the peak memory of the process.
+//! `quit` ends it. `peer gemm` and `peer bandwidth` tell what the machine can do with our kernels. The steps are those of
+//! the library: its tape, its encoder, its optimiser.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use controlg::Real;
+use controlg::data::arrays::{Array, read_npy};
+use controlg::encoder::{Common, Encoder, Gcn, Kind, Last, Norm, Pass};
+use controlg::graph::{Csr, Dense, Features, NodeSet, Operator, Prepared};
+use controlg::kernels::{matmul, rows};
+use controlg::rng::Stream;
+use controlg::tensor::{
+    Activation, AdamW, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Settings, Tape, Var,
+};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let (workload, folder) = (arguments.next(), arguments.next());
+    match (workload.as_deref(), folder) {
+        (Some("gemm"), None) => say(&serde_json::json!({"gflops": gemm_rate()}).to_string()),
+        (Some("bandwidth"), None) => say(&serde_json::json!({"gb_s": bandwidth()}).to_string()),
+        (Some("w4"), Some(folder)) => serve_contrast(&Files(folder.into())),
+        (Some(network @ ("w1" | "w2" | "w3")), Some(folder)) => serve_network(&Files(folder.into()), network),
+        _ => println!("usage: peer w1|w2|w3|w4 DIR, or peer gemm|bandwidth (started by benches/peer/run)"),
+    }
+}
+
+/// One step a call: gives the loss before the update.
+fn serve(mut step: impl FnMut() -> f64) {
+    say("ready");
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["run", count] => {
+                let (mut ms, mut losses) = (Vec::new(), Vec::new());
+                for _ in 0..count.parse().expect("a number of steps") {
+                    let start = Instant::now();
+                    losses.push(step());
+                    ms.push(start.elapsed().as_secs_f64() * 1e3);
+                }
+                say(&serde_json::json!({"ms": ms, "loss": losses, "peak_mb": peak_mb()}).to_string());
+            }
+            ["quit"] => return,
+            _ => panic!("run N or quit, not {line:?}"),
+        }
+    }
+}
+
+fn say(line: &str) {
+    println!("{line}");
+    std::io::stdout().flush().expect("an open output");
+}
+
+/// H = prelu(Â X W1 + b1; a1), Z = prelu(Â H W2 + b2; a2), then the workload's head and loss.
+fn serve_network(files: &Files, workload: &str) {
+    let features = files.features();
+    let n = features.n_rows();
+    let prepared = Prepared::with_operator(&features, Operator::symmetric(files.csr("adj", n)));
+    let width = files.reals("b1").len();
+    let network = Gcn::new(Common {
+        width,
+        norm: Norm::None,
+        activation: Kind::Prelu,
+        last: Last::Activation,
+        ..Common::default()
+    })
+    .expect("good settings");
+    let mut params = Params::new();
+    let (encoder, head) = (params.add_group("encoder"), params.add_group("head"));
+    network.init(features.n_cols(), &mut params, encoder, &mut Stream::new(0, "init", "", 0));
+    for (entry, name) in ["w1", "b1", "a1", "w2", "b2", "a2"].into_iter().enumerate() {
+        params.get_mut(ParamId { group: encoder, entry }).copy_from_slice(&files.reals(name));
+    }
+    let loss = Head::new(files, workload, n, features.n_cols(), &mut params, head);
+
+    let (pool, mut grads) = (Pool::new(), Grads::new(&params));
+    let mut optimiser = AdamW::new(&params, Settings::default());
+    serve(|| {
+        let mut tape = Tape::new(&params, &pool);
+        let view = match &loss {
+            Head::Reconstruct(masked) => prepared.whole().with_masked(masked),
+            _ => prepared.whole(),
+        };
+        let z = network.encode(&mut tape, encoder, &view, Pass::default());
+        let out = loss.apply(&mut tape, head, z, &prepared);
+        let value = tape.scalar(out);
+        grads.reset();
+        tape.backward_last(out, &mut grads);
+        optimiser.step(&mut params, &mut grads);
+        value
+    });
+}
+
+enum Head {
+    /// Masked features by a linear decoder.
+    Reconstruct(NodeSet),
+    /// Links by dot products; the first so many are there.
+    Link(Vec<u32>, Vec<u32>, usize),
+    /// Classes.
+    Classify(Vec<u32>),
+}
+
+impl Head {
+    fn new(
+        files: &Files,
+        workload: &str,
+        n: usize,
+        n_features: usize,
+        params: &mut Params,
+        group: usize,
+    ) -> Self {
+        let mut add = |name: &str, shape, values: &[Real]| {
+            let mut stream = Stream::new(0, "init", "", 0);
+            let id = params.add(group, name, shape, Init::Constant(0.0), &mut stream);
+            params.get_mut(id).copy_from_slice(values);
+        };
+        match workload {
+            "w1" => {
+                let weight = files.reals("wd");
+                let width = weight.len() / n_features;
+                let turned: Vec<Real> =
+                    (0..weight.len()).map(|at| weight[at % width * n_features + at / width]).collect();
+                add("weight", (n_features, width), &turned);
+                add("bias", (1, n_features), &files.reals("bd"));
+                Head::Reconstruct(NodeSet::new(n, &files.ids("masked")))
+            }
+            "w2" => {
+                let positive = files.reals("y").iter().take_while(|&&y| y > 0.5).count();
+                Head::Link(files.ids("us"), files.ids("vs"), positive)
+            }
+            _ => {
+                let (weight, bias) = (files.reals("wc"), files.reals("bc"));
+                add("weight", (weight.len() / bias.len(), bias.len()), &weight);
+                add("bias", (1, bias.len()), &bias);
+                Head::Classify(files.ids("targets"))
+            }
+        }
+    }
+
+    fn apply<'a>(&'a self, tape: &mut Tape<'a>, group: usize, z: Var, of: &'a Prepared<'_>) -> Var {
+        let params = tape.group(group);
+        match self {
+            Head::Reconstruct(masked) => {
+                let rows = tape.gather(z, masked.ids());
+                tape.reconstruct(rows, params[0], Some(params[1]), of, masked.ids(), Distance::Squared)
+            }
+            Head::Link(us, vs, positive) => {
+                let scores = tape.pair_dot(z, us, vs);
+                tape.binary_cross_entropy(scores, *positive, Mean::Joint)
+            }
+            Head::Classify(targets) => {
+                let logits = tape.linear(z, params[0], Some(params[1]), Activation::Identity);
+                tape.cross_entropy(logits, targets)
+            }
+        }
+    }
+}
+
+/// InfoNCE on P and Q themselves, moved by plain gradient descent.
+fn serve_contrast(files: &Files) {
+    let mut params = Params::new();
+    let group = params.add_group("views");
+    let width = files.columns("p");
+    for name in ["p", "q"] {
+        let values = files.reals(name);
+        let shape = (values.len() / width, width);
+        let mut stream = Stream::new(0, "init", "", 0);
+        let id = params.add(group, name, shape, Init::Constant(0.0), &mut stream);
+        params.get_mut(id).copy_from_slice(&values);
+    }
+    let (pool, mut grads) = (Pool::new(), Grads::new(&params));
+    let how = Contrast { temperature: 0.2, intra_view: false, both_directions: false };
+    serve(|| {
+        let mut tape = Tape::new(&params, &pool);
+        let views = tape.group(group);
+        let loss = tape.info_nce(views[0], views[1], how);
+        let value = tape.scalar(loss);
+        grads.reset();
+        tape.backward_last(loss, &mut grads);
+        if let Some(gradient) = grads.group(group) {
+            rows::axpy(-0.1, gradient, params.group_mut(group).data_mut());
+        }
+        value
+    });
+}
+
+/// The folder of arrays.
+struct Files(PathBuf);
+
+impl Files {
+    fn open(&self, name: &str) -> Array {
+        read_npy(&self.0.join(format!("{name}.npy"))).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn columns(&self, name: &str) -> usize {
+        self.open(name).shape[1]
+    }
+
+    fn reals(&self, name: &str) -> Vec<Real> {
+        self.open(name).to_reals().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn integers(&self, name: &str) -> Vec<i64> {
+        self.open(name).to_integers().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn ids(&self, name: &str) -> Vec<u32> {
+        self.integers(name).into_iter().map(|id| id as u32).collect()
+    }
+
+    fn csr(&self, name: &str, n_cols: usize) -> Csr {
+        let offsets = self.integers(&format!("{name}_offsets")).into_iter().map(|at| at as usize).collect();
+        let columns = self.ids(&format!("{name}_columns"));
+        Csr::new(n_cols, offsets, columns, Some(self.reals(&format!("{name}_values"))))
+    }
+
+    fn features(&self) -> Features {
+        if self.0.join("x.npy").exists() {
+            let cols = self.columns("x");
+            let data = self.reals("x");
+            return Features::Dense(Dense::new(data.len() / cols, cols, data));
+        }
+        Features::Sparse(self.csr("x", self.integers("x_shape")[1] as usize))
+    }
+}
+
+/// The most memory the process has held, as Linux counts it; 0 elsewhere.
+fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kib| kib.parse::<f64>().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}
+
+/// The best of a few 1536³ products, in GFLOP/s.
+fn gemm_rate() -> f64 {
+    const N: usize = 1536;
+    let (a, b, mut c) = (vec![1.0; N * N], vec![0.5; N * N], vec![0.0; N * N]);
+    let best = fastest(5, || matmul::nn(N, N, N, &a, &b, &mut c, false));
+    2.0 * (N * N * N) as f64 / best / 1e9
+}
+
+/// The best of a few y += a·x over 128 MB each, in GB/s read and written.
+fn bandwidth() -> f64 {
+    const N: usize = 1 << 25;
+    let (x, mut y) = (vec![1.0; N], vec![0.5; N]);
+    let best = fastest(5, || rows::axpy(1e-3, &x, &mut y));
+    (3 * N * size_of::<Real>()) as f64 / best / 1e9
+}
+
+fn fastest(tries: usize, mut work: impl FnMut()) -> f64 {
+    let timed = |_| {
+        let start = Instant::now();
+        work();
+        start.elapsed().as_secs_f64()
+    };
+    (0..tries).map(timed).fold(f64::INFINITY, f64::min)
+}

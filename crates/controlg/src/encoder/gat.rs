@@ -1,0 +1,110 @@
+//! Graph attention network: neighbours weighted by learned attention, heads side by side (Veličković et al., 2018).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Common, Encoder, Pass};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::graph::View;
+use crate::registry::{self, Entry};
+use crate::rng::Stream;
+use crate::tensor::{Activation, Attention, Init, Params, Tape, Var};
+
+/// On the list of encoders.
+pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
+    name: "gat",
+    summary: "graph attention: neighbours weighted by a learned score, several heads side by side",
+    paper: "Veličković et al., Graph Attention Networks, ICLR 2018",
+    build: |table| Ok(Box::new(Gat::new(registry::settings("encoder", table)?)?)),
+};
+
+/// The settings of a graph attention network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Those of every encoder.
+    #[serde(flatten)]
+    pub common: Common,
+    /// Number of heads; divides the widths.
+    pub heads: usize,
+    /// Slope of the leaky ReLU on the scores.
+    pub negative_slope: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { common: Common::default(), heads: 4, negative_slope: 0.2 }
+    }
+}
+
+/// A stack of attention layers. Parameters of a layer: weight (in × out), source and target vectors (heads ×
+/// out/heads), then bias, norm and slope as settled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gat {
+    settings: Settings,
+}
+
+impl Gat {
+    /// A network with these settings.
+    pub fn new(settings: Settings) -> Result<Self> {
+        settings.common.check()?;
+        let heads = settings.heads;
+        let divides = |width: usize| heads > 0 && width.is_multiple_of(heads);
+        if !divides(settings.common.width) || !divides(settings.common.hidden) {
+            let widths = format!("a number that divides the width {}", settings.common.width);
+            return Err(Error::value("encoder.heads", heads, widths));
+        }
+        if !(0.0..=1.0).contains(&settings.negative_slope) {
+            return Err(Error::value("encoder.negative_slope", settings.negative_slope, "0 to 1"));
+        }
+        Ok(Gat { settings })
+    }
+}
+
+impl Encoder for Gat {
+    fn width(&self) -> usize {
+        self.settings.common.width
+    }
+
+    fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
+        let (common, heads) = (&self.settings.common, self.settings.heads);
+        let mut from = n_features;
+        for layer in 0..common.layers {
+            let to = common.out_width(layer);
+            let shapes =
+                [("weight", (from, to)), ("source", (heads, to / heads)), ("target", (heads, to / heads))];
+            for (name, shape) in shapes {
+                params.add(group, &format!("{layer}.{name}"), shape, Init::XavierUniform, stream);
+            }
+            common.init_ending(layer, params, group, stream);
+            from = to;
+        }
+    }
+
+    fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
+        let common = &self.settings.common;
+        let shape =
+            Attention { heads: self.settings.heads, negative_slope: self.settings.negative_slope as Real };
+        let mut next = tape.group(group).into_iter();
+        let mut h = None;
+        for layer in 0..common.layers {
+            let mut take = || next.next().expect("as many parameters as were declared");
+            let (weight, source, target) = (take(), take(), take());
+            let ending = common.ending(layer, &mut next);
+            let (bias, activation) = ending.of_product();
+            let projected = match h {
+                None => tape.project(view, weight, pass.token),
+                Some(h) => {
+                    let input = common.dropped(tape, h, &mut pass);
+                    let projected = tape.linear(input, weight, None, Activation::Identity);
+                    tape.release(h);
+                    projected
+                }
+            };
+            let product = tape.attention(view.operator(), projected, source, target, shape, bias, activation);
+            tape.release(projected);
+            h = Some(ending.apply(tape, product, &mut pass.norms));
+        }
+        h.expect("at least one layer")
+    }
+}

@@ -1,0 +1,191 @@
+//! What all layers have in common: widths, norm, activation, and the order of their parameters.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Norms, Pass};
+use crate::error::{Error, Result};
+use crate::rng::Stream;
+use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
+
+/// The settings of every encoder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Common {
+    /// Number of layers, 1 to 16.
+    pub layers: usize,
+    /// Columns of the representations.
+    pub width: usize,
+    /// Columns between the layers; 0 for the same as `width`.
+    pub hidden: usize,
+    /// What follows each layer's product.
+    pub norm: Norm,
+    /// What follows the norm.
+    pub activation: Kind,
+    /// Whether the last layer ends with norm and activation too.
+    pub last: Last,
+    /// Share of the inputs of each layer but the first that is set to zero in training, below 1.
+    pub dropout: f64,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Common {
+            layers: 2,
+            width: 512,
+            hidden: 0,
+            norm: Norm::Batch,
+            activation: Kind::Prelu,
+            last: Last::Activation,
+            dropout: 0.0,
+        }
+    }
+}
+
+/// The normalisation of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Norm {
+    /// Over the nodes of the pass.
+    Batch,
+    /// Within each node.
+    Layer,
+    /// None.
+    None,
+}
+
+/// The activation of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// x, or a·x where x < 0, with one learned a a layer, 0.25 at first.
+    Prelu,
+    /// max(x, 0)
+    Relu,
+    /// x, or eˣ − 1 where x < 0
+    Elu,
+}
+
+/// How the last layer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Last {
+    /// With norm and activation like the others.
+    Activation,
+    /// With its product and bias.
+    Linear,
+}
+
+impl Common {
+    /// Refuses what no network can have.
+    pub fn check(&self) -> Result<()> {
+        let within = |key: &str, value: usize, low: usize, high: usize| {
+            if (low..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(Error::value(format_args!("encoder.{key}"), value, format_args!("{low} to {high}")))
+        };
+        within("layers", self.layers, 1, 16)?;
+        within("width", self.width, 1, 65_536)?;
+        within("hidden", self.hidden, 0, 65_536)?;
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(Error::value("encoder.dropout", self.dropout, "at least 0 and below 1"));
+        }
+        Ok(())
+    }
+
+    /// Columns that come out of a layer.
+    pub(super) fn out_width(&self, layer: usize) -> usize {
+        if layer + 1 < self.layers && self.hidden > 0 { self.hidden } else { self.width }
+    }
+
+    /// The norm of a layer.
+    fn norm_of(&self, layer: usize) -> Norm {
+        if self.is_linear(layer) { Norm::None } else { self.norm }
+    }
+
+    fn is_linear(&self, layer: usize) -> bool {
+        layer + 1 == self.layers && self.last == Last::Linear
+    }
+
+    /// Declares what follows a layer's product, in the order in which [`Common::ending`] reads it.
+    pub(super) fn init_ending(&self, layer: usize, params: &mut Params, group: usize, stream: &mut Stream) {
+        let row = (1, self.out_width(layer));
+        let mut add = |name: &str, shape, value| {
+            params.add(group, &format!("{layer}.{name}"), shape, Init::Constant(value), stream);
+        };
+        // A batch norm subtracts the mean, so a bias before it does nothing.
+        if self.norm_of(layer) != Norm::Batch {
+            add("bias", row, 0.0);
+        }
+        if self.norm_of(layer) != Norm::None {
+            add("norm.weight", row, 1.0);
+            add("norm.bias", row, 0.0);
+        }
+        if self.activation == Kind::Prelu && !self.is_linear(layer) {
+            add("slope", (1, 1), 0.25);
+        }
+    }
+
+    /// What follows a layer's product, its parameters taken from `next` in the order of their declaration.
+    pub(super) fn ending(&self, layer: usize, next: &mut impl Iterator<Item = Var>) -> Ending {
+        let mut take = || next.next().expect("as many parameters as were declared");
+        let norm = self.norm_of(layer);
+        let bias = (norm != Norm::Batch).then(&mut take);
+        let affine = (norm != Norm::None).then(|| (take(), take()));
+        let activation = match self.activation {
+            _ if self.is_linear(layer) => Activation::Identity,
+            Kind::Prelu => Activation::Prelu(take()),
+            Kind::Relu => Activation::Relu,
+            Kind::Elu => Activation::Elu,
+        };
+        Ending { norm, bias, affine, activation }
+    }
+
+    /// The input of a layer after the first, with dropout where it is wanted.
+    pub(super) fn dropped(&self, tape: &mut Tape<'_>, h: Var, pass: &mut Pass<'_>) -> Var {
+        match &mut pass.dropout {
+            Some(stream) => tape.dropout(h, self.dropout, stream),
+            None => h,
+        }
+    }
+}
+
+/// Bias, norm and activation of a layer.
+pub(super) struct Ending {
+    norm: Norm,
+    bias: Option<Var>,
+    affine: Option<(Var, Var)>,
+    activation: Activation,
+}
+
+impl Ending {
+    /// What the layer's product does itself: everything when there is no norm, else the bias alone.
+    pub(super) fn of_product(&self) -> (Option<Var>, Activation) {
+        match self.norm {
+            Norm::None => (self.bias, self.activation),
+            _ => (self.bias, Activation::Identity),
+        }
+    }
+
+    /// What is left to do after the product.
+    pub(super) fn apply(&self, tape: &mut Tape<'_>, h: Var, norms: &mut Norms<'_>) -> Var {
+        let Some((gamma, beta)) = self.affine else { return h };
+        let out = match (self.norm, norms) {
+            (Norm::Layer, _) | (Norm::None, _) => tape.layer_norm(h, gamma, beta, self.activation),
+            (Norm::Batch, Norms::Batch) => tape.batch_norm(h, gamma, beta, self.activation, None),
+            (Norm::Batch, Norms::Record(record)) => {
+                let mut stats = ColumnStats::default();
+                let out = tape.batch_norm(h, gamma, beta, self.activation, Some(&mut stats));
+                record.push(stats);
+                out
+            }
+            (Norm::Batch, Norms::Given(given)) => {
+                let (stats, rest) = given.split_first().expect("statistics of every batch norm");
+                *given = rest;
+                tape.batch_norm_given(h, gamma, beta, self.activation, stats)
+            }
+        };
+        tape.release(h);
+        out
+    }
+}

@@ -1,0 +1,276 @@
+//! Matrices that carry features along edges, and the usual scalings of features.
+
+use std::sync::OnceLock;
+
+use super::{Csr, Dense, Features};
+use crate::Real;
+use crate::kernels::Sparse;
+
+/// A sparse matrix that multiplies node representations, together with what its derivative needs.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    matrix: Csr,
+    /// The transposed matrix, where that is another one.
+    transposed: Option<Csr>,
+    reverse: OnceLock<Vec<u32>>,
+}
+
+impl Operator {
+    /// The operator of graph convolutions, Â = D̃^-½ (A + I) D̃^-½ with D̃ the row sums of A + I.
+    pub fn gcn(adjacency: &Csr) -> Self {
+        let mut operator = Operator::symmetric(Csr::empty(0, 0));
+        operator.refill_gcn(adjacency, None);
+        operator
+    }
+
+    /// One step of a random walk, P = D⁻¹ A; the row of a node without neighbours is empty.
+    pub fn walk(adjacency: &Csr) -> Self {
+        let sums = row_sums(adjacency);
+        let scaled = |row: usize| adjacency.entries(row).map(move |(_, w)| f64::from(w));
+        let mut values = Vec::with_capacity(adjacency.n_entries());
+        for (row, &sum) in sums.iter().enumerate() {
+            values.extend(scaled(row).map(|w| (w / sum) as Real));
+        }
+        Operator::general(Csr::new(
+            adjacency.n_cols(),
+            adjacency.offsets().to_vec(),
+            adjacency.columns().to_vec(),
+            Some(values),
+        ))
+    }
+
+    /// An operator from a matrix that equals its transpose, entry for entry.
+    pub fn symmetric(matrix: Csr) -> Self {
+        Operator { matrix, transposed: None, reverse: OnceLock::new() }
+    }
+
+    /// An operator from any matrix.
+    pub fn general(matrix: Csr) -> Self {
+        let transposed = Some(matrix.transposed());
+        Operator { matrix, transposed, reverse: OnceLock::new() }
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &Csr {
+        &self.matrix
+    }
+
+    /// The matrix, for a product.
+    pub fn forward(&self) -> Sparse<'_> {
+        self.matrix.sparse()
+    }
+
+    /// The transposed matrix, for the derivative of a product.
+    pub fn backward(&self) -> Sparse<'_> {
+        self.transposed.as_ref().unwrap_or(&self.matrix).sparse()
+    }
+
+    /// For each entry (i, j) of a symmetric pattern the place of (j, i). Made when it is first asked for.
+    pub fn reverse(&self) -> &[u32] {
+        self.reverse.get_or_init(|| reverse_entries(&self.matrix))
+    }
+
+    /// Bytes held in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.matrix.memory_bytes()
+            + self.transposed.as_ref().map_or(0, Csr::memory_bytes)
+            + self.reverse.get().map_or(0, |reverse| size_of_val(&reverse[..]))
+    }
+
+    /// Makes this the GCN operator of the entries of `adjacency` that are to be kept, in the memory it has already.
+    pub(super) fn refill_gcn(&mut self, adjacency: &Csr, keep: Option<&[bool]>) {
+        let n = adjacency.n_rows();
+        let kept = |at: usize| keep.is_none_or(|keep| keep[at]);
+        let (mut offsets, mut columns, values) =
+            std::mem::replace(&mut self.matrix, Csr::empty(0, 0)).into_parts();
+        let mut values = values.unwrap_or_default();
+        offsets.clear();
+        columns.clear();
+        values.clear();
+        // Weights first, with the loop's place marked by its column; then each is scaled by both of its ends.
+        let weights = adjacency.values();
+        let mut scale = Vec::with_capacity(n);
+        offsets.push(0);
+        for row in 0..n {
+            let (mut sum, mut looped) = (1.0f64, false);
+            for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
+                let column = adjacency.columns()[at];
+                if !looped && column as usize > row {
+                    columns.push(row as u32);
+                    values.push(1.0);
+                    looped = true;
+                }
+                if kept(at) {
+                    let weight = weights.map_or(1.0, |weights| weights[at]);
+                    sum += f64::from(weight);
+                    columns.push(column);
+                    values.push(weight);
+                }
+            }
+            if !looped {
+                columns.push(row as u32);
+                values.push(1.0);
+            }
+            offsets.push(columns.len());
+            scale.push(1.0 / sum.sqrt());
+        }
+        for row in 0..n {
+            for at in offsets[row]..offsets[row + 1] {
+                let both = scale[row] * scale[columns[at] as usize];
+                values[at] = (f64::from(values[at]) * both) as Real;
+            }
+        }
+        self.matrix = Csr::new(n, offsets, columns, Some(values));
+        self.transposed = None;
+        self.reverse = OnceLock::new();
+    }
+}
+
+/// 1/√degree of each node, 0 where it has no neighbours: the scale of the normalised Laplacian.
+pub fn inverse_sqrt_degrees(adjacency: &Csr) -> Vec<f64> {
+    let scale = |sum: f64| if sum > 0.0 { 1.0 / sum.sqrt() } else { 0.0 };
+    row_sums(adjacency).into_iter().map(scale).collect()
+}
+
+/// Divides each row by its sum; rows that sum to zero stay as they are. Sparse features stay sparse.
+pub fn divide_rows_by_sums(features: &Features) -> Features {
+    let factor = |sum: f64| if sum.abs() > 0.0 { 1.0 / sum } else { 1.0 };
+    match features {
+        Features::Dense(dense) => {
+            let mut data = dense.data().to_vec();
+            for row in data.chunks_exact_mut(dense.n_cols()) {
+                let factor = factor(row.iter().map(|&x| f64::from(x)).sum());
+                row.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as Real);
+            }
+            Features::Dense(Dense::new(dense.n_rows(), dense.n_cols(), data))
+        }
+        Features::Sparse(csr) => {
+            let mut values = Vec::with_capacity(csr.n_entries());
+            for row in 0..csr.n_rows() {
+                let factor = factor(csr.entries(row).map(|(_, x)| f64::from(x)).sum());
+                values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) * factor) as Real));
+            }
+            let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
+            Features::Sparse(Csr::new(csr.n_cols(), offsets, columns, Some(values)))
+        }
+    }
+}
+
+/// Gives each column mean 0 and standard deviation 1 (of the population, with 1e-8 added). The result is dense.
+pub fn standardise_columns(features: &Features) -> Features {
+    let (n, d) = (features.n_rows(), features.n_cols());
+    let mut data = vec![0.0; n * d];
+    match features {
+        Features::Dense(dense) => data.copy_from_slice(dense.data()),
+        Features::Sparse(csr) => {
+            for (row, to) in data.chunks_exact_mut(d).enumerate() {
+                csr.entries(row).for_each(|(column, x)| to[column as usize] = x);
+            }
+        }
+    }
+    let (mut mean, mut square) = (vec![0.0f64; d], vec![0.0f64; d]);
+    for row in data.chunks_exact(d) {
+        row.iter().zip(&mut mean).for_each(|(&x, mean)| *mean += f64::from(x));
+    }
+    mean.iter_mut().for_each(|mean| *mean /= n as f64);
+    for row in data.chunks_exact(d) {
+        for ((&x, &mean), square) in row.iter().zip(&mean).zip(&mut square) {
+            *square += (f64::from(x) - mean).powi(2);
+        }
+    }
+    let deviation: Vec<f64> = square.iter().map(|square| (square / n as f64).sqrt() + 1e-8).collect();
+    for row in data.chunks_exact_mut(d) {
+        for ((x, &mean), &deviation) in row.iter_mut().zip(&mean).zip(&deviation) {
+            *x = ((f64::from(*x) - mean) / deviation) as Real;
+        }
+    }
+    Features::Dense(Dense::new(n, d, data))
+}
+
+fn row_sums(matrix: &Csr) -> Vec<f64> {
+    (0..matrix.n_rows()).map(|row| matrix.entries(row).map(|(_, x)| f64::from(x)).sum()).collect()
+}
+
+/// Rows are visited in ascending order, so the entries that point back to a row are met in ascending order too:
+/// one cursor a row finds them all.
+fn reverse_entries(matrix: &Csr) -> Vec<u32> {
+    let mut next = matrix.offsets().to_vec();
+    let mut reverse = vec![0; matrix.n_entries()];
+    for row in 0..matrix.n_rows() {
+        for at in matrix.offsets()[row]..matrix.offsets()[row + 1] {
+            let back = &mut next[matrix.columns()[at] as usize];
+            debug_assert_eq!(matrix.columns()[*back] as usize, row, "a symmetric pattern");
+            reverse[at] = *back as u32;
+            *back += 1;
+        }
+    }
+    reverse
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EdgeList;
+
+    /// A path 0–1–2 and the isolated node 3.
+    fn path() -> Csr {
+        EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None }.into_adjacency(4).0
+    }
+
+    fn dense(matrix: &Csr) -> Vec<Vec<f64>> {
+        let mut rows = vec![vec![0.0; matrix.n_cols()]; matrix.n_rows()];
+        for (row, to) in rows.iter_mut().enumerate() {
+            matrix.entries(row).for_each(|(column, x)| to[column as usize] = f64::from(x));
+        }
+        rows
+    }
+
+    fn assert_close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+
+    #[test]
+    fn gcn_operator_has_loops_and_both_scales() {
+        let operator = Operator::gcn(&path());
+        let rows = dense(operator.matrix());
+        assert_close(rows[0][0], 0.5);
+        assert_close(rows[0][1], 1.0 / 6f64.sqrt());
+        assert_close(rows[1][1], 1.0 / 3.0);
+        assert_close(rows[3][3], 1.0);
+        assert!((0..4).all(|row| operator.matrix().row(row).is_sorted()));
+        for (at, &back) in operator.reverse().iter().enumerate() {
+            assert_eq!(operator.reverse()[back as usize] as usize, at);
+        }
+    }
+
+    #[test]
+    fn walk_rows_sum_to_one_and_its_transpose_is_kept() {
+        let operator = Operator::walk(&path());
+        let rows = dense(operator.matrix());
+        assert_close(rows[1][0], 0.5);
+        assert_close(rows[0][1], 1.0);
+        assert_close(rows[3].iter().sum(), 0.0);
+        assert_eq!(operator.backward().offsets[4], 4);
+    }
+
+    #[test]
+    fn rows_divide_by_their_sum_and_zero_rows_stay() {
+        let csr = Csr::new(3, vec![0, 2, 2], vec![0, 2], Some(vec![1.0, 3.0]));
+        let scaled = divide_rows_by_sums(&Features::Sparse(csr));
+        assert!(matches!(scaled, Features::Sparse(_)));
+        assert_eq!(scaled.row(0), [(0, 0.25), (2, 0.75)]);
+        assert_eq!(scaled.row(1), []);
+    }
+
+    #[test]
+    fn standardised_columns_have_mean_zero_and_deviation_one() {
+        let csr = Csr::new(2, vec![0, 1, 2, 2, 3], vec![0, 0, 0], Some(vec![1.0, 3.0, 4.0]));
+        let Features::Dense(dense) = standardise_columns(&Features::Sparse(csr)) else { panic!("dense") };
+        let column = |j: usize| (0..4).map(move |i| (i, j));
+        let sum = |j| column(j).map(|(i, j)| f64::from(dense.row(i)[j])).sum::<f64>();
+        let square = |j| column(j).map(|(i, j)| f64::from(dense.row(i)[j]).powi(2)).sum::<f64>();
+        assert_close(sum(0), 0.0);
+        assert_close(square(0), 4.0);
+        assert_close(square(1), 0.0); // a constant column becomes zero
+    }
+}

@@ -1,0 +1,293 @@
+//! A graph as an encoder is shown it: whole, or with edges dropped, feature columns masked, rows replaced.
+//!
+//! Nothing here copies the features; a view says what is to be left out and the products leave it out.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Csr, Dense, Features, Graph, Held, Operator};
+use crate::kernels::spmm;
+use crate::rng::Stream;
+
+/// A graph's features and operator, with what is worth computing once.
+#[derive(Debug)]
+pub struct Prepared<'g> {
+    features: &'g Features,
+    operator: Operator,
+    transposed: Option<Csr>,
+    smoothed: OnceLock<Dense>,
+}
+
+impl<'g> Prepared<'g> {
+    /// Prepares a graph for graph convolutions.
+    pub fn new(graph: &'g Graph) -> Self {
+        Prepared::with_operator(graph.features(), Operator::gcn(graph.adjacency()))
+    }
+
+    /// Features with an operator of the caller's choice.
+    pub fn with_operator(features: &'g Features, operator: Operator) -> Self {
+        let transposed = match features {
+            Features::Sparse(csr) => Some(csr.transposed()),
+            Features::Dense(_) => None,
+        };
+        Prepared { features, operator, transposed, smoothed: OnceLock::new() }
+    }
+
+    /// The features as they are.
+    pub fn features(&self) -> &'g Features {
+        self.features
+    }
+
+    /// The operator of the whole graph.
+    pub fn operator(&self) -> &Operator {
+        &self.operator
+    }
+
+    /// Xᵀ of sparse features, for the derivative of X·W.
+    pub fn transposed(&self) -> Option<&Csr> {
+        self.transposed.as_ref()
+    }
+
+    /// Â·X of dense features and the whole graph, computed when it is first asked for; `None` for sparse ones,
+    /// where it would be far larger than X.
+    pub fn smoothed(&self) -> Option<&Dense> {
+        let Features::Dense(dense) = self.features else { return None };
+        Some(self.smoothed.get_or_init(|| {
+            let mut data = vec![0.0; dense.data().len()];
+            spmm::spmm(self.operator.forward(), dense.data(), dense.n_cols(), &mut data, false);
+            Dense::new(dense.n_rows(), dense.n_cols(), data)
+        }))
+    }
+
+    /// The whole graph, nothing left out.
+    pub fn whole(&self) -> View<'_> {
+        View { of: self, operator: None, columns: None, masked: None, order: None }
+    }
+
+    /// Bytes held in memory beside the graph.
+    pub fn memory_bytes(&self) -> usize {
+        self.operator.memory_bytes()
+            + self.transposed.as_ref().map_or(0, Csr::memory_bytes)
+            + self.smoothed.get().map_or(0, |dense| size_of_val(dense.data()))
+    }
+}
+
+/// What an encoder is shown in one pass. Start from [`Prepared::whole`] and leave things out.
+#[derive(Clone, Debug)]
+pub struct View<'a> {
+    of: &'a Prepared<'a>,
+    operator: Option<Held<'a, Operator>>,
+    columns: Option<Held<'a, [bool]>>,
+    masked: Option<Held<'a, NodeSet>>,
+    order: Option<Held<'a, [u32]>>,
+}
+
+impl<'a> View<'a> {
+    /// The same features on other edges.
+    pub fn on(mut self, operator: impl Into<Held<'a, Operator>>) -> Self {
+        self.operator = Some(operator.into());
+        self
+    }
+
+    /// Only the columns that are marked true; the others read as zero.
+    pub fn with_columns(mut self, keep: impl Into<Held<'a, [bool]>>) -> Self {
+        self.columns = Some(keep.into());
+        self
+    }
+
+    /// The rows of these nodes read as zero, or as a learned token where the encoder is given one.
+    pub fn with_masked(mut self, nodes: impl Into<Held<'a, NodeSet>>) -> Self {
+        self.masked = Some(nodes.into());
+        self
+    }
+
+    /// Node v is shown the features of node `order[v]`: the corruption of Deep Graph Infomax.
+    pub fn with_order(mut self, order: impl Into<Held<'a, [u32]>>) -> Self {
+        self.order = Some(order.into());
+        self
+    }
+
+    /// The graph it is a view of.
+    pub fn of(&self) -> &'a Prepared<'a> {
+        self.of
+    }
+
+    /// The operator of its edges.
+    pub fn operator(&self) -> Held<'a, Operator> {
+        self.operator.clone().unwrap_or(Held::Lent(&self.of.operator))
+    }
+
+    /// Whether all edges are there.
+    pub fn has_all_edges(&self) -> bool {
+        self.operator.is_none()
+    }
+
+    /// Which columns are kept; `None` for all.
+    pub fn columns(&self) -> Option<&Held<'a, [bool]>> {
+        self.columns.as_ref()
+    }
+
+    /// The nodes whose rows are replaced.
+    pub fn masked(&self) -> Option<&Held<'a, NodeSet>> {
+        self.masked.as_ref()
+    }
+
+    /// Whose features each node is shown; `None` for its own.
+    pub fn order(&self) -> Option<&Held<'a, [u32]>> {
+        self.order.as_ref()
+    }
+}
+
+/// Some of the nodes 0..n, as a list and as marks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSet {
+    ids: Vec<u32>,
+    member: Vec<bool>,
+}
+
+impl NodeSet {
+    /// The set of these nodes; repetitions count once.
+    ///
+    /// # Panics
+    /// When a node is not below `n`.
+    pub fn new(n: usize, ids: &[u32]) -> Self {
+        let mut member = vec![false; n];
+        ids.iter().for_each(|&id| member[id as usize] = true);
+        let ids = (0..n as u32).filter(|&id| member[id as usize]).collect();
+        NodeSet { ids, member }
+    }
+
+    /// ⌊share·n⌋ nodes, uniformly.
+    pub fn sample(n: usize, share: f64, stream: &mut Stream) -> Self {
+        NodeSet::new(n, &stream.sample(n, (share * n as f64) as usize))
+    }
+
+    /// The nodes in ascending order.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// For each node whether it is in the set.
+    pub fn member(&self) -> &[bool] {
+        &self.member
+    }
+}
+
+/// Makes operators of graphs with edges dropped, in memory that is used again once nobody holds the last one.
+#[derive(Debug, Default)]
+pub struct EdgeDropper {
+    made: Vec<Arc<Operator>>,
+    keep: Vec<bool>,
+    next: Vec<usize>,
+}
+
+impl EdgeDropper {
+    /// Nothing made yet.
+    pub fn new() -> Self {
+        EdgeDropper::default()
+    }
+
+    /// The GCN operator of the graph with each undirected edge dropped at the given rate.
+    pub fn drop_edges(&mut self, adjacency: &Csr, rate: f64, stream: &mut Stream) -> Arc<Operator> {
+        self.keep_edges(adjacency, |_, _| stream.uniform() >= rate)
+    }
+
+    /// The GCN operator of the graph with the undirected edges for which `keep` says so; it is asked once for each
+    /// pair (smaller, larger) in ascending order. Degrees are those of what is left, loops are added after.
+    pub fn keep_edges(&mut self, adjacency: &Csr, mut keep: impl FnMut(u32, u32) -> bool) -> Arc<Operator> {
+        self.keep.clear();
+        self.keep.resize(adjacency.n_entries(), false);
+        self.next.clear();
+        self.next.extend_from_slice(adjacency.offsets());
+        for row in 0..adjacency.n_rows() {
+            for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
+                let column = adjacency.columns()[at];
+                if column as usize > row {
+                    // The way back: row `column` meets its smaller neighbours in the order of these visits.
+                    let back = self.next[column as usize];
+                    self.next[column as usize] += 1;
+                    let kept = keep(row as u32, column);
+                    self.keep[at] = kept;
+                    self.keep[back] = kept;
+                }
+            }
+        }
+        let idle = self.made.iter_mut().find_map(|made| (Arc::strong_count(made) == 1).then_some(made));
+        match idle {
+            Some(made) => {
+                let operator = Arc::get_mut(made).expect("nobody else holds it");
+                operator.refill_gcn(adjacency, Some(&self.keep));
+                made.clone()
+            }
+            None => {
+                let mut operator = Operator::symmetric(Csr::empty(0, 0));
+                operator.refill_gcn(adjacency, Some(&self.keep));
+                self.made.push(Arc::new(operator));
+                self.made[self.made.len() - 1].clone()
+            }
+        }
+    }
+}
+
+/// Which feature columns are kept when each is masked at the given rate.
+pub fn mask_features(n_cols: usize, rate: f64, stream: &mut Stream) -> Vec<bool> {
+    (0..n_cols).map(|_| stream.uniform() >= rate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EdgeList;
+
+    fn ring(n: u32) -> Csr {
+        EdgeList { pairs: (0..n).map(|u| (u, (u + 1) % n)).collect(), weights: None }
+            .into_adjacency(n as usize)
+            .0
+    }
+
+    #[test]
+    fn dropped_edges_go_both_ways_and_degrees_follow() {
+        let adjacency = ring(50);
+        let mut dropper = EdgeDropper::new();
+        let operator = dropper.drop_edges(&adjacency, 0.4, &mut Stream::new(1, "test", "", 0));
+        let matrix = operator.matrix();
+        assert_eq!(*matrix, matrix.transposed());
+        assert!(matrix.n_entries() < 150 && matrix.n_entries() > 50);
+        for row in 0..50 {
+            let degree = matrix.row(row).len() as f64; // with its loop
+            let own = matrix.entries(row).find(|e| e.0 as usize == row).map(|e| f64::from(e.1));
+            assert!((own.unwrap() - 1.0 / degree).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn dropping_nothing_gives_the_whole_operator_and_everything_leaves_the_loops() {
+        let adjacency = ring(9);
+        let mut dropper = EdgeDropper::new();
+        let stream = &mut Stream::new(1, "test", "", 0);
+        let all = dropper.drop_edges(&adjacency, 0.0, stream);
+        assert_eq!(all.matrix(), Operator::gcn(&adjacency).matrix());
+        let none = dropper.drop_edges(&adjacency, 1.0, stream);
+        assert_eq!(none.matrix().n_entries(), 9);
+    }
+
+    #[test]
+    fn memory_is_used_again_only_when_nobody_holds_it() {
+        let adjacency = ring(9);
+        let mut dropper = EdgeDropper::new();
+        let stream = &mut Stream::new(1, "test", "", 0);
+        let first = dropper.drop_edges(&adjacency, 0.5, stream);
+        let second = dropper.drop_edges(&adjacency, 0.5, stream);
+        assert_eq!(dropper.made.len(), 2);
+        drop((first, second));
+        dropper.drop_edges(&adjacency, 0.5, stream);
+        assert_eq!(dropper.made.len(), 2);
+    }
+
+    #[test]
+    fn node_sets_are_sorted_and_marked() {
+        let set = NodeSet::new(4, &[3, 1, 3]);
+        assert_eq!(set.ids(), [1, 3]);
+        assert_eq!(set.member(), [false, true, false, true]);
+        assert_eq!(NodeSet::sample(9, 0.5, &mut Stream::new(0, "test", "", 0)).ids().len(), 4);
+    }
+}

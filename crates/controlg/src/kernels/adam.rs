@@ -1,0 +1,101 @@
+//! AdamW: Adam with decoupled weight decay, one pass over a flat slice.
+//!
+//! m = β₁m + (1−β₁)g,  v = β₂v + (1−β₂)g²,  p = p(1 − lr·decay) − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+
+use super::parallel::CHUNK;
+use super::simd::madd;
+use crate::Real;
+use rayon::prelude::*;
+
+/// The settings of one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamW {
+    /// Number of this step, from 1.
+    pub step: u64,
+    /// Learning rate.
+    pub lr: f64,
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Keeps the divisor away from zero.
+    pub eps: f64,
+    /// Decoupled weight decay; 0 is Adam.
+    pub decay: f64,
+}
+
+/// One step: updates the parameters and both moments.
+pub fn adamw(settings: AdamW, params: &mut [Real], grads: &[Real], m: &mut [Real], v: &mut [Real]) {
+    assert!(grads.len() == params.len() && m.len() == params.len() && v.len() == params.len());
+    let AdamW { step, lr, beta1, beta2, eps, decay } = settings;
+    let correct1 = 1.0 - beta1.powf(step as f64);
+    let correct2 = 1.0 - beta2.powf(step as f64);
+    let factors = Factors {
+        beta1: beta1 as Real,
+        rest1: (1.0 - beta1) as Real,
+        beta2: beta2 as Real,
+        rest2: (1.0 - beta2) as Real,
+        keep: (1.0 - lr * decay) as Real,
+        rate: (lr / correct1) as Real,
+        root: (1.0 / correct2.sqrt()) as Real,
+        eps: eps as Real,
+    };
+    let chunks = params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK));
+    let moments = m.par_chunks_mut(CHUNK).zip(v.par_chunks_mut(CHUNK));
+    chunks.zip(moments).for_each(|((p, g), (m, v))| update(factors, p, g, m, v));
+}
+
+#[derive(Clone, Copy)]
+struct Factors {
+    beta1: Real,
+    rest1: Real,
+    beta2: Real,
+    rest2: Real,
+    keep: Real,
+    rate: Real,
+    root: Real,
+    eps: Real,
+}
+
+simd! {
+    fn update[FMA](f: Factors, params: &mut [Real], grads: &[Real], m: &mut [Real], v: &mut [Real]) {
+        for (((p, &g), m), v) in params.iter_mut().zip(grads).zip(m).zip(v) {
+            *m = madd::<FMA>(f.rest1, g, f.beta1 * *m);
+            *v = madd::<FMA>(f.rest2 * g, g, f.beta2 * *v);
+            let divisor = madd::<FMA>(v.sqrt(), f.root, f.eps);
+            *p = madd::<FMA>(*p, f.keep, -(f.rate * *m / divisor));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn three_steps_follow_the_formula_and_any_thread_count() {
+        let n = 3 * CHUNK + 7;
+        let run = || {
+            let mut numbers = Numbers::new(1);
+            let (mut p, mut m, mut v) = (numbers.vec(n), vec![0.0; n], vec![0.0; n]);
+            let mut twin: Vec<[f64; 3]> = p.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
+            for step in 1..=3 {
+                let settings = AdamW { step, lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1e-2 };
+                let g = numbers.vec(n);
+                adamw(settings, &mut p, &g, &mut m, &mut v);
+                for ([p, m, v], &g) in twin.iter_mut().zip(&g) {
+                    let g = f64::from(g);
+                    *m = 0.9 * *m + 0.1 * g;
+                    *v = 0.999 * *v + 0.001 * g * g;
+                    let (mean, square) =
+                        (*m / (1.0 - 0.9f64.powi(step as i32)), *v / (1.0 - 0.999f64.powi(step as i32)));
+                    *p = *p * (1.0 - 1e-4) - 1e-2 * mean / (square.sqrt() + 1e-8);
+                }
+            }
+            assert_close(&p, &twin.iter().map(|t| t[0] as Real).collect::<Vec<_>>(), 1e-5);
+            p
+        };
+        assert_same_at_any_thread_count(run);
+    }
+}

@@ -1,0 +1,410 @@
+//! Graph attention: scores, softmax over the entries of each row and aggregation, all heads at once.
+//!
+//! With h (n×heads·width), for an entry (i, j) and a head: e = leaky(a_dst·h_i + a_src·h_j), α = softmax of e over
+//! the entries of row i, out_i = Σ_j α h_j. Self loops are ordinary entries. The pattern must be symmetric: the
+//! backward walks row j to find what column j received, through the index of reversed entries.
+
+use super::Sparse;
+use super::parallel::{Shared, each, sum_chunks};
+use super::rows::short_dot;
+use super::scratch;
+use super::simd::{exp, madd};
+use crate::Real;
+
+/// Rows a task works on.
+const ROWS: usize = 32;
+
+/// The shape and the parameters of an attention layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Attention<'a> {
+    /// Who attends to whom; its values are not used.
+    pub pattern: Sparse<'a>,
+    /// For each entry (i, j) the place of (j, i): see [`reverse_entries`].
+    pub reverse: &'a [u32],
+    /// Number of heads.
+    pub heads: usize,
+    /// Columns of each head.
+    pub width: usize,
+    /// What a row gives to those who attend to it, heads·width.
+    pub a_src: &'a [Real],
+    /// What a row asks of those it attends to, heads·width.
+    pub a_dst: &'a [Real],
+    /// Slope of the leaky ReLU on the scores.
+    pub slope: Real,
+}
+
+impl Attention<'_> {
+    fn check(&self, h: &[Real]) {
+        self.pattern.check();
+        let (n, entries, wide) = (self.pattern.n_rows, self.pattern.columns.len(), self.heads * self.width);
+        assert!(n == self.pattern.n_cols && self.reverse.len() == entries && h.len() == n * wide);
+        assert!(self.a_src.len() == wide && self.a_dst.len() == wide);
+    }
+}
+
+/// For each entry (i, j) of a symmetric pattern with ascending rows, the place of (j, i).
+///
+/// # Panics
+/// When the pattern is not symmetric.
+pub fn reverse_entries(pattern: Sparse<'_>) -> Vec<u32> {
+    pattern.check();
+    // Rows ascend, so the entries (j, i) of a row j are met in order as i goes up.
+    let mut next: Vec<usize> = pattern.offsets[..pattern.n_rows].to_vec();
+    let mut reverse = vec![0u32; pattern.columns.len()];
+    for row in 0..pattern.n_rows {
+        for at in pattern.offsets[row]..pattern.offsets[row + 1] {
+            let other = pattern.columns[at] as usize;
+            let place = next[other];
+            assert!(
+                place < pattern.offsets[other + 1] && pattern.columns[place] as usize == row,
+                "a symmetric pattern"
+            );
+            reverse[at] = place as u32;
+            next[other] += 1;
+        }
+    }
+    reverse
+}
+
+/// The forward pass. `alpha` (entries×heads) receives the attention, `pre` (entries×heads) the sign of the scores
+/// as the derivative of the leaky ReLU, for the backward pass.
+pub fn forward(layer: Attention<'_>, h: &[Real], alpha: &mut [Real], pre: &mut [Real], out: &mut [Real]) {
+    layer.check(h);
+    let (n, heads, wide) = (layer.pattern.n_rows, layer.heads, layer.heads * layer.width);
+    assert!(
+        alpha.len() == layer.pattern.columns.len() * heads
+            && pre.len() == alpha.len()
+            && out.len() == n * wide
+    );
+    scratch::with(2 * n * heads, |scores: &mut [Real]| {
+        let (src, dst) = scores.split_at_mut(n * heads);
+        head_scores(layer, h, src, dst);
+        let (src, dst) = (&*src, &*dst);
+        let (alpha, pre, out) = (Shared::new(alpha), Shared::new(pre), Shared::new(out));
+        each(n.div_ceil(ROWS), |chunk| {
+            for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
+                let (from, to) = (layer.pattern.offsets[row], layer.pattern.offsets[row + 1]);
+                // SAFETY: a row and its entries belong to one task.
+                let (alpha, pre, out) = unsafe {
+                    (
+                        alpha.part(from * heads, (to - from) * heads),
+                        pre.part(from * heads, (to - from) * heads),
+                        out.part(row * wide, wide),
+                    )
+                };
+                let columns = &layer.pattern.columns[from..to];
+                attend(layer.slope, columns, src, &dst[row * heads..(row + 1) * heads], alpha, pre);
+                aggregate(layer.width, columns, alpha, h, out);
+            }
+        });
+    });
+}
+
+/// The backward pass: gives dh; adds to the gradients of a_src and a_dst.
+pub fn backward(
+    layer: Attention<'_>,
+    h: &[Real],
+    alpha: &[Real],
+    pre: &[Real],
+    dout: &[Real],
+    dh: &mut [Real],
+    da_src: &mut [Real],
+    da_dst: &mut [Real],
+) {
+    layer.check(h);
+    let (n, heads, wide) = (layer.pattern.n_rows, layer.heads, layer.heads * layer.width);
+    let entries = layer.pattern.columns.len();
+    assert!(alpha.len() == entries * heads && pre.len() == alpha.len());
+    assert!(dout.len() == n * wide && dh.len() == n * wide && da_src.len() == wide && da_dst.len() == wide);
+    scratch::with((entries + 2 * n) * heads, |all: &mut [Real]| {
+        let (de, d_scores) = all.split_at_mut(entries * heads);
+        let (d_src, d_dst) = d_scores.split_at_mut(n * heads);
+        {
+            let (de, d_dst) = (Shared::new(de), Shared::new(d_dst));
+            each(n.div_ceil(ROWS), |chunk| {
+                for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
+                    let (from, to) = (layer.pattern.offsets[row], layer.pattern.offsets[row + 1]);
+                    let span = from * heads..to * heads;
+                    // SAFETY: a row and its entries belong to one task.
+                    let (de, d_dst) =
+                        unsafe { (de.part(span.start, span.len()), d_dst.part(row * heads, heads)) };
+                    let columns = &layer.pattern.columns[from..to];
+                    attend_backward(
+                        layer.width,
+                        columns,
+                        &alpha[span.clone()],
+                        &pre[span],
+                        h,
+                        &dout[row * wide..(row + 1) * wide],
+                        de,
+                        d_dst,
+                    );
+                }
+            });
+        }
+        {
+            let (de, d_dst) = (&*de, &*d_dst);
+            let (dh, d_src) = (Shared::new(dh), Shared::new(d_src));
+            each(n.div_ceil(ROWS), |chunk| {
+                for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
+                    // SAFETY: a row belongs to one task.
+                    let (dh, d_src) = unsafe { (dh.part(row * wide, wide), d_src.part(row * heads, heads)) };
+                    aggregate_backward(
+                        layer,
+                        row,
+                        alpha,
+                        de,
+                        dout,
+                        d_src,
+                        &d_dst[row * heads..(row + 1) * heads],
+                        dh,
+                    );
+                }
+            });
+        }
+        parameter_sums(layer, h, d_src, da_src);
+        parameter_sums(layer, h, d_dst, da_dst);
+    });
+}
+
+/// src = a_src·h and dst = a_dst·h of every row and head.
+fn head_scores(layer: Attention<'_>, h: &[Real], src: &mut [Real], dst: &mut [Real]) {
+    let (n, heads, wide) = (layer.pattern.n_rows, layer.heads, layer.heads * layer.width);
+    let (src, dst) = (Shared::new(src), Shared::new(dst));
+    each(n.div_ceil(ROWS), |chunk| {
+        for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
+            // SAFETY: a row belongs to one task.
+            let (src, dst) = unsafe { (src.part(row * heads, heads), dst.part(row * heads, heads)) };
+            let h = &h[row * wide..(row + 1) * wide];
+            dot_heads(layer.width, h, layer.a_src, src);
+            dot_heads(layer.width, h, layer.a_dst, dst);
+        }
+    });
+}
+
+/// d a = Σ_i d_score_i · h_i, head by head.
+fn parameter_sums(layer: Attention<'_>, h: &[Real], d_score: &[Real], da: &mut [Real]) {
+    let (n, heads, width, wide) = (layer.pattern.n_rows, layer.heads, layer.width, layer.heads * layer.width);
+    scratch::with(wide, |total: &mut [f64]| {
+        sum_chunks(n.div_ceil(8 * ROWS), total, |chunk, partial| {
+            for row in chunk * 8 * ROWS..n.min((chunk + 1) * 8 * ROWS) {
+                add_heads(
+                    width,
+                    &d_score[row * heads..(row + 1) * heads],
+                    &h[row * wide..(row + 1) * wide],
+                    partial,
+                );
+            }
+        });
+        da.iter_mut().zip(total.iter()).for_each(|(d, &t)| *d += t as Real);
+    });
+}
+
+simd! {
+    fn dot_heads[FMA](width: usize, h: &[Real], a: &[Real], out: &mut [Real]) {
+        for ((h, a), o) in h.chunks_exact(width).zip(a.chunks_exact(width)).zip(out) {
+            *o = short_dot::<FMA>(h, a);
+        }
+    }
+}
+
+simd! {
+    fn add_heads[FMA](width: usize, d: &[Real], h: &[Real], partial: &mut [f64]) {
+        for ((h, partial), &d) in h.chunks_exact(width).zip(partial.chunks_exact_mut(width)).zip(d) {
+            partial.iter_mut().zip(h).for_each(|(p, &h)| *p += f64::from(d) * f64::from(h));
+        }
+    }
+}
+
+simd! {
+    /// α of the entries of one row; `pre` receives the derivative of the leaky ReLU.
+    fn attend[FMA](slope: Real, columns: &[u32], src: &[Real], dst: &[Real], alpha: &mut [Real], pre: &mut [Real]) {
+        let heads = dst.len();
+        for (k, &dst) in dst.iter().enumerate() {
+            let mut max = Real::NEG_INFINITY;
+            for (e, &column) in columns.iter().enumerate() {
+                let score = src[column as usize * heads + k] + dst;
+                let along = if score > 0.0 { 1.0 } else { slope };
+                pre[e * heads + k] = along;
+                alpha[e * heads + k] = score * along;
+                max = max.max(score * along);
+            }
+            let mut sum = 0.0;
+            for e in 0..columns.len() {
+                let a = &mut alpha[e * heads + k];
+                *a = exp::<FMA>(*a - max);
+                sum += *a;
+            }
+            (0..columns.len()).for_each(|e| alpha[e * heads + k] /= sum);
+        }
+    }
+}
+
+simd! {
+    fn aggregate[FMA](width: usize, columns: &[u32], alpha: &[Real], h: &[Real], out: &mut [Real]) {
+        let (wide, heads) = (out.len(), out.len() / width.max(1));
+        out.fill(0.0);
+        for (e, &column) in columns.iter().enumerate() {
+            let h = &h[column as usize * wide..(column as usize + 1) * wide];
+            for ((h, out), &alpha) in h.chunks_exact(width).zip(out.chunks_exact_mut(width)).zip(&alpha[e * heads..]) {
+                out.iter_mut().zip(h).for_each(|(o, &h)| *o = madd::<FMA>(alpha, h, *o));
+            }
+        }
+    }
+}
+
+simd! {
+    /// de of the entries of one row: through the aggregation, the softmax and the leaky ReLU.
+    fn attend_backward[FMA](width: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
+        let (wide, heads) = (dout.len(), d_dst.len());
+        for (e, &column) in columns.iter().enumerate() {
+            let h = &h[column as usize * wide..(column as usize + 1) * wide];
+            for ((h, dout), de) in h.chunks_exact(width).zip(dout.chunks_exact(width)).zip(&mut de[e * heads..]) {
+                *de = short_dot::<FMA>(h, dout);
+            }
+        }
+        for (k, d_dst) in d_dst.iter_mut().enumerate() {
+            let mean: Real = (0..columns.len()).map(|e| alpha[e * heads + k] * de[e * heads + k]).sum();
+            *d_dst = 0.0;
+            for at in (0..columns.len()).map(|e| e * heads + k) {
+                de[at] = alpha[at] * (de[at] - mean) * pre[at];
+                *d_dst += de[at];
+            }
+        }
+    }
+}
+
+simd! {
+    /// dh of one row: what its neighbours took from it, and what its two scores gave.
+    fn aggregate_backward[FMA](layer: Attention<'_>, row: usize, alpha: &[Real], de: &[Real], dout: &[Real], d_src: &mut [Real], d_dst: &[Real], dh: &mut [Real]) {
+        let (wide, heads, width) = (dh.len(), layer.heads, layer.width);
+        d_src.fill(0.0);
+        dh.fill(0.0);
+        for at in layer.pattern.offsets[row]..layer.pattern.offsets[row + 1] {
+            let (other, back) = (layer.pattern.columns[at] as usize, layer.reverse[at] as usize);
+            d_src.iter_mut().zip(&de[back * heads..(back + 1) * heads]).for_each(|(d, &e)| *d += e);
+            let dout = &dout[other * wide..(other + 1) * wide];
+            for ((dout, dh), &alpha) in dout.chunks_exact(width).zip(dh.chunks_exact_mut(width)).zip(&alpha[back * heads..]) {
+                dh.iter_mut().zip(dout).for_each(|(d, &g)| *d = madd::<FMA>(alpha, g, *d));
+            }
+        }
+        for (k, dh) in dh.chunks_exact_mut(width).enumerate() {
+            let (a_src, a_dst) = (&layer.a_src[k * width..], &layer.a_dst[k * width..]);
+            for (j, d) in dh.iter_mut().enumerate() {
+                *d = madd::<FMA>(d_src[k], a_src[j], madd::<FMA>(d_dst[k], a_dst[j], *d));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    /// A symmetric pattern with self loops; the last node has its loop alone.
+    fn pattern(n: usize, numbers: &mut Numbers) -> Owned {
+        let mut rows: Vec<Vec<u32>> = (0..n as u32).map(|i| vec![i]).collect();
+        for _ in 0..2 * n {
+            let (u, v) = (numbers.below(n - 1), numbers.below(n - 1));
+            rows[u].push(v as u32);
+            rows[v].push(u as u32);
+        }
+        let mut owned = Owned { n_rows: n, n_cols: n, offsets: vec![0], columns: vec![], values: vec![] };
+        for row in &mut rows {
+            row.sort_unstable();
+            row.dedup();
+            owned.columns.extend_from_slice(row);
+            owned.offsets.push(owned.columns.len());
+        }
+        owned.values = vec![1.0; owned.columns.len()];
+        owned
+    }
+
+    fn twin(layer: Attention<'_>, h: &[Real], a_src: &[Real], a_dst: &[Real]) -> Vec<Real> {
+        let (heads, width) = (layer.heads, layer.width);
+        let at = |i: usize, k: usize, j: usize| f64::from(h[(i * heads + k) * width + j]);
+        let score =
+            |a: &[Real], i, k| (0..width).map(|j| f64::from(a[k * width + j]) * at(i, k, j)).sum::<f64>();
+        let mut out = Vec::new();
+        for i in 0..layer.pattern.n_rows {
+            for k in 0..heads {
+                let e = |j: usize| {
+                    let e = score(a_src, j, k) + score(a_dst, i, k);
+                    (if e > 0.0 { e } else { f64::from(layer.slope) * e }).exp()
+                };
+                let columns: Vec<usize> = layer.pattern.entries(i).map(|(c, _)| c).collect();
+                let sum: f64 = columns.iter().map(|&j| e(j)).sum();
+                for j in 0..width {
+                    out.push(columns.iter().map(|&c| e(c) / sum * at(c, k, j)).sum::<f64>() as Real);
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn forward_and_gradients_equal_the_definition() {
+        let mut numbers = Numbers::new(24);
+        let (n, heads, width) = (14, 3, 5);
+        let graph = pattern(n, &mut numbers);
+        let reverse = reverse_entries(graph.view());
+        let (h, a_src, a_dst) = (numbers.vec(n * 15), numbers.vec(15), numbers.vec(15));
+        let weights = numbers.vec(n * 15);
+        let layer = Attention {
+            pattern: graph.view(),
+            reverse: &reverse,
+            heads,
+            width,
+            a_src: &a_src,
+            a_dst: &a_dst,
+            slope: 0.2,
+        };
+        let run = || {
+            let entries = graph.columns.len() * heads;
+            let (mut alpha, mut pre, mut out) = (vec![0.0; entries], vec![0.0; entries], vec![0.0; n * 15]);
+            forward(layer, &h, &mut alpha, &mut pre, &mut out);
+            let (mut dh, mut ds, mut dd) = (vec![0.0; n * 15], vec![0.0; 15], vec![0.0; 15]);
+            backward(layer, &h, &alpha, &pre, &weights, &mut dh, &mut ds, &mut dd);
+            [out, dh, ds, dd]
+        };
+        let [out, dh, ds, dd] = run();
+        assert_close(&out, &twin(layer, &h, &a_src, &a_dst), 1e-5);
+        let value = |h: &[Real], a: &[Real], b: &[Real]| {
+            twin(layer, h, a, b).iter().zip(&weights).map(|(&o, &w)| f64::from(o) * f64::from(w)).sum::<f64>()
+        };
+        if cfg!(feature = "f64") {
+            // The wide steps that f32 needs cross the kink of the scores.
+            assert_gradient(&h, &dh, |h| value(h, &a_src, &a_dst));
+            assert_gradient(&a_src, &ds, |a| value(&h, a, &a_dst));
+            assert_gradient(&a_dst, &dd, |a| value(&h, &a_src, a));
+        }
+    }
+
+    #[test]
+    fn any_thread_count_gives_the_same_bytes() {
+        let mut numbers = Numbers::new(25);
+        let (n, heads, width) = (700, 4, 16);
+        let graph = pattern(n, &mut numbers);
+        let reverse = reverse_entries(graph.view());
+        let (h, a_src, a_dst, d) =
+            (numbers.vec(n * 64), numbers.vec(64), numbers.vec(64), numbers.vec(n * 64));
+        let layer = Attention {
+            pattern: graph.view(),
+            reverse: &reverse,
+            heads,
+            width,
+            a_src: &a_src,
+            a_dst: &a_dst,
+            slope: 0.2,
+        };
+        assert_same_at_any_thread_count(|| {
+            let entries = graph.columns.len() * heads;
+            let (mut alpha, mut pre, mut out) = (vec![0.0; entries], vec![0.0; entries], vec![0.0; n * 64]);
+            forward(layer, &h, &mut alpha, &mut pre, &mut out);
+            let (mut dh, mut ds, mut dd) = (vec![0.0; n * 64], vec![0.0; 64], vec![0.0; 64]);
+            backward(layer, &h, &alpha, &pre, &d, &mut dh, &mut ds, &mut dd);
+            [out, dh, ds, dd].concat()
+        });
+    }
+}

@@ -1,0 +1,201 @@
+//! InfoNCE in row blocks: value and both gradients in one pass, memory O(n·block).
+//!
+//! One direction: L = −(1/n) Σ_i log( e^{p_i·q_i/τ} / Σ_j e^{p_i·q_j/τ} ). With intra-view negatives the sum has
+//! also e^{p_i·p_j/τ} of every j ≠ i.
+
+use super::loss::exponentials_in_place;
+use super::matmul;
+use super::parallel::{Shared, each};
+use super::{rows, scratch};
+use crate::Real;
+
+/// What is contrasted with what.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contrast {
+    /// Divides the scores.
+    pub temperature: f64,
+    /// Whether the other rows of the same view are negatives too.
+    pub intra_view: bool,
+    /// Whether the loss is the mean of p against q and q against p.
+    pub both_directions: bool,
+}
+
+/// Rows of a block: scores of a block and of both views stay in the L3 cache together.
+const BLOCK: usize = 256;
+
+/// The loss over rows p_i and q_i (n×width); `dp` and `dq` receive the gradients.
+pub fn infonce(
+    n: usize,
+    width: usize,
+    p: &[Real],
+    q: &[Real],
+    how: Contrast,
+    dp: &mut [Real],
+    dq: &mut [Real],
+) -> f64 {
+    assert!([p.len(), q.len(), dp.len(), dq.len()] == [n * width; 4], "two views of {n} rows of {width}");
+    dp.fill(0.0);
+    dq.fill(0.0);
+    if n == 0 {
+        return 0.0;
+    }
+    let weight = if how.both_directions { 0.5 } else { 1.0 } / n as f64;
+    let mut value = one_direction(n, width, p, q, how, weight, dp, dq);
+    if how.both_directions {
+        value += one_direction(n, width, q, p, how, weight, dq, dp);
+    }
+    value
+}
+
+fn one_direction(
+    n: usize,
+    width: usize,
+    p: &[Real],
+    q: &[Real],
+    how: Contrast,
+    weight: f64,
+    dp: &mut [Real],
+    dq: &mut [Real],
+) -> f64 {
+    let inverse = (1.0 / how.temperature) as Real;
+    let views = if how.intra_view { 2 } else { 1 };
+    let mut value = 0.0;
+    scratch::with(BLOCK.min(n) * n * views, |scores: &mut [Real]| {
+        scratch::with(BLOCK, |terms: &mut [f64]| {
+            for first in (0..n).step_by(BLOCK) {
+                let count = BLOCK.min(n - first);
+                let own = first * width..(first + count) * width;
+                let (across, within) = scores.split_at_mut(count * n);
+                matmul::nt(count, width, n, &p[own.clone()], q, across, false);
+                if how.intra_view {
+                    matmul::nt(count, width, n, &p[own.clone()], p, &mut within[..count * n], false);
+                }
+                let (across_rows, within_rows, term) =
+                    (Shared::new(across), Shared::new(within), Shared::new(terms));
+                each(count, |i| {
+                    // SAFETY: each task has its own row.
+                    let (across, within, term) = unsafe {
+                        let within: &mut [Real] =
+                            if how.intra_view { within_rows.part(i * n, n) } else { &mut [] };
+                        (across_rows.part(i * n, n), within, term.part(i, 1))
+                    };
+                    term[0] = row_gradient(first + i, inverse, weight as Real, across, within);
+                });
+                value += terms[..count].iter().sum::<f64>();
+                let across = &scores[..count * n];
+                matmul::nn(count, n, width, across, q, &mut dp[own.clone()], true);
+                matmul::tn(n, count, width, across, &p[own.clone()], dq, true);
+                if how.intra_view {
+                    let within = &scores[count * n..2 * count * n];
+                    matmul::nn(count, n, width, within, p, &mut dp[own.clone()], true);
+                    matmul::tn(n, count, width, within, &p[own], dp, true);
+                }
+            }
+        });
+    });
+    value * weight
+}
+
+simd! {
+    /// Turns a row of dot products into the gradient with respect to them and gives the row's term.
+    fn row_gradient[FMA](own: usize, inverse: Real, weight: Real, across: &mut [Real], within: &mut [Real]) -> f64 {
+        across.iter_mut().chain(within.iter_mut()).for_each(|x| *x *= inverse);
+        let positive = across[own];
+        if !within.is_empty() {
+            within[own] = Real::NEG_INFINITY;
+        }
+        let (max, sum) = exponentials_in_place::<FMA>(across);
+        let mut total = f64::from(sum);
+        let mut top = f64::from(max);
+        let (mut share, mut share_within) = (1.0, 0.0);
+        if within.len() > 1 {
+            let (max_within, sum_within) = exponentials_in_place::<FMA>(within);
+            top = top.max(f64::from(max_within));
+            share = (f64::from(max) - top).exp();
+            share_within = (f64::from(max_within) - top).exp();
+            total = total * share + f64::from(sum_within) * share_within;
+            within[own] = 0.0;
+        } else {
+            within.fill(0.0);
+        }
+        let factor = f64::from(weight) * f64::from(inverse) / total;
+        let (share, share_within) = ((share * factor) as Real, (share_within * factor) as Real);
+        across.iter_mut().for_each(|x| *x *= share);
+        within.iter_mut().for_each(|x| *x *= share_within);
+        across[own] -= weight * inverse;
+        total.ln() + top - f64::from(positive)
+    }
+}
+
+/// Adds alpha·dp to p and alpha·dq to q: the update of a contrast without an encoder.
+pub fn step(alpha: Real, dp: &[Real], p: &mut [Real], dq: &[Real], q: &mut [Real]) {
+    rows::axpy(alpha, dp, p);
+    rows::axpy(alpha, dq, q);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn twin(n: usize, width: usize, p: &[Real], q: &[Real], how: Contrast) -> f64 {
+        let score = |a: &[Real], i: usize, b: &[Real], j: usize| {
+            let dot: f64 =
+                (0..width).map(|k| f64::from(a[i * width + k]) * f64::from(b[j * width + k])).sum();
+            dot / how.temperature
+        };
+        let side = |p: &[Real], q: &[Real]| {
+            let term = |i| {
+                let mut all: Vec<f64> = (0..n).map(|j| score(p, i, q, j)).collect();
+                if how.intra_view {
+                    all.extend((0..n).filter(|&j| j != i).map(|j| score(p, i, p, j)));
+                }
+                all.iter().map(|s| s.exp()).sum::<f64>().ln() - score(p, i, q, i)
+            };
+            (0..n).map(term).sum::<f64>() / n as f64
+        };
+        if how.both_directions { 0.5 * (side(p, q) + side(q, p)) } else { side(p, q) }
+    }
+
+    #[test]
+    fn every_form_has_its_value_and_gradient() {
+        let mut numbers = Numbers::new(18);
+        for (n, width) in [(1, 4), (37, 5), (BLOCK + 9, 6)] {
+            let (p, q) = (numbers.vec(n * width), numbers.vec(n * width));
+            for (intra_view, both_directions) in [(false, false), (true, false), (false, true), (true, true)]
+            {
+                let how = Contrast { temperature: 0.5, intra_view, both_directions };
+                let (mut dp, mut dq) = (vec![9.0; n * width], vec![9.0; n * width]);
+                let value = infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+                assert!((value - twin(n, width, &p, &q, how)).abs() < 1e-5, "{how:?}");
+                assert_gradient(&p, &dp, |p| twin(n, width, p, &q, how));
+                assert_gradient(&q, &dq, |q| twin(n, width, &p, q, how));
+            }
+        }
+    }
+
+    #[test]
+    fn orthonormal_rows_give_the_known_value() {
+        let n = 6;
+        let eye: Vec<Real> = (0..n * n).map(|at| if at % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
+        let how = Contrast { temperature: 0.2, intra_view: false, both_directions: false };
+        let (mut dp, mut dq) = (vec![0.0; n * n], vec![0.0; n * n]);
+        let value = infonce(n, n, &eye, &eye, how, &mut dp, &mut dq);
+        assert!((value - (1.0 + (n as f64 - 1.0) * (-5.0f64).exp()).ln()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn any_thread_count_gives_the_same_bytes() {
+        let mut numbers = Numbers::new(19);
+        let (n, width) = (600, 48);
+        let (p, q) = (numbers.vec(n * width), numbers.vec(n * width));
+        let how = Contrast { temperature: 0.2, intra_view: true, both_directions: true };
+        assert_same_at_any_thread_count(|| {
+            let (mut dp, mut dq) = (vec![0.0; n * width], vec![0.0; n * width]);
+            let value = infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+            dp.extend(dq);
+            dp.push(value as Real);
+            dp
+        });
+    }
+}

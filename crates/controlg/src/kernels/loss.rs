@@ -1,0 +1,199 @@
+//! Losses over logits. The upstream gradient of a scalar is a factor, so the gradient is made with the value.
+
+use super::parallel::{CHUNK, Shared, sum_chunks};
+use super::simd::exp;
+use crate::Real;
+
+/// How the terms of positives and negatives are averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// mean over the positives + mean over the negatives
+    Separate,
+    /// one mean over both
+    Joint,
+}
+
+/// −log σ(s) of the first `n_positive` logits and −log(1−σ(s)) of the others, averaged; `dlogits` receives the
+/// gradient. An empty side contributes nothing.
+pub fn bce_with_logits(logits: &[Real], n_positive: usize, mean: Mean, dlogits: &mut [Real]) -> f64 {
+    assert!(n_positive <= logits.len() && dlogits.len() == logits.len());
+    let n_negative = logits.len() - n_positive;
+    let (of_positive, of_negative) = match mean {
+        Mean::Separate => (n_positive, n_negative),
+        Mean::Joint => (logits.len(), logits.len()),
+    };
+    let (d_positive, d_negative) = dlogits.split_at_mut(n_positive);
+    let share = |n: usize| 1.0 / n.max(1) as f64;
+    bce_side(&logits[..n_positive], -1.0, share(of_positive), d_positive)
+        + bce_side(&logits[n_positive..], 1.0, share(of_negative), d_negative)
+}
+
+/// Σ softplus(sign·s)·weight and its gradient.
+fn bce_side(logits: &[Real], sign: Real, weight: f64, d: &mut [Real]) -> f64 {
+    let shared = Shared::new(d);
+    let mut total = [0.0];
+    sum_chunks(logits.len().div_ceil(CHUNK), &mut total, |chunk, partial| {
+        let (from, to) = (chunk * CHUNK, logits.len().min((chunk + 1) * CHUNK));
+        // SAFETY: chunks do not overlap.
+        let d = unsafe { shared.part(from, to - from) };
+        partial[0] = softplus_chunk(&logits[from..to], sign, weight as Real, d);
+    });
+    total[0] * weight
+}
+
+simd! {
+    fn softplus_chunk[FMA](logits: &[Real], sign: Real, weight: Real, d: &mut [Real]) -> f64 {
+        // softplus(x) = max(x, 0) + ln(1 + e^−|x|), σ(x) from the same exponential: nothing can overflow.
+        let mut total = 0.0;
+        for (&s, d) in logits.iter().zip(d.iter_mut()) {
+            let x = s * sign;
+            let small = exp::<FMA>(-x.abs());
+            let sigmoid = if x > 0.0 { 1.0 } else { small } / (1.0 + small);
+            *d = sign * weight * sigmoid;
+            total += f64::from(if x > 0.0 { x } else { 0.0 * x }) + f64::from(small).ln_1p();
+        }
+        total
+    }
+}
+
+/// mean over the rows of −log softmax(logits)[target]; `dlogits` receives the gradient.
+///
+/// # Panics
+/// When a target is not below `classes`.
+pub fn softmax_cross_entropy(
+    rows: usize,
+    classes: usize,
+    logits: &[Real],
+    targets: &[u32],
+    dlogits: &mut [Real],
+) -> f64 {
+    assert!(logits.len() == rows * classes && dlogits.len() == logits.len() && targets.len() == rows);
+    if rows == 0 {
+        return 0.0;
+    }
+    const STEP: usize = 512;
+    let shared = Shared::new(dlogits);
+    let mut total = [0.0];
+    sum_chunks(rows.div_ceil(STEP), &mut total, |chunk, partial| {
+        let (first, last) = (chunk * STEP, rows.min((chunk + 1) * STEP));
+        // SAFETY: chunks of rows do not overlap.
+        let d = unsafe { shared.part(first * classes, (last - first) * classes) };
+        let logits = &logits[first * classes..last * classes];
+        partial[0] = softmax_rows(classes, logits, &targets[first..last], 1.0 / rows as Real, d);
+    });
+    total[0] / rows as f64
+}
+
+simd! {
+    fn softmax_rows[FMA](classes: usize, logits: &[Real], targets: &[u32], weight: Real, d: &mut [Real]) -> f64 {
+        let mut total = 0.0;
+        for ((logits, d), &target) in logits.chunks_exact(classes).zip(d.chunks_exact_mut(classes)).zip(targets) {
+            let target = target as usize;
+            let (max, sum) = exponentials::<FMA>(logits, d);
+            total += f64::from(sum).ln() + f64::from(max) - f64::from(logits[target]);
+            let share = weight / sum;
+            d.iter_mut().for_each(|d| *d *= share);
+            d[target] -= weight;
+        }
+        total
+    }
+}
+
+/// out = exp(x − max x); gives the maximum and the sum.
+#[inline(always)]
+pub(crate) fn exponentials<const FMA: bool>(x: &[Real], out: &mut [Real]) -> (Real, Real) {
+    out.copy_from_slice(x);
+    exponentials_in_place::<FMA>(out)
+}
+
+/// [`exponentials`] of `x` in its own place.
+#[inline(always)]
+pub(crate) fn exponentials_in_place<const FMA: bool>(x: &mut [Real]) -> (Real, Real) {
+    const LANES: usize = 16;
+    let mut top = [Real::NEG_INFINITY; LANES];
+    let blocks = x.chunks_exact(LANES);
+    let mut max = blocks.remainder().iter().fold(Real::NEG_INFINITY, |m, &x| m.max(x));
+    for block in blocks {
+        for i in 0..LANES {
+            top[i] = if block[i] > top[i] { block[i] } else { top[i] };
+        }
+    }
+    max = top.iter().fold(max, |m, &x| m.max(x));
+    let mut sums = [0.0; LANES];
+    let mut blocks = x.chunks_exact_mut(LANES);
+    for block in &mut blocks {
+        for i in 0..LANES {
+            block[i] = exp::<FMA>(block[i] - max);
+            sums[i] += block[i];
+        }
+    }
+    let mut sum = 0.0;
+    for x in blocks.into_remainder() {
+        *x = exp::<FMA>(*x - max);
+        sum += *x;
+    }
+    (max, sums.iter().fold(sum, |s, &x| s + x))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn bce_equals_its_definition_and_survives_large_logits() {
+        let mut numbers = Numbers::new(16);
+        let n = CHUNK + 100;
+        let mut logits: Vec<Real> = numbers.vec(n).iter().map(|x| x * 5.0).collect();
+        (logits[0], logits[n - 1]) = (-500.0, 500.0);
+        for (mean, weights) in [(Mean::Joint, [n, n]), (Mean::Separate, [70, n - 70])] {
+            let mut d = vec![0.0; n];
+            let value = bce_with_logits(&logits, 70, mean, &mut d);
+            let mut want = 0.0;
+            let mut want_d = Vec::new();
+            for (i, &s) in logits.iter().enumerate() {
+                let (sign, weight) = if i < 70 { (-1.0, weights[0]) } else { (1.0, weights[1]) };
+                let x = f64::from(s) * sign;
+                want += if x > 30.0 { x } else { x.exp().ln_1p() } / weight as f64;
+                want_d.push((sign / (1.0 + (-x).exp()) / weight as f64) as Real);
+            }
+            assert!((value - want).abs() < 1e-6 * want, "{value} {want}");
+            assert_close(
+                &d.iter().map(|d| d * n as Real).collect::<Vec<_>>(),
+                &want_d.iter().map(|d| d * n as Real).collect::<Vec<_>>(),
+                1e-6,
+            );
+        }
+        assert_eq!(bce_with_logits(&[], 0, Mean::Separate, &mut []), 0.0);
+        assert_same_at_any_thread_count(|| {
+            let mut d = vec![0.0; n];
+            let value = bce_with_logits(&logits, 70, Mean::Joint, &mut d);
+            d.push(value as Real);
+            d
+        });
+    }
+
+    #[test]
+    fn cross_entropy_equals_its_definition() {
+        let mut numbers = Numbers::new(17);
+        for (rows, classes) in [(1, 1), (1300, 20), (7, 33)] {
+            let logits: Vec<Real> = numbers.vec(rows * classes).iter().map(|x| x * 30.0).collect();
+            let targets: Vec<u32> = (0..rows).map(|_| numbers.below(classes) as u32).collect();
+            let mut d = vec![0.0; logits.len()];
+            let value = softmax_cross_entropy(rows, classes, &logits, &targets, &mut d);
+            let (mut want, mut want_d) = (0.0, Vec::new());
+            for (row, &target) in logits.chunks(classes).zip(&targets) {
+                let max = row.iter().fold(f64::MIN, |m, &x| m.max(f64::from(x)));
+                let sum: f64 = row.iter().map(|&x| (f64::from(x) - max).exp()).sum();
+                want += (max + sum.ln() - f64::from(row[target as usize])) / rows as f64;
+                want_d.extend(row.iter().enumerate().map(|(j, &x)| {
+                    let p = (f64::from(x) - max).exp() / sum;
+                    ((p - if j == target as usize { 1.0 } else { 0.0 }) / rows as f64) as Real
+                }));
+            }
+            assert!((value - want).abs() < 1e-6 * want.max(1.0), "{value} {want}");
+            let larger = |d: &[Real]| d.iter().map(|d| d * rows as Real).collect::<Vec<_>>();
+            assert_close(&larger(&d), &larger(&want_d), 1e-6);
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! BatchNorm over the rows of a pass and LayerNorm within each row.
+
+use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::rowwise::Act;
+use super::scratch;
+use super::simd::madd;
+use crate::Real;
+
+/// Added to a variance before its square root is taken.
+pub const EPS: f64 = 1e-5;
+
+/// Mean and population variance of every column.
+pub fn column_moments(rows: usize, cols: usize, x: &[Real], mean: &mut [Real], variance: &mut [Real]) {
+    assert!(x.len() == rows * cols && mean.len() == cols && variance.len() == cols);
+    let step = chunk_rows(cols);
+    let chunks = rows.div_ceil(step);
+    let span = |chunk: usize| chunk * step * cols..rows.min((chunk + 1) * step) * cols;
+    let share = 1.0 / rows.max(1) as f64;
+    scratch::with(cols, |total: &mut [f64]| {
+        sum_chunks(chunks, total, |chunk, partial| add_rows(cols, &x[span(chunk)], partial));
+        mean.iter_mut().zip(total.iter()).for_each(|(m, &t)| *m = (t * share) as Real);
+        sum_chunks(chunks, total, |chunk, partial| add_squares(cols, &x[span(chunk)], mean, partial));
+        variance.iter_mut().zip(total.iter()).for_each(|(v, &t)| *v = (t * share) as Real);
+    });
+}
+
+/// 1/√(variance + ε) of every column.
+pub fn inverse_std(variance: &[Real], inv_std: &mut [Real]) {
+    inv_std.iter_mut().zip(variance).for_each(|(i, &v)| *i = (1.0 / (f64::from(v) + EPS).sqrt()) as Real);
+}
+
+/// out = act((x − mean)·inv_std·gamma + beta) with the statistics of this pass, which come back.
+pub fn batch_norm(
+    rows: usize,
+    cols: usize,
+    x: &[Real],
+    gamma: &[Real],
+    beta: &[Real],
+    act: Act,
+    slope: Real,
+    out: &mut [Real],
+    mean: &mut [Real],
+    inv_std: &mut [Real],
+) {
+    scratch::with(cols, |variance: &mut [Real]| {
+        column_moments(rows, cols, x, mean, variance);
+        inverse_std(variance, inv_std);
+    });
+    batch_norm_apply(rows, cols, x, mean, inv_std, gamma, beta, act, slope, out);
+}
+
+/// [`batch_norm`] with given statistics.
+pub fn batch_norm_apply(
+    rows: usize,
+    cols: usize,
+    x: &[Real],
+    mean: &[Real],
+    inv_std: &[Real],
+    gamma: &[Real],
+    beta: &[Real],
+    act: Act,
+    slope: Real,
+    out: &mut [Real],
+) {
+    assert!(x.len() == rows * cols && out.len() == rows * cols);
+    assert!([mean, inv_std, gamma, beta].iter().all(|v| v.len() == cols));
+    let step = chunk_rows(cols);
+    let shared = Shared::new(out);
+    scratch::with(2 * cols, |line: &mut [Real]| {
+        let (factor, shift) = line.split_at_mut(cols);
+        for j in 0..cols {
+            factor[j] = inv_std[j] * gamma[j];
+            shift[j] = beta[j] - mean[j] * factor[j];
+        }
+        let (factor, shift) = (&*factor, &*shift);
+        each(rows.div_ceil(step), |chunk| {
+            let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
+            // SAFETY: chunks of rows do not overlap.
+            let out = unsafe { shared.part(from, to - from) };
+            apply_rows(cols, &x[from..to], factor, shift, act, slope, out);
+        });
+    });
+}
+
+/// The backward of [`batch_norm`] through the statistics: gives dx; adds to dgamma, dbeta and dslope.
+pub fn batch_norm_backward(
+    rows: usize,
+    cols: usize,
+    x: &[Real],
+    mean: &[Real],
+    inv_std: &[Real],
+    gamma: &[Real],
+    beta: &[Real],
+    act: Act,
+    slope: Real,
+    dout: &[Real],
+    dx: &mut [Real],
+    dgamma: &mut [Real],
+    dbeta: &mut [Real],
+    dslope: Option<&mut Real>,
+) {
+    assert!(x.len() == rows * cols && dout.len() == x.len() && dx.len() == x.len());
+    let step = chunk_rows(cols);
+    let shared = Shared::new(dx);
+    let columns = Columns { mean, inv_std, gamma, beta, act, slope };
+    // Sums of dy and of dy·x̂ over each column, and of the slope's terms; then one more pass makes dx of them.
+    scratch::with(2 * cols + 1, |total: &mut [f64]| {
+        sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
+            let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
+            // SAFETY: chunks of rows do not overlap.
+            let dx = unsafe { shared.part(from, to - from) };
+            norm_backward_sums(cols, &x[from..to], columns, &dout[from..to], dx, partial);
+        });
+        if let Some(dslope) = dslope {
+            *dslope += total[2 * cols] as Real;
+        }
+        let share = 1.0 / rows.max(1) as f64;
+        scratch::with(3 * cols, |line: &mut [Real]| {
+            let (factor, rest) = line.split_at_mut(cols);
+            let (offset, along) = rest.split_at_mut(cols);
+            for j in 0..cols {
+                dbeta[j] += total[j] as Real;
+                dgamma[j] += total[cols + j] as Real;
+                // dx = γ·inv_std·(dy − mean(dy) − x̂·mean(dy·x̂)), as a line in dy and x.
+                let (inverse, f) = (f64::from(inv_std[j]), f64::from(gamma[j]) * f64::from(inv_std[j]));
+                let slope_in_x = -f * total[cols + j] * share * inverse;
+                factor[j] = f as Real;
+                along[j] = slope_in_x as Real;
+                offset[j] = (-f * total[j] * share) as Real;
+            }
+            let (factor, offset, along) = (&*factor, &*offset, &*along);
+            each(rows.div_ceil(step), |chunk| {
+                let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
+                // SAFETY: chunks of rows do not overlap, and the first pass is over.
+                let dx = unsafe { shared.part(from, to - from) };
+                norm_backward_rows(cols, &x[from..to], mean, factor, offset, along, dx);
+            });
+        });
+    });
+}
+
+/// out = (x − mean)·inv_std·gamma + beta with the statistics of each row, which come back.
+pub fn layer_norm(
+    rows: usize,
+    cols: usize,
+    x: &[Real],
+    gamma: &[Real],
+    beta: &[Real],
+    out: &mut [Real],
+    mean: &mut [Real],
+    inv_std: &mut [Real],
+) {
+    assert!(x.len() == rows * cols && out.len() == x.len() && mean.len() == rows && inv_std.len() == rows);
+    assert!(gamma.len() == cols && beta.len() == cols);
+    let step = chunk_rows(cols);
+    let (out, mean, inv_std) = (Shared::new(out), Shared::new(mean), Shared::new(inv_std));
+    each(rows.div_ceil(step), |chunk| {
+        let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
+        // SAFETY: chunks of rows do not overlap.
+        let (out, mean, inv_std) = unsafe {
+            (
+                out.part(first * cols, (last - first) * cols),
+                mean.part(first, last - first),
+                inv_std.part(first, last - first),
+            )
+        };
+        layer_rows(cols, &x[first * cols..last * cols], gamma, beta, out, mean, inv_std);
+    });
+}
+
+/// The backward of [`layer_norm`]: gives dx; adds to dgamma and dbeta.
+pub fn layer_norm_backward(
+    rows: usize,
+    cols: usize,
+    x: &[Real],
+    mean: &[Real],
+    inv_std: &[Real],
+    gamma: &[Real],
+    dout: &[Real],
+    dx: &mut [Real],
+    dgamma: &mut [Real],
+    dbeta: &mut [Real],
+) {
+    assert!(x.len() == rows * cols && dout.len() == x.len() && dx.len() == x.len());
+    assert!(mean.len() == rows && inv_std.len() == rows && gamma.len() == cols);
+    let step = chunk_rows(cols);
+    let shared = Shared::new(dx);
+    scratch::with(2 * cols, |total: &mut [f64]| {
+        sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
+            let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
+            let span = first * cols..last * cols;
+            // SAFETY: chunks of rows do not overlap.
+            let dx = unsafe { shared.part(span.start, span.len()) };
+            layer_rows_backward(
+                cols,
+                &x[span.clone()],
+                &mean[first..last],
+                &inv_std[first..last],
+                gamma,
+                &dout[span],
+                dx,
+                partial,
+            );
+        });
+        for j in 0..cols {
+            dbeta[j] += total[j] as Real;
+            dgamma[j] += total[cols + j] as Real;
+        }
+    });
+}
+
+#[derive(Clone, Copy)]
+struct Columns<'a> {
+    mean: &'a [Real],
+    inv_std: &'a [Real],
+    gamma: &'a [Real],
+    beta: &'a [Real],
+    act: Act,
+    slope: Real,
+}
+
+simd! {
+    fn add_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
+        for row in x.chunks_exact(cols.max(1)) {
+            partial.iter_mut().zip(row).for_each(|(p, &x)| *p += f64::from(x));
+        }
+    }
+}
+
+simd! {
+    fn add_squares[FMA](cols: usize, x: &[Real], mean: &[Real], partial: &mut [f64]) {
+        for row in x.chunks_exact(cols.max(1)) {
+            for ((p, &x), &m) in partial.iter_mut().zip(row).zip(mean) {
+                let d = f64::from(x) - f64::from(m);
+                *p += d * d;
+            }
+        }
+    }
+}
+
+simd! {
+    fn apply_rows[FMA](cols: usize, x: &[Real], factor: &[Real], shift: &[Real], act: Act, slope: Real, out: &mut [Real]) {
+        for (x, out) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))) {
+            for j in 0..cols {
+                out[j] = act.value::<FMA>(madd::<FMA>(x[j], factor[j], shift[j]), slope);
+            }
+        }
+    }
+}
+
+simd! {
+    fn norm_backward_sums[FMA](cols: usize, x: &[Real], c: Columns<'_>, dout: &[Real], dx: &mut [Real], partial: &mut [f64]) {
+        let (of_dy, rest) = partial.split_at_mut(cols);
+        let (of_dy_x, of_slope) = rest.split_at_mut(cols);
+        let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
+        for ((x, dout), dx) in rows.zip(dx.chunks_exact_mut(cols.max(1))) {
+            let mut along_slope = 0.0;
+            for j in 0..cols {
+                let hat = (x[j] - c.mean[j]) * c.inv_std[j];
+                let (along, s) = c.act.derivative::<FMA>(madd::<FMA>(hat, c.gamma[j], c.beta[j]), c.slope);
+                along_slope += f64::from(dout[j]) * f64::from(s);
+                dx[j] = dout[j] * along;
+                of_dy[j] += f64::from(dx[j]);
+                of_dy_x[j] += f64::from(dx[j]) * f64::from(hat);
+            }
+            of_slope[0] += along_slope;
+        }
+    }
+}
+
+simd! {
+    fn norm_backward_rows[FMA](cols: usize, x: &[Real], mean: &[Real], factor: &[Real], offset: &[Real], along: &[Real], dx: &mut [Real]) {
+        for (x, dx) in x.chunks_exact(cols.max(1)).zip(dx.chunks_exact_mut(cols.max(1))) {
+            for j in 0..cols {
+                dx[j] = madd::<FMA>(x[j] - mean[j], along[j], madd::<FMA>(dx[j], factor[j], offset[j]));
+            }
+        }
+    }
+}
+
+/// Σ f(i) in f64 over eight lanes.
+#[inline(always)]
+fn lanes_sum(n: usize, f: impl Fn(usize) -> f64) -> f64 {
+    let mut lanes = [0.0f64; 8];
+    for block in 0..n / 8 {
+        for (lane, l) in lanes.iter_mut().enumerate() {
+            *l += f(block * 8 + lane);
+        }
+    }
+    let rest: f64 = (n / 8 * 8..n).map(f).sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
+simd! {
+    fn layer_rows[FMA](cols: usize, x: &[Real], gamma: &[Real], beta: &[Real], out: &mut [Real], mean: &mut [Real], inv_std: &mut [Real]) {
+        let share = 1.0 / cols.max(1) as f64;
+        for (i, (x, out)) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))).enumerate() {
+            let middle = lanes_sum(cols, |j| f64::from(x[j])) * share;
+            let variance = lanes_sum(cols, |j| (f64::from(x[j]) - middle) * (f64::from(x[j]) - middle)) * share;
+            mean[i] = middle as Real;
+            inv_std[i] = (1.0 / (variance + EPS).sqrt()) as Real;
+            for j in 0..cols {
+                out[j] = madd::<FMA>((x[j] - mean[i]) * inv_std[i], gamma[j], beta[j]);
+            }
+        }
+    }
+}
+
+simd! {
+    fn layer_rows_backward[FMA](cols: usize, x: &[Real], mean: &[Real], inv_std: &[Real], gamma: &[Real], dout: &[Real], dx: &mut [Real], partial: &mut [f64]) {
+        let (of_dy, of_dy_x) = partial.split_at_mut(cols);
+        let share = 1.0 / cols.max(1) as f64;
+        let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
+        for (i, ((x, dout), dx)) in rows.zip(dx.chunks_exact_mut(cols.max(1))).enumerate() {
+            let (m, s) = (mean[i], inv_std[i]);
+            let of_g = (lanes_sum(cols, |j| f64::from(dout[j] * gamma[j])) * share) as Real;
+            let of_g_x = (lanes_sum(cols, |j| f64::from(dout[j] * gamma[j] * ((x[j] - m) * s))) * share) as Real;
+            for j in 0..cols {
+                let hat = (x[j] - m) * s;
+                of_dy[j] += f64::from(dout[j]);
+                of_dy_x[j] += f64::from(dout[j]) * f64::from(hat);
+                dx[j] = s * (dout[j] * gamma[j] - of_g - hat * of_g_x);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    fn weighted(y: &[Real], w: &[Real]) -> f64 {
+        y.iter().zip(w).map(|(&y, &w)| f64::from(y) * f64::from(w)).sum()
+    }
+
+    #[test]
+    fn batch_norm_has_its_statistics_and_gradient() {
+        let (rows, cols) = (40, 7);
+        let mut numbers = Numbers::new(12);
+        let x: Vec<Real> = numbers.vec(rows * cols).iter().map(|x| x * 2.0 + 0.3).collect();
+        let (gamma, beta, weights) = (numbers.vec(cols), numbers.vec(cols), numbers.vec(rows * cols));
+        let forward = |x: &[Real], gamma: &[Real], beta: &[Real], slope: Real| {
+            let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
+            batch_norm(rows, cols, x, gamma, beta, Act::Prelu, slope, &mut y, &mut mean, &mut inv);
+            (y, mean, inv)
+        };
+        let (y, mean, inv) = forward(&x, &gamma, &beta, 0.25);
+        for j in 0..cols {
+            let column: Vec<f64> = (0..rows).map(|i| f64::from(x[i * cols + j])).collect();
+            let m = column.iter().sum::<f64>() / rows as f64;
+            let v = column.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / rows as f64;
+            for (i, x) in column.iter().enumerate() {
+                let pre = (x - m) / (v + EPS).sqrt() * f64::from(gamma[j]) + f64::from(beta[j]);
+                let want = if pre > 0.0 { pre } else { 0.25 * pre };
+                assert!((f64::from(y[i * cols + j]) - want).abs() < 1e-5);
+            }
+        }
+        let (mut dx, mut dgamma, mut dbeta, mut dslope) =
+            (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols], 0.0);
+        batch_norm_backward(
+            rows,
+            cols,
+            &x,
+            &mean,
+            &inv,
+            &gamma,
+            &beta,
+            Act::Prelu,
+            0.25,
+            &weights,
+            &mut dx,
+            &mut dgamma,
+            &mut dbeta,
+            Some(&mut dslope),
+        );
+        assert_gradient(&[0.25], &[dslope], |s| weighted(&forward(&x, &gamma, &beta, s[0]).0, &weights));
+        if cfg!(feature = "f64") {
+            // The wide steps that f32 needs cross the kink of the activation.
+            assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta, 0.25).0, &weights));
+            assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b, 0.25).0, &weights));
+            assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta, 0.25).0, &weights));
+        }
+    }
+
+    #[test]
+    fn layer_norm_has_its_gradient() {
+        let (rows, cols) = (11, 19);
+        let mut numbers = Numbers::new(13);
+        let (x, weights) = (numbers.vec(rows * cols), numbers.vec(rows * cols));
+        let (gamma, beta) = (numbers.vec(cols), numbers.vec(cols));
+        let forward = |x: &[Real], gamma: &[Real], beta: &[Real]| {
+            let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
+            layer_norm(rows, cols, x, gamma, beta, &mut y, &mut mean, &mut inv);
+            (y, mean, inv)
+        };
+        let (_, mean, inv) = forward(&x, &gamma, &beta);
+        let (mut dx, mut dgamma, mut dbeta) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
+        layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &weights, &mut dx, &mut dgamma, &mut dbeta);
+        assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta).0, &weights));
+        assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta).0, &weights));
+        assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b).0, &weights));
+    }
+
+    #[test]
+    fn any_thread_count_gives_the_same_bytes() {
+        let (rows, cols) = (2500, 33);
+        let mut numbers = Numbers::new(14);
+        let (x, d) = (numbers.vec(rows * cols), numbers.vec(rows * cols));
+        let (gamma, beta) = (numbers.vec(cols), numbers.vec(cols));
+        assert_same_at_any_thread_count(|| {
+            let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
+            batch_norm(rows, cols, &x, &gamma, &beta, Act::Relu, 0.0, &mut y, &mut mean, &mut inv);
+            let (mut dx, mut dg, mut db) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
+            batch_norm_backward(
+                rows,
+                cols,
+                &x,
+                &mean,
+                &inv,
+                &gamma,
+                &beta,
+                Act::Relu,
+                0.0,
+                &d,
+                &mut dx,
+                &mut dg,
+                &mut db,
+                None,
+            );
+            [y, mean, inv, dx, dg, db].concat()
+        });
+    }
+}

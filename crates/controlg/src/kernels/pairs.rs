@@ -1,0 +1,132 @@
+//! Dot products of pairs of rows, and their backward as a sparse product over the graph of the pairs.
+
+use super::Sparse;
+use super::rows::short_dot;
+use super::spmm::spmm;
+use crate::Real;
+use rayon::prelude::*;
+
+/// Pairs a task scores.
+const PAIRS: usize = 256;
+
+/// out[p] = z[us[p]] · z[vs[p]], without copying a row.
+pub fn pair_dot(z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
+    assert!(us.len() == out.len() && vs.len() == out.len());
+    let tasks = out.par_chunks_mut(PAIRS).zip(us.par_chunks(PAIRS)).zip(vs.par_chunks(PAIRS));
+    tasks.for_each(|((out, us), vs)| dot_pairs(z, width, us, vs, out));
+}
+
+simd! {
+    fn dot_pairs[FMA](z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
+        let row = |i: u32| &z[i as usize * width..(i as usize + 1) * width];
+        for ((o, &u), &v) in out.iter_mut().zip(us).zip(vs) {
+            *o = short_dot::<FMA>(row(u), row(v));
+        }
+    }
+}
+
+/// The pairs as a graph: for each node its partners and which pair each came from, both ends of a pair listed.
+#[derive(Clone, Debug, Default)]
+pub struct PairGraph {
+    offsets: Vec<usize>,
+    partners: Vec<u32>,
+    pairs: Vec<u32>,
+    values: Vec<Real>,
+}
+
+impl PairGraph {
+    /// Sorts the pairs by node, into the memory of the last time.
+    pub fn rebuild(&mut self, n_nodes: usize, us: &[u32], vs: &[u32]) {
+        assert_eq!(us.len(), vs.len());
+        assert!(us.iter().chain(vs).all(|&u| (u as usize) < n_nodes), "pairs name nodes below {n_nodes}");
+        let offsets = &mut self.offsets;
+        offsets.clear();
+        offsets.resize(n_nodes + 2, 0);
+        // Counts go two places up, so that after the sums the slot above a node is where its next entry goes,
+        // and after the entries are placed every slot has moved to where it belongs.
+        us.iter().chain(vs).for_each(|&u| offsets[u as usize + 2] += 1);
+        for node in 2..offsets.len() {
+            offsets[node] += offsets[node - 1];
+        }
+        self.partners.resize(2 * us.len(), 0);
+        self.pairs.resize(2 * us.len(), 0);
+        self.values.resize(2 * us.len(), 0.0);
+        for (pair, (&u, &v)) in us.iter().zip(vs).enumerate() {
+            for (end, other) in [(u, v), (v, u)] {
+                let slot = &mut offsets[end as usize + 1];
+                self.partners[*slot] = other;
+                self.pairs[*slot] = pair as u32;
+                *slot += 1;
+            }
+        }
+        offsets.truncate(n_nodes + 1);
+    }
+
+    /// The backward of [`pair_dot`]: dz[u] = Σ d[p]·z[v] over the pairs of u, added to `dz` when `add` is set.
+    pub fn backward(&mut self, z: &[Real], width: usize, d: &[Real], dz: &mut [Real], add: bool) {
+        let n_nodes = self.offsets.len() - 1;
+        assert_eq!(2 * d.len(), self.pairs.len(), "one gradient a pair");
+        const STEP: usize = 1 << 13;
+        let tasks = self.values.par_chunks_mut(STEP).zip(self.pairs.par_chunks(STEP));
+        tasks.for_each(|(values, pairs)| {
+            values.iter_mut().zip(pairs).for_each(|(value, &pair)| *value = d[pair as usize]);
+        });
+        let graph = Sparse {
+            n_rows: n_nodes,
+            n_cols: n_nodes,
+            offsets: &self.offsets,
+            columns: &self.partners,
+            values: Some(&self.values),
+        };
+        spmm(graph, z, width, dz, add);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn scores_and_their_gradient() {
+        let (n, width, pairs) = (30, 37, 900);
+        let mut numbers = Numbers::new(15);
+        let (z, d) = (numbers.vec(n * width), numbers.vec(pairs));
+        // A pair of a node with itself is allowed, and node 29 has none.
+        let us: Vec<u32> = (0..pairs).map(|_| numbers.below(n - 1) as u32).collect();
+        let vs: Vec<u32> = (0..pairs).map(|_| numbers.below(n - 1) as u32).collect();
+        let score = |z: &[Real]| {
+            let mut out = vec![0.0; pairs];
+            pair_dot(z, width, &us, &vs, &mut out);
+            out
+        };
+        let want: Vec<Real> = (0..pairs)
+            .map(|p| (0..width).map(|j| z[us[p] as usize * width + j] * z[vs[p] as usize * width + j]).sum())
+            .collect();
+        assert_close(&score(&z), &want, 1e-5);
+        let mut graph = PairGraph::default();
+        graph.rebuild(3, &[0, 1], &[2, 2]);
+        graph.rebuild(n, &us, &vs);
+        let mut dz = vec![0.0; n * width];
+        graph.backward(&z, width, &d, &mut dz, false);
+        assert!(dz[29 * width..].iter().all(|&x| x == 0.0));
+        assert_gradient(&z, &dz, |z| {
+            score(z).iter().zip(&d).map(|(&s, &d)| f64::from(s) * f64::from(d)).sum()
+        });
+        assert_same_at_any_thread_count(|| {
+            let mut dz = vec![0.0; n * width];
+            graph.clone().backward(&z, width, &d, &mut dz, false);
+            dz.extend(score(&z));
+            dz
+        });
+    }
+
+    #[test]
+    fn no_pairs_give_no_gradient() {
+        let mut graph = PairGraph::default();
+        graph.rebuild(2, &[], &[]);
+        let mut dz = [5.0; 4];
+        graph.backward(&[1.0; 4], 2, &[], &mut dz, false);
+        assert_eq!(dz, [0.0; 4]);
+    }
+}

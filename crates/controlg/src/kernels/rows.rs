@@ -1,0 +1,282 @@
+//! Whole rows and whole slices: gather, scatter, normalise, scale, add.
+
+use super::parallel::{CHUNK, Shared, chunk_rows, each};
+use super::simd::madd;
+use crate::Real;
+use rayon::prelude::*;
+
+/// Norms below this divide as this.
+pub const SMALLEST_NORM: Real = 1e-8;
+
+/// out[i] = x[index[i]].
+pub fn gather_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
+    assert_eq!(out.len(), index.len() * cols);
+    if cols == 0 {
+        return;
+    }
+    let step = chunk_rows(cols);
+    out.par_chunks_mut(step * cols).zip(index.par_chunks(step)).for_each(|(out, index)| {
+        for (out, &i) in out.chunks_exact_mut(cols).zip(index) {
+            out.copy_from_slice(&x[i as usize * cols..(i as usize + 1) * cols]);
+        }
+    });
+}
+
+/// out[index[i]] += x[i], in the order of i where an index comes more than once.
+pub fn scatter_add_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
+    assert_eq!(x.len(), index.len() * cols);
+    // Each task owns a strip of columns of all rows: no two tasks meet, whatever the indices.
+    const STRIP: usize = 64;
+    let shared = Shared::new(out);
+    each(cols.div_ceil(STRIP), |strip| {
+        let (from, len) = (strip * STRIP, STRIP.min(cols - strip * STRIP));
+        for (i, &to) in index.iter().enumerate() {
+            // SAFETY: strips do not overlap.
+            let out = unsafe { shared.part(to as usize * cols + from, len) };
+            add_chunk(1.0, &x[i * cols + from..i * cols + from + len], out);
+        }
+    });
+}
+
+/// Copies `row` into the rows of `out` that `index` names.
+pub fn fill_rows(cols: usize, row: &[Real], index: &[u32], out: &mut [Real]) {
+    assert_eq!(row.len(), cols);
+    index.iter().for_each(|&i| out[i as usize * cols..(i as usize + 1) * cols].copy_from_slice(row));
+}
+
+/// out = x / max(‖x‖, 1e-8) row by row; `norms` receives the divisors.
+pub fn row_normalise(rows: usize, cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
+    assert!(x.len() == rows * cols && out.len() == rows * cols && norms.len() == rows);
+    if cols == 0 {
+        return norms.fill(SMALLEST_NORM);
+    }
+    let step = chunk_rows(cols);
+    let tasks =
+        out.par_chunks_mut(step * cols).zip(x.par_chunks(step * cols)).zip(norms.par_chunks_mut(step));
+    tasks.for_each(|((out, x), norms)| normalise_chunk(cols, x, out, norms));
+}
+
+/// The backward of [`row_normalise`] from its results: dx = (dout − out (out·dout)) / norm, added to `dx` when
+/// `add` is set.
+pub fn row_normalise_backward(
+    rows: usize,
+    cols: usize,
+    out: &[Real],
+    norms: &[Real],
+    dout: &[Real],
+    dx: &mut [Real],
+    add: bool,
+) {
+    assert!(
+        out.len() == rows * cols
+            && dout.len() == rows * cols
+            && dx.len() == rows * cols
+            && norms.len() == rows
+    );
+    if cols == 0 {
+        return;
+    }
+    let step = chunk_rows(cols);
+    dx.par_chunks_mut(step * cols).enumerate().for_each(|(chunk, dx)| {
+        let span = chunk * step * cols..chunk * step * cols + dx.len();
+        let norms = &norms[chunk * step..chunk * step + dx.len() / cols];
+        normalise_backward_chunk(cols, &out[span.clone()], norms, &dout[span], dx, add);
+    });
+}
+
+/// out = x·scale where `keep` is set, 0 elsewhere. The backward of dropout is the same call on the gradient.
+pub fn dropout(x: &[Real], keep: &[bool], scale: Real, out: &mut [Real]) {
+    assert!(x.len() == out.len() && keep.len() == out.len());
+    let tasks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).zip(keep.par_chunks(CHUNK));
+    tasks.for_each(|((out, x), keep)| {
+        for ((o, &x), &keep) in out.iter_mut().zip(x).zip(keep) {
+            *o = if keep { x * scale } else { 0.0 };
+        }
+    });
+}
+
+/// y += alpha·x.
+pub fn axpy(alpha: Real, x: &[Real], y: &mut [Real]) {
+    assert_eq!(x.len(), y.len());
+    y.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(y, x)| add_chunk(alpha, x, y));
+}
+
+/// x *= alpha.
+pub fn scale(alpha: Real, x: &mut [Real]) {
+    x.par_chunks_mut(CHUNK).for_each(|x| x.iter_mut().for_each(|x| *x *= alpha));
+}
+
+/// out = x ⊙ y, added to `out` when `add` is set.
+pub fn hadamard(x: &[Real], y: &[Real], out: &mut [Real], add: bool) {
+    assert!(x.len() == out.len() && y.len() == out.len());
+    let tasks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).zip(y.par_chunks(CHUNK));
+    tasks.for_each(|((out, x), y)| hadamard_chunk(x, y, out, add));
+}
+
+/// Multiplies each row by its own factor: out[i] = factors[i]·x[i], added to `out` when `add` is set.
+pub fn scale_rows(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
+    assert!(x.len() == factors.len() * cols && out.len() == x.len());
+    if cols == 0 {
+        return;
+    }
+    let step = chunk_rows(cols);
+    let tasks = out.par_chunks_mut(step * cols).zip(x.par_chunks(step * cols)).zip(factors.par_chunks(step));
+    tasks.for_each(|((out, x), factors)| {
+        for ((out, x), &factor) in out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)).zip(factors) {
+            if add {
+                add_chunk(factor, x, out);
+            } else {
+                out.iter_mut().zip(x).for_each(|(o, &x)| *o = factor * x);
+            }
+        }
+    });
+}
+
+simd! {
+    fn add_chunk[FMA](alpha: Real, x: &[Real], y: &mut [Real]) {
+        for (y, &x) in y.iter_mut().zip(x) {
+            *y = madd::<FMA>(alpha, x, *y);
+        }
+    }
+}
+
+simd! {
+    fn hadamard_chunk[FMA](x: &[Real], y: &[Real], out: &mut [Real], add: bool) {
+        if add {
+            out.iter_mut().zip(x).zip(y).for_each(|((o, &x), &y)| *o = madd::<FMA>(x, y, *o));
+        } else {
+            out.iter_mut().zip(x).zip(y).for_each(|((o, &x), &y)| *o = x * y);
+        }
+    }
+}
+
+/// x·y in sixteen running sums.
+#[inline(always)]
+pub(crate) fn short_dot<const FMA: bool>(x: &[Real], y: &[Real]) -> Real {
+    let mut lanes = [0.0; 16];
+    let (xs, ys) = (x.chunks_exact(16), y.chunks_exact(16));
+    let mut rest = 0.0;
+    for (&x, &y) in xs.remainder().iter().zip(ys.remainder()) {
+        rest = madd::<FMA>(x, y, rest);
+    }
+    for (x, y) in xs.zip(ys) {
+        for i in 0..16 {
+            lanes[i] = madd::<FMA>(x[i], y[i], lanes[i]);
+        }
+    }
+    let mut width = 8;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+        width /= 2;
+    }
+    lanes[0] + rest
+}
+
+simd! {
+    fn normalise_chunk[FMA](cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
+        for ((x, out), norm) in x.chunks_exact(cols).zip(out.chunks_exact_mut(cols)).zip(norms) {
+            *norm = short_dot::<FMA>(x, x).sqrt().max(SMALLEST_NORM);
+            let inverse = 1.0 / *norm;
+            out.iter_mut().zip(x).for_each(|(o, &x)| *o = x * inverse);
+        }
+    }
+}
+
+simd! {
+    fn normalise_backward_chunk[FMA](cols: usize, out: &[Real], norms: &[Real], dout: &[Real], dx: &mut [Real], add: bool) {
+        let rows = out.chunks_exact(cols).zip(dout.chunks_exact(cols)).zip(dx.chunks_exact_mut(cols));
+        for (((y, d), dx), &norm) in rows.zip(norms) {
+            // Below the smallest norm the divisor is a constant and the second term is not there.
+            let along = if norm > SMALLEST_NORM { short_dot::<FMA>(y, d) } else { 0.0 };
+            let inverse = 1.0 / norm;
+            for ((dx, &y), &d) in dx.iter_mut().zip(y).zip(d) {
+                let value = madd::<FMA>(-along, y, d) * inverse;
+                *dx = if add { *dx + value } else { value };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    #[test]
+    fn gather_and_scatter_are_transposed() {
+        let (n, cols) = (50, 70);
+        let mut numbers = Numbers::new(9);
+        let x = numbers.vec(n * cols);
+        let index: Vec<u32> = (0..400).map(|_| numbers.below(n) as u32).collect();
+        let mut got = vec![0.0; 400 * cols];
+        gather_rows(cols, &x, &index, &mut got);
+        for (i, row) in got.chunks(cols).enumerate() {
+            assert_eq!(row, &x[index[i] as usize * cols..][..cols]);
+        }
+        let back = || {
+            let mut back = vec![0.0; n * cols];
+            scatter_add_rows(cols, &got, &index, &mut back);
+            back
+        };
+        let mut want = vec![0.0; n * cols];
+        for (i, &to) in index.iter().enumerate() {
+            (0..cols).for_each(|j| want[to as usize * cols + j] += got[i * cols + j]);
+        }
+        assert_close(&back(), &want, 1e-6);
+        assert_same_at_any_thread_count(back);
+    }
+
+    #[test]
+    fn normalised_rows_and_their_gradient() {
+        let (rows, cols) = (9, 21);
+        let mut numbers = Numbers::new(10);
+        let mut x = numbers.vec(rows * cols);
+        x[3 * cols..4 * cols].fill(0.0);
+        let (mut y, mut norms, weights) = (vec![0.0; x.len()], vec![0.0; rows], numbers.vec(rows * cols));
+        row_normalise(rows, cols, &x, &mut y, &mut norms);
+        for (i, row) in y.chunks(cols).enumerate() {
+            let norm: f64 = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+            assert!((norm - if i == 3 { 0.0 } else { 1.0 }).abs() < 1e-5);
+        }
+        let mut dx = vec![0.0; x.len()];
+        row_normalise_backward(rows, cols, &y, &norms, &weights, &mut dx, false);
+        // The zero row divides by a constant 1e-8: its gradient is huge and known, and spoils the others' scale.
+        assert_close(
+            &dx[3 * cols..4 * cols],
+            &weights[3 * cols..4 * cols].iter().map(|w| w / SMALLEST_NORM).collect::<Vec<_>>(),
+            1e-6,
+        );
+        for i in (0..rows).filter(|&i| i != 3) {
+            let span = i * cols..(i + 1) * cols;
+            assert_gradient(&x[span.clone()], &dx[span.clone()], |x| {
+                let (mut y, mut norm) = (vec![0.0; cols], [0.0]);
+                row_normalise(1, cols, x, &mut y, &mut norm);
+                y.iter().zip(&weights[span.clone()]).map(|(&y, &w)| f64::from(y) * f64::from(w)).sum()
+            });
+        }
+    }
+
+    #[test]
+    fn small_operations_equal_their_loops() {
+        let n = CHUNK + 13;
+        let mut numbers = Numbers::new(11);
+        let (x, y) = (numbers.vec(n), numbers.vec(n));
+        let keep: Vec<bool> = (0..n).map(|_| numbers.below(2) == 0).collect();
+        let mut out = y.clone();
+        axpy(0.5, &x, &mut out);
+        assert_close(&out, &x.iter().zip(&y).map(|(x, y)| y + 0.5 * x).collect::<Vec<_>>(), 1e-6);
+        hadamard(&x, &y, &mut out, false);
+        hadamard(&x, &y, &mut out, true);
+        assert_close(&out, &x.iter().zip(&y).map(|(x, y)| 2.0 * x * y).collect::<Vec<_>>(), 1e-6);
+        scale(2.0, &mut out);
+        dropout(&x, &keep, 2.0, &mut out);
+        assert_eq!(out, x.iter().zip(&keep).map(|(x, &k)| if k { 2.0 * x } else { 0.0 }).collect::<Vec<_>>());
+        let mut rows = vec![1.0; 6];
+        scale_rows(3, &[2.0, -1.0], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut rows, true);
+        assert_eq!(rows, [3.0, 5.0, 7.0, -3.0, -4.0, -5.0]);
+        fill_rows(3, &[7.0, 8.0, 9.0], &[1], &mut rows);
+        assert_eq!(rows[3..], [7.0, 8.0, 9.0]);
+    }
+}

@@ -1,0 +1,419 @@
+//! Bias and activation, element by element, and their backward with the sums that biases and slopes need.
+
+use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::scratch;
+use super::simd::exp;
+use crate::Real;
+
+/// An activation function. `Prelu` and `LeakyRelu` are the same function; the slope of the first is learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// x
+    Identity,
+    /// max(x, 0)
+    Relu,
+    /// x, or slope·x where x < 0
+    Prelu,
+    /// x, or eˣ − 1 where x < 0
+    Elu,
+    /// 1 / (1 + e⁻ˣ)
+    Sigmoid,
+    /// x, or slope·x where x < 0
+    LeakyRelu,
+}
+
+/// What the forward pass kept for the backward one.
+#[derive(Clone, Copy, Debug)]
+pub enum Saved<'a> {
+    /// The input x, before bias and activation.
+    Input(&'a [Real]),
+    /// The result. Enough for every activation but a slope that is not positive: see [`Act::output_is_enough`].
+    Output(&'a [Real]),
+}
+
+impl Act {
+    /// Whether the backward pass can work from the result alone, so that x may be overwritten.
+    pub fn output_is_enough(self, slope: Real) -> bool {
+        !matches!(self, Act::Prelu | Act::LeakyRelu) || slope > 1e-6
+    }
+
+    #[inline(always)]
+    pub(crate) fn value<const FMA: bool>(self, x: Real, slope: Real) -> Real {
+        match self {
+            Act::Identity => x,
+            Act::Relu => {
+                if x > 0.0 {
+                    x
+                } else {
+                    0.0 * x
+                }
+            }
+            Act::Prelu | Act::LeakyRelu => {
+                if x > 0.0 {
+                    x
+                } else {
+                    slope * x
+                }
+            }
+            Act::Elu => {
+                if x > 0.0 {
+                    x
+                } else {
+                    exp::<FMA>(x) - 1.0
+                }
+            }
+            Act::Sigmoid => 1.0 / (1.0 + exp::<FMA>(-x)),
+        }
+    }
+
+    /// (d value / d x, d value / d slope) at the input `x`.
+    #[inline(always)]
+    pub(crate) fn derivative<const FMA: bool>(self, x: Real, slope: Real) -> (Real, Real) {
+        match self {
+            Act::Identity => (1.0, 0.0),
+            Act::Relu => (if x > 0.0 { 1.0 } else { 0.0 }, 0.0),
+            Act::Prelu => {
+                if x > 0.0 {
+                    (1.0, 0.0)
+                } else {
+                    (slope, x)
+                }
+            }
+            Act::LeakyRelu => (if x > 0.0 { 1.0 } else { slope }, 0.0),
+            Act::Elu => (if x > 0.0 { 1.0 } else { exp::<FMA>(x) }, 0.0),
+            Act::Sigmoid => {
+                let y = 1.0 / (1.0 + exp::<FMA>(-x));
+                (y * (1.0 - y), 0.0)
+            }
+        }
+    }
+
+    /// [`Act::derivative`] from the result `y`; `inverse` is 1/slope.
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real, slope: Real, inverse: Real) -> (Real, Real) {
+        match self {
+            Act::Identity => (1.0, 0.0),
+            Act::Relu => (if y > 0.0 { 1.0 } else { 0.0 }, 0.0),
+            Act::Prelu => {
+                if y > 0.0 {
+                    (1.0, 0.0)
+                } else {
+                    (slope, y * inverse)
+                }
+            }
+            Act::LeakyRelu => (if y > 0.0 { 1.0 } else { slope }, 0.0),
+            Act::Elu => (if y > 0.0 { 1.0 } else { y + 1.0 }, 0.0),
+            Act::Sigmoid => (y * (1.0 - y), 0.0),
+        }
+    }
+}
+
+/// out = act(x + bias), row by row.
+pub fn bias_act(
+    rows: usize,
+    cols: usize,
+    x: &[Real],
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+    out: &mut [Real],
+) {
+    assert!(x.len() == rows * cols && out.len() == rows * cols && bias.is_none_or(|b| b.len() == cols));
+    let step = chunk_rows(cols);
+    let shared = Shared::new(out);
+    each(rows.div_ceil(step), |chunk| {
+        let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
+        // SAFETY: chunks of rows do not overlap.
+        let out = unsafe { shared.part(from, to - from) };
+        out.copy_from_slice(&x[from..to]);
+        activate(cols, out, bias, act, slope);
+    });
+}
+
+/// [`bias_act`] in place.
+pub fn bias_act_in_place(
+    rows: usize,
+    cols: usize,
+    x: &mut [Real],
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+) {
+    assert!(x.len() == rows * cols && bias.is_none_or(|b| b.len() == cols));
+    let step = chunk_rows(cols);
+    let shared = Shared::new(x);
+    each(rows.div_ceil(step), |chunk| {
+        let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
+        // SAFETY: chunks of rows do not overlap.
+        activate(cols, unsafe { shared.part(from, to - from) }, bias, act, slope);
+    });
+}
+
+/// The backward of [`bias_act`]: dx from dout; the column sums of dx are added to `dbias`, the derivative with
+/// respect to the slope to `dslope`.
+pub fn bias_act_backward(
+    rows: usize,
+    cols: usize,
+    saved: Saved<'_>,
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+    dout: &[Real],
+    dx: &mut [Real],
+    dbias: Option<&mut [Real]>,
+    dslope: Option<&mut Real>,
+) {
+    assert!(dout.len() == rows * cols && dx.len() == rows * cols);
+    backward(rows, cols, saved, bias, act, slope, Some(dout), dx, dbias, dslope);
+}
+
+/// [`bias_act_backward`] in place: `d` holds dout and becomes dx.
+pub fn bias_act_backward_in_place(
+    rows: usize,
+    cols: usize,
+    saved: Saved<'_>,
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+    d: &mut [Real],
+    dbias: Option<&mut [Real]>,
+    dslope: Option<&mut Real>,
+) {
+    assert_eq!(d.len(), rows * cols);
+    backward(rows, cols, saved, bias, act, slope, None, d, dbias, dslope);
+}
+
+fn backward(
+    rows: usize,
+    cols: usize,
+    saved: Saved<'_>,
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+    dout: Option<&[Real]>,
+    dx: &mut [Real],
+    dbias: Option<&mut [Real]>,
+    dslope: Option<&mut Real>,
+) {
+    assert!(bias.is_none_or(|b| b.len() == cols) && dbias.as_ref().is_none_or(|b| b.len() == cols));
+    let step = chunk_rows(cols);
+    let shared = Shared::new(dx);
+    // One partial sum a column, and one more for the slope.
+    scratch::with(cols + 1, |total: &mut [f64]| {
+        sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
+            let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
+            // SAFETY: chunks of rows do not overlap.
+            let dx = unsafe { shared.part(from, to - from) };
+            if let Some(dout) = dout {
+                dx.copy_from_slice(&dout[from..to]);
+            }
+            match saved {
+                Saved::Input(x) => backward_from_input(cols, &x[from..to], bias, act, slope, dx, partial),
+                Saved::Output(y) => backward_from_output(cols, &y[from..to], act, slope, dx, partial),
+            }
+        });
+        if let Some(dslope) = dslope {
+            *dslope += total[cols] as Real;
+        }
+        if let Some(dbias) = dbias {
+            dbias.iter_mut().zip(total.iter()).for_each(|(d, &t)| *d += t as Real);
+        }
+    });
+}
+
+simd! {
+    /// act(x + bias) over whole rows, in place.
+    pub(crate) fn activate[FMA](cols: usize, x: &mut [Real], bias: Option<&[Real]>, act: Act, slope: Real) {
+        for row in x.chunks_exact_mut(cols.max(1)) {
+            if let Some(bias) = bias {
+                row.iter_mut().zip(bias).for_each(|(x, &b)| *x += b);
+            }
+            match act {
+                Act::Identity => {}
+                Act::Relu => row.iter_mut().for_each(|x| *x = Act::Relu.value::<FMA>(*x, slope)),
+                Act::Prelu | Act::LeakyRelu => row.iter_mut().for_each(|x| *x = Act::Prelu.value::<FMA>(*x, slope)),
+                Act::Elu => row.iter_mut().for_each(|x| *x = Act::Elu.value::<FMA>(*x, slope)),
+                Act::Sigmoid => row.iter_mut().for_each(|x| *x = Act::Sigmoid.value::<FMA>(*x, slope)),
+            }
+        }
+    }
+}
+
+simd! {
+    fn backward_from_input[FMA](
+        cols: usize,
+        x: &[Real],
+        bias: Option<&[Real]>,
+        act: Act,
+        slope: Real,
+        d: &mut [Real],
+        partial: &mut [f64],
+    ) {
+        for (x, d) in x.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
+            // Without a bias x is read twice, which the compiler drops; the branch stays out of the loop.
+            match bias {
+                Some(bias) => backward_row(act, d, partial, |act, j| {
+                    act.derivative::<FMA>(x[j] + bias[j], slope)
+                }),
+                None => backward_row(act, d, partial, |act, j| act.derivative::<FMA>(x[j], slope)),
+            }
+        }
+    }
+}
+
+simd! {
+    fn backward_from_output[FMA](cols: usize, y: &[Real], act: Act, slope: Real, d: &mut [Real], partial: &mut [f64]) {
+        let inverse = 1.0 / slope;
+        for (y, d) in y.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
+            backward_row(act, d, partial, |act, j| act.derivative_at_output(y[j], slope, inverse));
+        }
+    }
+}
+
+/// One row: d times the derivative, its sums by column, and the slope's term in the last place of `partial`.
+#[inline(always)]
+fn backward_row(
+    act: Act,
+    d: &mut [Real],
+    partial: &mut [f64],
+    derivative: impl Fn(Act, usize) -> (Real, Real) + Copy,
+) {
+    // One loop for each activation: a `match` inside the loop would keep it from being vectorised.
+    match act {
+        Act::Identity => backward_loop(d, partial, |j| derivative(Act::Identity, j)),
+        Act::Relu => backward_loop(d, partial, |j| derivative(Act::Relu, j)),
+        Act::Prelu => backward_loop(d, partial, |j| derivative(Act::Prelu, j)),
+        Act::Elu => backward_loop(d, partial, |j| derivative(Act::Elu, j)),
+        Act::Sigmoid => backward_loop(d, partial, |j| derivative(Act::Sigmoid, j)),
+        Act::LeakyRelu => backward_loop(d, partial, |j| derivative(Act::LeakyRelu, j)),
+    }
+}
+
+#[inline(always)]
+fn backward_loop(d: &mut [Real], partial: &mut [f64], derivative: impl Fn(usize) -> (Real, Real)) {
+    const LANES: usize = 16;
+    let cols = d.len();
+    let (sums, of_slope) = partial.split_at_mut(cols);
+    let mut along_slope = [0.0; LANES];
+    let whole = cols / LANES * LANES;
+    for first in (0..whole).step_by(LANES) {
+        let (d, sums) = (&mut d[first..first + LANES], &mut sums[first..first + LANES]);
+        for j in 0..LANES {
+            let (along_x, s) = derivative(first + j);
+            along_slope[j] += d[j] * s;
+            d[j] *= along_x;
+            sums[j] += f64::from(d[j]);
+        }
+    }
+    let mut rest = 0.0;
+    for j in whole..cols {
+        let (along_x, s) = derivative(j);
+        rest += d[j] * s;
+        d[j] *= along_x;
+        sums[j] += f64::from(d[j]);
+    }
+    of_slope[0] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>() + f64::from(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+
+    const ALL: [Act; 6] = [Act::Identity, Act::Relu, Act::Prelu, Act::Elu, Act::Sigmoid, Act::LeakyRelu];
+
+    fn twin(act: Act, x: f64, slope: f64) -> f64 {
+        match act {
+            Act::Identity => x,
+            Act::Relu => x.max(0.0),
+            Act::Prelu | Act::LeakyRelu => x.max(0.0) + slope * x.min(0.0),
+            Act::Elu => {
+                if x > 0.0 {
+                    x
+                } else {
+                    x.exp() - 1.0
+                }
+            }
+            Act::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        }
+    }
+
+    #[test]
+    fn values_and_derivatives_equal_the_definitions() {
+        let (rows, cols) = (700, 50);
+        let mut numbers = Numbers::new(7);
+        let (x, bias, dout) = (numbers.vec(rows * cols), numbers.vec(cols), numbers.vec(rows * cols));
+        for act in ALL {
+            for (bias, slope) in [(None, 0.25), (Some(&bias[..]), 0.25), (Some(&bias[..]), -0.3)] {
+                let at = |i: usize| f64::from(x[i] + bias.map_or(0.0, |b| b[i % cols]));
+                let want: Vec<Real> = (0..x.len()).map(|i| twin(act, at(i), slope) as Real).collect();
+                let mut y = vec![0.0; x.len()];
+                bias_act(rows, cols, &x, bias, act, slope as Real, &mut y);
+                assert_close(&y, &want, 1e-6);
+                let mut same = x.clone();
+                bias_act_in_place(rows, cols, &mut same, bias, act, slope as Real);
+                assert_eq!(same, y);
+
+                // Central differences in f64 of the definition itself: no rounding to hide behind.
+                let step = 1e-6;
+                let slope_at = |i: usize| {
+                    (twin(act, at(i) + step, slope) - twin(act, at(i) - step, slope)) / (2.0 * step)
+                };
+                let want: Vec<Real> =
+                    (0..x.len()).map(|i| (slope_at(i) * f64::from(dout[i])) as Real).collect();
+                let mut want_bias = vec![1.0f64; cols];
+                want.iter().enumerate().for_each(|(i, &w)| want_bias[i % cols] += f64::from(w));
+                let learnt = (0..x.len()).map(|i| f64::from(dout[i]) * at(i).min(0.0)).sum::<f64>();
+                let want_slope = if act == Act::Prelu { learnt } else { 0.0 } as Real;
+                let mut saved = vec![Saved::Input(&x)];
+                if act.output_is_enough(slope as Real) {
+                    saved.push(Saved::Output(&y));
+                }
+                for saved in saved {
+                    let (mut dx, mut dbias, mut dslope) = (vec![0.0; x.len()], vec![1.0; cols], 0.0);
+                    bias_act_backward(
+                        rows,
+                        cols,
+                        saved,
+                        bias,
+                        act,
+                        slope as Real,
+                        &dout,
+                        &mut dx,
+                        Some(&mut dbias),
+                        Some(&mut dslope),
+                    );
+                    let off: Vec<usize> = (0..x.len()).filter(|&i| at(i).abs() > 2.0 * step).collect();
+                    let pick = |v: &[Real]| off.iter().map(|&i| v[i]).collect::<Vec<_>>();
+                    assert_close(&pick(&dx), &pick(&want), 2e-6);
+                    assert_close(&dbias, &want_bias.iter().map(|&w| w as Real).collect::<Vec<_>>(), 1e-4);
+                    assert_close(&[dslope], &[want_slope], 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn any_thread_count_gives_the_same_bytes() {
+        let (rows, cols) = (3000, 64);
+        let mut numbers = Numbers::new(8);
+        let (x, d) = (numbers.vec(rows * cols), numbers.vec(rows * cols));
+        assert_same_at_any_thread_count(|| {
+            let (mut d, mut dbias, mut dslope) = (d.clone(), vec![0.0; cols], 0.0);
+            bias_act_backward_in_place(
+                rows,
+                cols,
+                Saved::Input(&x),
+                None,
+                Act::Prelu,
+                0.25,
+                &mut d,
+                Some(&mut dbias),
+                Some(&mut dslope),
+            );
+            d.extend(dbias);
+            d.push(dslope);
+            d
+        });
+    }
+}

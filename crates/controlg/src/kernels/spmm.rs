@@ -1,0 +1,471 @@
+//! Sparse times dense: out = S·h, the product behind Â·H, X·W, Xᵀ·dH and the pairs' backward.
+//!
+//! A row's entries are summed in registers, a strip of columns at a time, and each result is written once. Where
+//! rows of `h` are read often and `h` is larger than the caches, strips of it are copied next to each other first.
+
+use super::Sparse;
+use super::parallel::{Shared, each};
+use super::rowwise::{Act, activate};
+use super::scratch;
+use super::simd::{madd, prefetch};
+use crate::Real;
+
+/// out(n_rows×width) = S · h(n_cols×width), added to `out` when `add` is set.
+pub fn spmm(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool) {
+    product(s, h, width, out, add, None);
+}
+
+/// out = act(S·h + bias): the tail is applied while a row is still in the cache.
+pub fn spmm_bias_act(
+    s: Sparse<'_>,
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+) {
+    assert!(bias.is_none_or(|bias| bias.len() == width));
+    product(s, h, width, out, false, Some(Tail { bias, act, slope }));
+}
+
+/// [`spmm`] that leaves out entries of columns not in `keep_cols` and all entries of rows in `skip_rows`: a
+/// skipped row of the product is zero.
+pub fn spmm_select(
+    s: Sparse<'_>,
+    keep_cols: Option<&[bool]>,
+    skip_rows: Option<&[bool]>,
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    add: bool,
+) {
+    assert!(keep_cols.is_none_or(|keep| keep.len() == s.n_cols));
+    assert!(skip_rows.is_none_or(|skip| skip.len() == s.n_rows));
+    if keep_cols.is_none() && skip_rows.is_none() {
+        return spmm(s, h, width, out, add);
+    }
+    let row = |i: usize| skip_rows.is_none_or(|skip| !skip[i]).then_some(i);
+    let column = |j: u32| keep_cols.is_none_or(|keep| keep[j as usize]).then_some(j);
+    with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
+}
+
+/// In the map of [`spmm_mapped`]: a column that is left out.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// out[i] = row `rows[i]` of S · h: the product for chosen rows.
+pub fn spmm_rows(s: Sparse<'_>, rows: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
+    let row = |i: usize| Some(rows[i] as usize);
+    with_chosen(s, rows.len(), s.n_cols, row, Some, |chosen| spmm(chosen, h, width, out, add));
+}
+
+/// [`spmm`] whose column c reads row `map[c]` of `h`, or nothing where that is [`NOWHERE`].
+pub fn spmm_mapped(s: Sparse<'_>, map: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
+    assert_eq!(map.len(), s.n_cols, "one place a column");
+    let column = |j: u32| Some(map[j as usize]).filter(|&to| to != NOWHERE);
+    let n_source = h.len() / width.max(1);
+    with_chosen(s, s.n_rows, n_source, Some, column, |chosen| spmm(chosen, h, width, out, add));
+}
+
+/// Columns of a strip that is summed in registers: eight of AVX2.
+const STRIP: usize = 64;
+/// Columns of a strip that is copied: a row of it is two cache lines, and 4,096 rows fill the L2 cache.
+const PACKED: usize = 32;
+/// Entries read ahead of the sum.
+const AHEAD: usize = 4;
+
+#[derive(Clone, Copy)]
+struct Tail<'a> {
+    bias: Option<&'a [Real]>,
+    act: Act,
+    slope: Real,
+}
+
+fn product(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool, tail: Option<Tail<'_>>) {
+    s.check();
+    assert!(h.len() == s.n_cols * width && out.len() == s.n_rows * width, "sizes of a sparse product");
+    if width == 0 {
+        return;
+    }
+    let cuts = Cuts::new(s, width);
+    let shared = Shared::new(out);
+    if packing_pays(s, width) {
+        packed_product(s, h, width, &shared, add);
+        if let Some(Tail { bias, act, slope }) = tail {
+            each(cuts.count, |task| {
+                let rows = cuts.rows(s, task);
+                // SAFETY: tasks have their own rows, and the product is done.
+                activate(
+                    width,
+                    unsafe { shared.part(rows.start * width, rows.len() * width) },
+                    bias,
+                    act,
+                    slope,
+                );
+            });
+        }
+        return;
+    }
+    each(cuts.count, |task| {
+        let rows = cuts.rows(s, task);
+        // SAFETY: tasks have their own rows.
+        let out = unsafe { shared.part(rows.start * width, rows.len() * width) };
+        direct_rows(s, rows, h, width, out, add);
+        if let Some(Tail { bias, act, slope }) = tail {
+            activate(width, out, bias, act, slope);
+        }
+    });
+}
+
+/// Where the rows of S are cut into tasks: about the same number of entries each, from the shape alone.
+#[derive(Clone, Copy)]
+struct Cuts {
+    count: usize,
+    total: usize,
+}
+
+impl Cuts {
+    fn new(s: Sparse<'_>, width: usize) -> Self {
+        // A row costs something too, if only to write it.
+        let total = s.columns.len() + s.n_rows;
+        Cuts { count: (total * width).div_ceil(1 << 17).clamp(1, s.n_rows.max(1)), total }
+    }
+
+    fn rows(self, s: Sparse<'_>, task: usize) -> std::ops::Range<usize> {
+        let cut = |task: usize| {
+            let work = self.total * task / self.count;
+            // The first row before which at least this much work lies; offsets and row numbers both ascend.
+            let (mut low, mut high) = (0, s.n_rows);
+            while low < high {
+                let middle = (low + high) / 2;
+                if s.offsets[middle] + middle < work { low = middle + 1 } else { high = middle }
+            }
+            low
+        };
+        cut(task)..if task + 1 == self.count { s.n_rows } else { cut(task + 1) }
+    }
+}
+
+/// Copying costs a pass over `h`: rows must be read often, `h` be larger than what the caches serve well, and a
+/// strip small enough to stay in them.
+fn packing_pays(s: Sparse<'_>, width: usize) -> bool {
+    let bytes = s.n_cols * width * size_of::<Real>();
+    let strip = s.n_cols * PACKED * size_of::<Real>();
+    width >= 2 * PACKED && bytes > 4 << 20 && strip < 6 << 20 && s.columns.len() >= 16 * s.n_cols
+}
+
+fn packed_product(s: Sparse<'_>, h: &[Real], width: usize, out: &Shared<Real>, add: bool) {
+    let cuts = Cuts::new(s, PACKED);
+    scratch::with(s.n_cols * PACKED, |strip: &mut [Real]| {
+        for first in (0..width).step_by(PACKED) {
+            let columns = PACKED.min(width - first);
+            copy_strip(h, width, first, columns, strip);
+            let strip = &strip[..s.n_cols * columns];
+            each(cuts.count, |task| {
+                for row in cuts.rows(s, task) {
+                    // SAFETY: tasks have their own rows.
+                    let out = unsafe { out.part(row * width + first, columns) };
+                    packed_row(s.row(row), strip, columns, out, add);
+                }
+            });
+        }
+    });
+}
+
+fn copy_strip(h: &[Real], width: usize, first: usize, columns: usize, strip: &mut [Real]) {
+    const ROWS: usize = 1024;
+    let n = h.len() / width;
+    let shared = Shared::new(strip);
+    each(n.div_ceil(ROWS), |task| {
+        let rows = task * ROWS..n.min((task + 1) * ROWS);
+        // SAFETY: tasks have their own rows.
+        let strip = unsafe { shared.part(rows.start * columns, rows.len() * columns) };
+        for (to, row) in strip.chunks_exact_mut(columns).zip(rows) {
+            to.copy_from_slice(&h[row * width + first..][..columns]);
+        }
+    });
+}
+
+simd! {
+    fn packed_row[FMA](entries: (&[u32], Option<&[Real]>), strip: &[Real], columns: usize, out: &mut [Real], add: bool) {
+        let (chosen, values) = entries;
+        row_strips::<FMA>(chosen, values, chosen, strip, columns, out, add);
+    }
+}
+
+simd! {
+    fn direct_rows[FMA](s: Sparse<'_>, rows: std::ops::Range<usize>, h: &[Real], width: usize, out: &mut [Real], add: bool) {
+        let end = s.offsets[rows.end];
+        for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
+            let (columns, values) = s.row(row);
+            // What is read ahead may belong to the next rows.
+            let ahead = &s.columns[(s.offsets[row] + AHEAD).min(end)..(s.offsets[row + 1] + AHEAD).min(end)];
+            row_strips::<FMA>(columns, values, ahead, h, width, out, add);
+        }
+    }
+}
+
+/// One row of the product, strip by strip. `ahead` names rows of `h` to fetch while the sum goes on.
+#[inline(always)]
+fn row_strips<const FMA: bool>(
+    columns: &[u32],
+    values: Option<&[Real]>,
+    ahead: &[u32],
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    add: bool,
+) {
+    let mut at = 0;
+    while width - at >= STRIP {
+        strip::<FMA, STRIP>(columns, values, ahead, h, width, at, out, add);
+        at += STRIP;
+    }
+    if width - at >= 32 {
+        strip::<FMA, 32>(columns, values, ahead, h, width, at, out, add);
+        at += 32;
+    }
+    if width - at >= 16 {
+        strip::<FMA, 16>(columns, values, ahead, h, width, at, out, add);
+        at += 16;
+    }
+    if width - at >= 8 {
+        strip::<FMA, 8>(columns, values, ahead, h, width, at, out, add);
+        at += 8;
+    }
+    while at < width {
+        strip::<FMA, 1>(columns, values, &[], h, width, at, out, add);
+        at += 1;
+    }
+}
+
+/// N columns of one row of the product, from column `at` of `h`.
+#[inline(always)]
+fn strip<const FMA: bool, const N: usize>(
+    columns: &[u32],
+    values: Option<&[Real]>,
+    ahead: &[u32],
+    h: &[Real],
+    width: usize,
+    at: usize,
+    out: &mut [Real],
+    add: bool,
+) {
+    let out = &mut out[at..at + N];
+    let mut sums = [0.0; N];
+    if add {
+        sums.copy_from_slice(out);
+    }
+    let mut add_row = |column: u32, value: Real| {
+        let source = &h[column as usize * width + at..][..N];
+        for j in 0..N {
+            sums[j] = madd::<FMA>(value, source[j], sums[j]);
+        }
+    };
+    let mut ahead = ahead.iter();
+    let mut fetch = || {
+        if let Some(&column) = ahead.next() {
+            prefetch(h, column as usize * width + at, N);
+        }
+    };
+    match values {
+        Some(values) => columns.iter().zip(values).for_each(|(&column, &value)| {
+            fetch();
+            add_row(column, value);
+        }),
+        None => columns.iter().for_each(|&column| {
+            fetch();
+            add_row(column, 1.0);
+        }),
+    }
+    out.copy_from_slice(&sums);
+}
+
+/// Lends a matrix of the chosen entries: its row i is row `row(i)` of S, or empty, and its columns are renamed or
+/// dropped by `column`.
+fn with_chosen(
+    s: Sparse<'_>,
+    n_rows: usize,
+    n_cols: usize,
+    row: impl Fn(usize) -> Option<usize> + Sync,
+    column: impl Fn(u32) -> Option<u32> + Sync,
+    work: impl FnOnce(Sparse<'_>),
+) {
+    s.check();
+    const ROWS: usize = 256;
+    let source = |i: usize| row(i).map_or((&[][..], None), |row| s.row(row));
+    scratch::with(n_rows + 1, |offsets: &mut [usize]| {
+        offsets[0] = 0;
+        let counts = Shared::new(&mut offsets[1..]);
+        each(n_rows.div_ceil(ROWS), |task| {
+            for i in task * ROWS..n_rows.min((task + 1) * ROWS) {
+                // SAFETY: tasks have their own rows.
+                unsafe {
+                    counts.part(i, 1)[0] = source(i).0.iter().filter(|&&j| column(j).is_some()).count()
+                };
+            }
+        });
+        for i in 0..n_rows {
+            offsets[i + 1] += offsets[i];
+        }
+        let offsets = &*offsets;
+        let entries = offsets[n_rows];
+        scratch::with(entries, |columns: &mut [u32]| {
+            scratch::with(if s.values.is_some() { entries } else { 0 }, |values: &mut [Real]| {
+                let (to_columns, to_values) = (Shared::new(columns), Shared::new(values));
+                each(n_rows.div_ceil(ROWS), |task| {
+                    for i in task * ROWS..n_rows.min((task + 1) * ROWS) {
+                        let (from, len) = (offsets[i], offsets[i + 1] - offsets[i]);
+                        let (chosen, values) = source(i);
+                        // SAFETY: tasks have their own rows, hence their own entries.
+                        let to = unsafe { to_columns.part(from, len) };
+                        to.iter_mut()
+                            .zip(chosen.iter().filter_map(|&j| column(j)))
+                            .for_each(|(to, j)| *to = j);
+                        if let Some(values) = values {
+                            // SAFETY: as above.
+                            let to = unsafe { to_values.part(from, len) };
+                            let kept = chosen.iter().zip(values).filter(|&(&j, _)| column(j).is_some());
+                            to.iter_mut().zip(kept).for_each(|(to, (_, &value))| *to = value);
+                        }
+                    }
+                });
+                let values = s.values.map(|_| &*values);
+                work(Sparse { n_rows, n_cols, offsets, columns, values });
+            });
+        });
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::super::{matmul, rowwise};
+    use super::*;
+
+    #[test]
+    fn equals_the_dense_product() {
+        let mut numbers = Numbers::new(5);
+        for width in [1, 3, 8, 20, 64, 100, 256, 333, 512] {
+            let s = Owned::random(90, 70, 9, &mut numbers);
+            let h = numbers.vec(70 * width);
+            let start = numbers.vec(90 * width);
+            let keep: Vec<bool> = (0..70).map(|_| numbers.below(3) > 0).collect();
+            let skip: Vec<bool> = (0..90).map(|_| numbers.below(3) == 0).collect();
+            for (keep, skip) in [(None, None), (Some(&keep[..]), None), (Some(&keep[..]), Some(&skip[..]))] {
+                let mut dense = s.dense();
+                for (i, row) in dense.chunks_exact_mut(70).enumerate() {
+                    for (j, x) in row.iter_mut().enumerate() {
+                        if keep.is_some_and(|k| !k[j]) || skip.is_some_and(|s| s[i]) {
+                            *x = 0.0;
+                        }
+                    }
+                }
+                for add in [false, true] {
+                    let (mut got, mut want) = (start.clone(), start.clone());
+                    spmm_select(s.view(), keep, skip, &h, width, &mut got, add);
+                    matmul::nn(90, 70, width, &dense, &h, &mut want, add);
+                    assert_close(&got, &want, 1e-5);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn copied_strips_give_the_same_product() {
+        let mut numbers = Numbers::new(26);
+        for width in [256, 300] {
+            let s = Owned::random(2000, 4300, 40, &mut numbers);
+            let turned = s.transposed();
+            let (h, d) = (numbers.vec(4300 * width), numbers.vec(2000 * width));
+            // Both ways round: one of the two is packed.
+            assert!(packing_pays(s.view(), width) != packing_pays(turned.view(), 64));
+            for (s, h) in [(s.view(), &h), (turned.view(), &d)] {
+                let start = numbers.vec(s.n_rows * width);
+                let bias = numbers.vec(width);
+                for add in [false, true] {
+                    let (mut got, mut want) = (start.clone(), start.clone());
+                    spmm(s, h, width, &mut got, add);
+                    for (row, want) in want.chunks_exact_mut(width).enumerate() {
+                        if !add {
+                            want.fill(0.0);
+                        }
+                        for (column, value) in s.entries(row) {
+                            (0..width).for_each(|j| want[j] += value * h[column * width + j]);
+                        }
+                    }
+                    assert_close(&got, &want, 1e-5);
+                    if !add {
+                        spmm_bias_act(s, h, width, &mut got, Some(&bias), Act::Prelu, 0.25);
+                        rowwise::bias_act_in_place(s.n_rows, width, &mut want, Some(&bias), Act::Prelu, 0.25);
+                        assert_close(&got, &want, 1e-5);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn chosen_rows_and_renamed_columns() {
+        let mut numbers = Numbers::new(27);
+        let s = Owned::random(40, 30, 6, &mut numbers);
+        let h = numbers.vec(30 * 5);
+        let mut whole = vec![0.0; 40 * 5];
+        spmm(s.view(), &h, 5, &mut whole, false);
+        let rows = [7, 3, 3, 39];
+        let mut some = vec![0.0; 4 * 5];
+        spmm_rows(s.view(), &rows, &h, 5, &mut some, false);
+        for (row, got) in rows.iter().zip(some.chunks(5)) {
+            assert_eq!(got, &whole[*row as usize * 5..][..5]);
+        }
+        // Columns reversed, and the last ten nowhere.
+        let map: Vec<u32> = (0..30).map(|j| if j < 20 { 19 - j } else { NOWHERE }).collect();
+        let keep: Vec<bool> = (0..30).map(|j| j < 20).collect();
+        let mut reversed = vec![0.0; 20 * 5];
+        (0..20).for_each(|j| reversed[(19 - j) * 5..(20 - j) * 5].copy_from_slice(&h[j * 5..(j + 1) * 5]));
+        let (mut got, mut want) = (vec![0.0; 40 * 5], vec![0.0; 40 * 5]);
+        spmm_mapped(s.view(), &map, &reversed, 5, &mut got, false);
+        spmm_select(s.view(), Some(&keep), None, &h, 5, &mut want, false);
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn without_values_every_entry_is_one_and_empty_rows_are_zero() {
+        let s = Sparse { n_rows: 3, n_cols: 2, offsets: &[0, 2, 2, 3], columns: &[0, 1, 1], values: None };
+        let mut out = [9.0; 6];
+        spmm(s, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
+        assert_eq!(out, [4.0, 6.0, 0.0, 0.0, 3.0, 4.0]);
+        spmm_select(s, Some(&[false, true]), None, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
+        assert_eq!(out, [3.0, 4.0, 0.0, 0.0, 3.0, 4.0]);
+    }
+
+    #[test]
+    fn tasks_cover_all_rows_once() {
+        let mut numbers = Numbers::new(28);
+        let s = Owned::random(500, 50, 10, &mut numbers);
+        for width in [1, 64, 100_000] {
+            let cuts = Cuts::new(s.view(), width);
+            let mut next = 0;
+            for task in 0..cuts.count {
+                let rows = cuts.rows(s.view(), task);
+                assert_eq!(rows.start, next);
+                next = rows.end;
+            }
+            assert_eq!(next, 500);
+        }
+    }
+
+    #[test]
+    fn any_thread_count_gives_the_same_bytes() {
+        let mut numbers = Numbers::new(6);
+        let s = Owned::random(2000, 1500, 20, &mut numbers);
+        let keep: Vec<bool> = (0..1500).map(|_| numbers.below(3) > 0).collect();
+        let h = numbers.vec(1500 * 96);
+        assert_same_at_any_thread_count(|| {
+            let mut out = vec![0.0; 2000 * 96];
+            spmm(s.view(), &h, 96, &mut out, false);
+            spmm_select(s.view(), Some(&keep), None, &h, 96, &mut out, true);
+            out
+        });
+    }
+}

@@ -1,0 +1,139 @@
+//! Numbers, comparisons and thread pools for the tests beside the kernels.
+
+use super::Sparse;
+use crate::Real;
+
+/// A small generator, good enough for test data: numbers in [-1, 1).
+pub(crate) struct Numbers(u64);
+
+impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Numbers(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 16
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.bits() as usize % n
+    }
+
+    pub(crate) fn real(&mut self) -> Real {
+        (self.bits() % (1 << 20)) as Real / (1 << 19) as Real - 1.0
+    }
+
+    pub(crate) fn vec(&mut self, n: usize) -> Vec<Real> {
+        (0..n).map(|_| self.real()).collect()
+    }
+}
+
+/// A sparse matrix that owns its parts.
+pub(crate) struct Owned {
+    pub(crate) n_rows: usize,
+    pub(crate) n_cols: usize,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) columns: Vec<u32>,
+    pub(crate) values: Vec<Real>,
+}
+
+impl Owned {
+    /// Rows of 0 to `2 * mean` entries, columns ascending.
+    pub(crate) fn random(n_rows: usize, n_cols: usize, mean: usize, numbers: &mut Numbers) -> Self {
+        let mut offsets = vec![0];
+        let mut columns = Vec::new();
+        for _ in 0..n_rows {
+            let count = numbers.below(2 * mean + 1);
+            let mut row: Vec<u32> = (0..count).map(|_| numbers.below(n_cols) as u32).collect();
+            row.sort_unstable();
+            row.dedup();
+            columns.extend(row);
+            offsets.push(columns.len());
+        }
+        let values = numbers.vec(columns.len());
+        Owned { n_rows, n_cols, offsets, columns, values }
+    }
+
+    pub(crate) fn view(&self) -> Sparse<'_> {
+        Sparse {
+            n_rows: self.n_rows,
+            n_cols: self.n_cols,
+            offsets: &self.offsets,
+            columns: &self.columns,
+            values: Some(&self.values),
+        }
+    }
+
+    pub(crate) fn transposed(&self) -> Owned {
+        let turned = crate::graph::Csr::new(
+            self.n_cols,
+            self.offsets.clone(),
+            self.columns.clone(),
+            Some(self.values.clone()),
+        )
+        .transposed();
+        Owned {
+            n_rows: self.n_cols,
+            n_cols: self.n_rows,
+            offsets: turned.offsets().to_vec(),
+            columns: turned.columns().to_vec(),
+            values: turned.values().unwrap_or_default().to_vec(),
+        }
+    }
+
+    pub(crate) fn dense(&self) -> Vec<Real> {
+        let mut dense = vec![0.0; self.n_rows * self.n_cols];
+        for row in 0..self.n_rows {
+            for (column, value) in self.view().entries(row) {
+                dense[row * self.n_cols + column] += value;
+            }
+        }
+        dense
+    }
+}
+
+/// Equal to `tolerance` times the largest number of `want`.
+#[track_caller]
+pub(crate) fn assert_close(got: &[Real], want: &[Real], tolerance: f64) {
+    assert_eq!(got.len(), want.len());
+    let scale = want.iter().fold(1e-3, |m: f64, &x| m.max(f64::from(x).abs()));
+    for (i, (&g, &w)) in got.iter().zip(want).enumerate() {
+        let difference = (f64::from(g) - f64::from(w)).abs();
+        assert!(difference <= tolerance * scale, "at {i}: got {g}, want {w} (scale {scale})");
+    }
+}
+
+/// The same bytes on pools of 1, 2 and 4 threads.
+#[track_caller]
+pub(crate) fn assert_same_at_any_thread_count(work: impl Fn() -> Vec<Real> + Sync + Send) {
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        pool.install(&work).iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+    };
+    let one = run(1);
+    assert!(one == run(2), "2 threads differ from 1");
+    assert!(one == run(4), "4 threads differ from 1");
+}
+
+/// Compares a gradient with central differences of `value`, at every coordinate or, of long inputs, some.
+#[track_caller]
+pub(crate) fn assert_gradient(at: &[Real], gradient: &[Real], mut value: impl FnMut(&[Real]) -> f64) {
+    // f32 sums lose digits: a wide step and a loose bound there; f64 shows the formula.
+    let (step, tolerance) = if size_of::<Real>() == 4 { (1e-2, 2e-2) } else { (1e-5, 1e-6) };
+    let scale = gradient.iter().fold(1e-3, |m: f64, &g| m.max(f64::from(g).abs()));
+    let mut moved = at.to_vec();
+    for i in (0..at.len()).step_by(at.len().div_ceil(40).max(1)) {
+        let mut side = |sign: f64| {
+            moved[i] = (f64::from(at[i]) + sign * step) as Real;
+            let got = value(&moved);
+            moved[i] = at[i];
+            got
+        };
+        let slope = (side(1.0) - side(-1.0)) / (2.0 * step);
+        let difference = (slope - f64::from(gradient[i])).abs();
+        assert!(difference <= tolerance * scale, "at {i}: {} against {slope} (scale {scale})", gradient[i]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Reconstruction of features.
+
+use crate::graph::{Features, Held, Prepared};
+use crate::kernels::recon::{self, Distance, SparseTask};
+use crate::tensor::{Activation, Tape, Var};
+
+impl<'a> Tape<'a> {
+    /// How far x̂ = R·Vᵀ + b is from the features of the nodes `ids` (each at most once). R: ids×h, V: d×h (the
+    /// decoder's weights, stored by feature), b: 1×d.
+    ///
+    /// With sparse features x̂ is never formed: its products with x and with itself follow from VᵀV.
+    pub fn reconstruct(
+        &mut self,
+        r: Var,
+        weight: Var,
+        bias: Option<Var>,
+        of: &'a Prepared<'_>,
+        ids: impl Into<Held<'a, [u32]>>,
+        distance: Distance,
+    ) -> Var {
+        let ids = ids.into();
+        let (Features::Sparse(x), Some(xt)) = (of.features(), of.transposed()) else {
+            let xhat = self.matmul_transposed(r, weight);
+            let xhat = match bias {
+                Some(_) => self.activate(xhat, bias, Activation::Identity),
+                None => xhat,
+            };
+            return self.feature_distance(xhat, of, ids, distance);
+        };
+        assert_eq!(self.shape(r).0, ids.len(), "one row a node");
+        let pool = self.pool();
+        let (mut dr, mut dw) = (pool.take(self.value(r).len()), pool.take(self.value(weight).len()));
+        let mut db = bias.map(|_| pool.take(x.n_cols()));
+        let task = SparseTask {
+            x: x.sparse(),
+            xt: xt.sparse(),
+            index: &ids,
+            r: self.value(r),
+            wt: self.value(weight),
+            bias: bias.map(|bias| self.value(bias)),
+            distance,
+        };
+        let value = recon::sparse(task, &mut dr, &mut dw, db.as_deref_mut());
+        match bias.zip(db) {
+            Some((bias, db)) => self.push_loss(value, [(r, dr), (weight, dw), (bias, db)]),
+            None => self.push_loss(value, [(r, dr), (weight, dw)]),
+        }
+    }
+
+    /// How far x̂ (ids×d) is from the features of the nodes `ids`. Sparse targets are spread out for the purpose, so
+    /// prefer [`Tape::reconstruct`] where x̂ is a linear map of something narrow.
+    pub fn feature_distance(
+        &mut self,
+        xhat: Var,
+        of: &'a Prepared<'_>,
+        ids: impl Into<Held<'a, [u32]>>,
+        distance: Distance,
+    ) -> Var {
+        let ids = ids.into();
+        let (n, d) = self.shape(xhat);
+        assert_eq!((n, d), (ids.len(), of.features().n_cols()), "one row a node");
+        let mut dxhat = self.pool().take(n * d);
+        let value = match of.features() {
+            Features::Dense(x) => recon::dense(d, self.value(xhat), x.data(), &ids, distance, &mut dxhat),
+            Features::Sparse(x) => {
+                let mut spread = self.pool().zeros(n * d);
+                for (row, &id) in spread.chunks_exact_mut(d).zip(ids.iter()) {
+                    x.entries(id as usize).for_each(|(column, value)| row[column as usize] = value);
+                }
+                let mut all = self.pool().take::<u32>(n);
+                all.iter_mut().enumerate().for_each(|(i, row)| *row = i as u32);
+                recon::dense(d, self.value(xhat), &spread, &all, distance, &mut dxhat)
+            }
+        };
+        self.push_loss(value, [(xhat, dxhat)])
+    }
+}

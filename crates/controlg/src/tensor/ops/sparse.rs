@@ -1,0 +1,284 @@
+//! Products with the graph's operator and with the features.
+
+use super::Activation;
+use crate::Real;
+use crate::graph::{Features, Held, Operator, View};
+use crate::kernels::{matmul, reduce, rows, spmm};
+use crate::tensor::tape::{Back, put};
+use crate::tensor::{Buffer, Tape, Var};
+
+impl<'a> Tape<'a> {
+    /// S·H with a sparse operator S. H: n×c. dH = Sᵀ·d.
+    pub fn propagate(&mut self, operator: impl Into<Held<'a, Operator>>, h: Var) -> Var {
+        let operator = operator.into();
+        let c = self.shape(h).1;
+        let s = operator.forward();
+        let n = s.n_rows;
+        let mut out = self.pool().take(n * c);
+        spmm::spmm(s, self.value(h), c, &mut out, false);
+        self.push((n, c), out, &[h], move |back, gradient| {
+            back.accumulate(h, |dh, add| spmm::spmm(operator.backward(), &gradient, c, dh, add));
+        })
+    }
+
+    /// A graph convolution, act(S·H·W + b). H: n×k, W: k×c.
+    ///
+    /// S goes to the narrower side: S·(H·W) when c ≤ k, with the product H·W given back at once, else (S·H)·W.
+    pub fn convolve(
+        &mut self,
+        operator: impl Into<Held<'a, Operator>>,
+        h: Var,
+        w: Var,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
+        let operator = operator.into();
+        let ((n, k), (inner, c)) = (self.shape(h), self.shape(w));
+        assert_eq!(k, inner, "inner sizes of a product");
+        let mut out = self.pool().take(n * c);
+        if k < c {
+            let mut carried = self.pool().take(n * k);
+            spmm::spmm(operator.forward(), self.value(h), k, &mut carried, false);
+            matmul::nn(n, k, c, &carried, self.value(w), &mut out, false);
+            return self.push_activated((n, c), out, bias, activation, &[h, w], move |back, gradient| {
+                let w_value = back.value(w);
+                back.accumulate(w, |dw, add| matmul::tn(k, n, c, &carried, &gradient, dw, add));
+                if back.wanted(h) {
+                    let mut d = back.pool().take(n * k);
+                    matmul::nt(n, c, k, &gradient, w_value, &mut d, false);
+                    drop(gradient);
+                    back.accumulate(h, |dh, add| spmm::spmm(operator.backward(), &d, k, dh, add));
+                }
+            });
+        }
+        let mut product = self.pool().take(n * c);
+        matmul::nn(n, k, c, self.value(h), self.value(w), &mut product, false);
+        spmm::spmm(operator.forward(), &product, c, &mut out, false);
+        drop(product);
+        self.push_activated((n, c), out, bias, activation, &[h, w], move |back, gradient| {
+            let carried = carry_back(back, &operator, gradient, c);
+            let (h_value, w_value) = (back.value(h), back.value(w));
+            back.accumulate(w, |dw, add| matmul::tn(k, n, c, h_value, &carried, dw, add));
+            back.accumulate(h, |dh, add| matmul::nt(n, c, k, &carried, w_value, dh, add));
+        })
+    }
+
+    /// X·W of a view's features: masked columns read as zero, masked rows as the token (1×d) or as zero. W: d×c.
+    pub fn project(&mut self, view: &View<'a>, w: Var, token: Option<Var>) -> Var {
+        let c = self.shape(w).1;
+        let out = self.project_value(view, w, token);
+        let view = view.clone();
+        let inputs = [Some(w), token];
+        let inputs: Vec<Var> = inputs.into_iter().flatten().collect();
+        self.push((view.of().features().n_rows(), c), out, &inputs, move |back, gradient| {
+            project_back(back, &view, w, token, c, gradient);
+        })
+    }
+
+    /// The first graph convolution, act(Â·X·W + b) of a view. Where X is dense and no row of it is replaced, Â·X is
+    /// formed (once for all, when no edge is dropped) and the derivative needs no sparse product at all.
+    pub fn convolve_view(
+        &mut self,
+        view: &View<'a>,
+        w: Var,
+        token: Option<Var>,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
+        let c = self.shape(w).1;
+        let n = view.of().features().n_rows();
+        if let Some(carried) = self.carried_features(view, c) {
+            return self.convolve_carried(view, carried, w, bias, activation);
+        }
+        let product = self.project_value(view, w, token);
+        let operator = view.operator();
+        let mut out = self.pool().take(n * c);
+        spmm::spmm(operator.forward(), &product, c, &mut out, false);
+        drop(product);
+        let view = view.clone();
+        let inputs: Vec<Var> = std::iter::once(w).chain(token).collect();
+        self.push_activated((n, c), out, bias, activation, &inputs, move |back, gradient| {
+            let carried = carry_back(back, &operator, gradient, c);
+            project_back(back, &view, w, token, c, carried);
+        })
+    }
+
+    /// Â·X where it pays to form it.
+    fn carried_features(&self, view: &View<'a>, width: usize) -> Option<Carried<'a>> {
+        let Features::Dense(x) = view.of().features() else { return None };
+        if view.masked().is_some() || view.order().is_some() {
+            return None;
+        }
+        if view.has_all_edges() {
+            return view.of().smoothed().map(|smoothed| Carried::Lent(smoothed.data()));
+        }
+        // One sparse product as wide as X, against two as wide as the result.
+        (x.n_cols() <= 2 * width).then(|| {
+            let mut carried = self.pool().take(x.data().len());
+            spmm::spmm(view.operator().forward(), x.data(), x.n_cols(), &mut carried, false);
+            Carried::Own(carried)
+        })
+    }
+
+    fn convolve_carried(
+        &mut self,
+        view: &View<'a>,
+        carried: Carried<'a>,
+        w: Var,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
+        let (k, c) = self.shape(w);
+        let n = view.of().features().n_rows();
+        let mut out = self.pool().take(n * c);
+        let kept = self.kept_rows(view, w);
+        matmul::nn(n, k, c, carried.data(), kept.as_deref().unwrap_or(self.value(w)), &mut out, false);
+        let view = view.clone();
+        self.push_activated((n, c), out, bias, activation, &[w], move |back, gradient| {
+            dense_weight_back(back, &view, carried.data(), w, (k, c), &gradient);
+        })
+    }
+
+    fn project_value(&self, view: &View<'a>, w: Var, token: Option<Var>) -> Buffer<'a> {
+        let (d, c) = self.shape(w);
+        let features = view.of().features();
+        let n = features.n_rows();
+        assert_eq!(d, features.n_cols(), "one row of the weights a feature");
+        let mut out = self.pool().take(n * c);
+        let in_order = view.order().is_none();
+        match features {
+            Features::Sparse(x) => {
+                let keep = view.columns().map(|keep| &keep[..]);
+                let skip = view.masked().filter(|_| in_order).map(|masked| masked.member());
+                spmm::spmm_select(x.sparse(), keep, skip, self.value(w), c, &mut out, false);
+            }
+            Features::Dense(x) => {
+                let kept = self.kept_rows(view, w);
+                let w = kept.as_deref().unwrap_or(self.value(w));
+                matmul::nn(n, d, c, x.data(), w, &mut out, false);
+            }
+        }
+        if let Some(order) = view.order() {
+            let mut ordered = self.pool().take(n * c);
+            rows::gather_rows(c, &out, order, &mut ordered);
+            out = ordered;
+        }
+        if let Some(masked) = view.masked() {
+            let mut row = self.pool().zeros(c);
+            if let Some(token) = token {
+                matmul::nn(1, d, c, self.value(token), self.value(w), &mut row, false);
+            }
+            rows::fill_rows(c, &row, masked.ids(), &mut out);
+        }
+        out
+    }
+
+    /// W with the rows of masked columns of X set to zero; `None` when all are kept.
+    fn kept_rows(&self, view: &View<'a>, w: Var) -> Option<Buffer<'a>> {
+        let keep = view.columns()?;
+        let mut kept = self.pool().copy(self.value(w));
+        clear_rows(&mut kept, self.shape(w).1, keep);
+        Some(kept)
+    }
+}
+
+/// Â·X, formed for one step or for all.
+enum Carried<'a> {
+    Lent(&'a [Real]),
+    Own(Buffer<'a>),
+}
+
+impl Carried<'_> {
+    fn data(&self) -> &[Real] {
+        match self {
+            Carried::Lent(lent) => lent,
+            Carried::Own(own) => own,
+        }
+    }
+}
+
+fn clear_rows(x: &mut [Real], cols: usize, keep: &[bool]) {
+    let dropped = x.chunks_exact_mut(cols).zip(keep).filter(|(_, keep)| !**keep);
+    dropped.for_each(|(row, _)| row.fill(0.0));
+}
+
+/// Sᵀ·d; the buffer of d goes back at once.
+fn carry_back<'a>(
+    back: &Back<'_, 'a>,
+    operator: &Operator,
+    gradient: Buffer<'a>,
+    width: usize,
+) -> Buffer<'a> {
+    let s = operator.backward();
+    let mut carried = back.pool().take(s.n_rows * width);
+    spmm::spmm(s, &gradient, width, &mut carried, false);
+    carried
+}
+
+/// dW and the token's gradient from that of X·W, which is used up.
+fn project_back<'a>(
+    back: &mut Back<'_, 'a>,
+    view: &View<'a>,
+    w: Var,
+    token: Option<Var>,
+    c: usize,
+    mut gradient: Buffer<'a>,
+) {
+    let features = view.of().features();
+    let (n, d) = (features.n_rows(), features.n_cols());
+    let mut of_token = None;
+    if let Some(masked) = view.masked() {
+        if token.is_some() {
+            let mut picked = back.pool().take(masked.ids().len() * c);
+            rows::gather_rows(c, &gradient, masked.ids(), &mut picked);
+            let mut sum = back.pool().take(c);
+            reduce::column_sums(masked.ids().len(), c, &picked, &mut sum, false);
+            of_token = Some(sum);
+        }
+        let zero = back.pool().zeros(c);
+        rows::fill_rows(c, &zero, masked.ids(), &mut gradient);
+    }
+    if let Some(order) = view.order() {
+        let mut ordered = back.pool().zeros(n * c);
+        rows::scatter_add_rows(c, &gradient, order, &mut ordered);
+        gradient = ordered;
+    }
+    match features {
+        Features::Dense(x) => dense_weight_back(back, view, x.data(), w, (d, c), &gradient),
+        Features::Sparse(_) => {
+            let skip = view.columns().map(|keep| {
+                let mut skip = back.pool().take::<bool>(d);
+                skip.iter_mut().zip(keep.iter()).for_each(|(skip, keep)| *skip = !keep);
+                skip
+            });
+            let transposed = view.of().transposed().expect("made with sparse features").sparse();
+            back.accumulate(w, |dw, add| {
+                spmm::spmm_select(transposed, None, skip.as_deref(), &gradient, c, dw, add);
+            });
+        }
+    }
+    if let (Some(token), Some(sum)) = (token, of_token) {
+        let (token_value, w_value) = (back.value(token), back.value(w));
+        back.accumulate(w, |dw, add| matmul::tn(d, 1, c, token_value, &sum, dw, add));
+        back.accumulate(token, |dt, add| matmul::nt(1, c, d, &sum, w_value, dt, add));
+    }
+}
+
+/// dW = Xᵀ·d, with the rows of masked columns zero.
+fn dense_weight_back<'a>(
+    back: &mut Back<'_, 'a>,
+    view: &View<'a>,
+    x: &[Real],
+    w: Var,
+    (k, c): (usize, usize),
+    gradient: &[Real],
+) {
+    let n = x.len() / k;
+    let Some(keep) = view.columns() else {
+        return back.accumulate(w, |dw, add| matmul::tn(k, n, c, x, gradient, dw, add));
+    };
+    let mut full = back.pool().take(k * c);
+    matmul::tn(k, n, c, x, gradient, &mut full, false);
+    clear_rows(&mut full, c, keep);
+    back.accumulate(w, |dw, add| put(&full, dw, add));
+}

@@ -1,0 +1,310 @@
+//! AdamW with one state a group of parameters, and the learning rate over time.
+
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::kernels::{adam, reduce, rows};
+
+use super::{Grads, Params};
+
+/// How the optimiser moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// The learning rate that the schedule scales.
+    pub rate: f64,
+    /// How the rate changes over the run.
+    pub schedule: Schedule,
+    /// Decay of the mean of gradients.
+    pub beta1: f64,
+    /// Decay of the mean of squared gradients.
+    pub beta2: f64,
+    /// Keeps the divisor away from zero.
+    pub eps: f64,
+    /// Decoupled weight decay; 0 is Adam.
+    pub weight_decay: f64,
+    /// The longest gradient (over all groups that move) that is let through as it is; longer ones are shortened to it.
+    pub clip: Option<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            rate: 1e-3,
+            schedule: Schedule::default(),
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.0,
+            clip: None,
+        }
+    }
+}
+
+/// The learning rate as a share of its setting, step by step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Schedule {
+    /// Steps over which the rate climbs in a straight line; 0 for none.
+    pub warmup: u64,
+    /// What follows.
+    pub decay: Decay,
+}
+
+/// How the rate falls after the warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Decay {
+    /// Not at all.
+    #[default]
+    Constant,
+    /// Half a cosine, down to zero at the step `total` counted from the start.
+    Cosine {
+        /// The step at which the rate is zero.
+        total: u64,
+    },
+}
+
+impl Schedule {
+    /// The share at a step, counted from 0.
+    pub fn share(&self, step: u64) -> f64 {
+        if step < self.warmup {
+            return (step + 1) as f64 / self.warmup as f64;
+        }
+        match self.decay {
+            Decay::Constant => 1.0,
+            Decay::Cosine { total } => {
+                let span = total.saturating_sub(self.warmup).max(1) as f64;
+                let done = ((step - self.warmup) as f64 / span).min(1.0);
+                0.5 * (1.0 + (std::f64::consts::PI * done).cos())
+            }
+        }
+    }
+}
+
+/// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+///
+/// Each group has its own moments and its own count of steps. A group that got no gradient is left alone entirely:
+/// no moment decays, no weight shrinks, no step is counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdamW {
+    settings: Settings,
+    steps: u64,
+    states: Vec<State>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    steps: u64,
+    mean: Vec<Real>,
+    square: Vec<Real>,
+}
+
+impl AdamW {
+    /// An optimiser at rest for these parameters.
+    pub fn new(params: &Params, settings: Settings) -> Self {
+        let state = |len: usize| State { steps: 0, mean: vec![0.0; len], square: vec![0.0; len] };
+        let states = params.groups().iter().map(|group| state(group.data().len())).collect();
+        AdamW { settings, steps: 0, states }
+    }
+
+    /// Number of steps taken.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// The learning rate of the next step.
+    pub fn rate(&self) -> f64 {
+        self.settings.rate * self.settings.schedule.share(self.steps)
+    }
+
+    /// Moves every group that got a gradient. Clipping changes the gradients in place. Gives the gradients' length
+    /// before that where it had to be computed.
+    pub fn step(&mut self, params: &mut Params, grads: &mut Grads) -> Option<f64> {
+        let length = self.settings.clip.map(|longest| clip(grads, longest));
+        let rate = self.rate();
+        for (group, state) in self.states.iter_mut().enumerate() {
+            let Some(gradient) = grads.group(group) else { continue };
+            state.steps += 1;
+            let settings = adam::AdamW {
+                step: state.steps,
+                lr: rate,
+                beta1: self.settings.beta1,
+                beta2: self.settings.beta2,
+                eps: self.settings.eps,
+                decay: self.settings.weight_decay,
+            };
+            let values = params.group_mut(group).data_mut();
+            adam::adamw(settings, values, gradient, &mut state.mean, &mut state.square);
+        }
+        self.steps += 1;
+        length
+    }
+
+    /// The whole state, bit for bit.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let mut number = |n: u64| bytes.extend(n.to_le_bytes());
+        number(size_of::<Real>() as u64);
+        number(self.steps);
+        number(self.states.len() as u64);
+        for state in &self.states {
+            number(state.steps);
+            number(state.mean.len() as u64);
+        }
+        for state in &self.states {
+            bytes.extend(state.mean.iter().chain(&state.square).flat_map(|x| x.to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// Takes over a state saved by [`AdamW::to_bytes`] for the same parameters.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        let wrong = |found: &str| Error::value("optimiser state", found, "the state of these parameters");
+        let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("another kind of file"))?;
+        let mut number = || {
+            let (head, tail) = rest.split_first_chunk::<8>().ok_or_else(|| wrong("an early end"))?;
+            rest = tail;
+            Ok::<u64, Error>(u64::from_le_bytes(*head))
+        };
+        if number()? != size_of::<Real>() as u64 {
+            return Err(wrong("numbers of another precision"));
+        }
+        let steps = number()?;
+        if number()? != self.states.len() as u64 {
+            return Err(wrong("another number of groups"));
+        }
+        let mut counts = Vec::with_capacity(self.states.len());
+        for state in &self.states {
+            counts.push(number()?);
+            if number()? != state.mean.len() as u64 {
+                return Err(wrong("a group of another size"));
+            }
+        }
+        let total: usize = self.states.iter().map(|state| 2 * state.mean.len()).sum();
+        if rest.len() != total * size_of::<Real>() {
+            return Err(wrong("another length"));
+        }
+        let mut values = rest.chunks_exact(size_of::<Real>()).map(|chunk| {
+            let mut raw = [0; size_of::<Real>()];
+            raw.copy_from_slice(chunk);
+            Real::from_le_bytes(raw)
+        });
+        self.steps = steps;
+        for (state, count) in self.states.iter_mut().zip(counts) {
+            state.steps = count;
+            let slots = state.mean.iter_mut().chain(&mut state.square);
+            slots.zip(&mut values).for_each(|(slot, value)| *slot = value);
+        }
+        Ok(())
+    }
+}
+
+const MAGIC: &[u8] = b"controlg adamw 1";
+
+/// Shortens all gradients together to the given length, if they are longer; gives the length before.
+fn clip(grads: &mut Grads, longest: f64) -> f64 {
+    let groups = 0..grads.n_groups();
+    let square: f64 = groups.clone().filter_map(|group| grads.group(group)).map(reduce::sum_squares).sum();
+    let length = square.sqrt();
+    if length > longest {
+        let factor = (longest / length) as Real;
+        for group in groups {
+            if let Some(gradient) = grads.group_mut(group) {
+                rows::scale(factor, gradient);
+            }
+        }
+    }
+    length
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // states are compared bit for bit
+mod tests {
+    use super::*;
+    use crate::rng::Stream;
+    use crate::tensor::Init;
+
+    fn two_groups() -> Params {
+        let mut params = Params::new();
+        let mut stream = Stream::new(3, "init", "", 0);
+        for name in ["encoder", "head"] {
+            let group = params.add_group(name);
+            params.add(group, "weight", (4, 5), Init::XavierUniform, &mut stream);
+        }
+        params
+    }
+
+    fn gradient(step: u64) -> Vec<Real> {
+        let mut stream = Stream::new(step, "test", "", 0);
+        (0..20).map(|_| stream.normal() as Real).collect()
+    }
+
+    #[test]
+    fn an_idle_group_is_not_touched() {
+        let mut params = two_groups();
+        let before = params.clone();
+        let mut optimiser = AdamW::new(&params, Settings { weight_decay: 0.1, ..Settings::default() });
+        let mut grads = Grads::new(&params);
+        grads.set_group(0, &gradient(0));
+        optimiser.step(&mut params, &mut grads);
+        assert_ne!(params.groups()[0], before.groups()[0]);
+        assert_eq!(params.groups()[1], before.groups()[1]);
+        assert_eq!(optimiser.states[1].steps, 0);
+    }
+
+    #[test]
+    fn a_restored_optimiser_goes_on_bit_for_bit() {
+        let settings = Settings { weight_decay: 1e-2, clip: Some(1.0), ..Settings::default() };
+        let mut params = two_groups();
+        let mut optimiser = AdamW::new(&params, settings);
+        let mut grads = Grads::new(&params);
+        let mut step = |optimiser: &mut AdamW, params: &mut Params, at| {
+            grads.reset();
+            grads.set_group(0, &gradient(at));
+            optimiser.step(params, &mut grads);
+        };
+        (0..3).for_each(|at| step(&mut optimiser, &mut params, at));
+        let mut other = AdamW::new(&params, settings);
+        other.restore(&optimiser.to_bytes()).unwrap();
+        assert_eq!(other, optimiser);
+        let mut twin = params.clone();
+        step(&mut optimiser, &mut params, 9);
+        step(&mut other, &mut twin, 9);
+        assert_eq!(params, twin);
+        assert_eq!(other.to_bytes(), optimiser.to_bytes());
+    }
+
+    #[test]
+    fn a_damaged_state_is_refused_and_changes_nothing() {
+        let params = two_groups();
+        let mut optimiser = AdamW::new(&params, Settings::default());
+        let bytes = optimiser.to_bytes();
+        let before = optimiser.clone();
+        for cut in [0, 5, MAGIC.len() + 3, bytes.len() - 1] {
+            assert!(optimiser.restore(&bytes[..cut]).is_err());
+        }
+        assert_eq!(optimiser, before);
+    }
+
+    #[test]
+    fn long_gradients_are_shortened_together() {
+        let params = two_groups();
+        let mut grads = Grads::new(&params);
+        grads.set_group(0, &[3.0; 20]);
+        grads.set_group(1, &[4.0; 20]);
+        let length = clip(&mut grads, 1.0);
+        assert!((length - 500f64.sqrt()).abs() < 1e-4);
+        let after: f64 = (0..2).map(|g| reduce::sum_squares(grads.group(g).unwrap())).sum();
+        assert!((after - 1.0).abs() < 1e-5);
+    }
+
+    #[test]
+    fn schedules_climb_and_fall() {
+        let plain = Schedule::default();
+        assert_eq!(plain.share(0), 1.0);
+        let cosine = Schedule { warmup: 4, decay: Decay::Cosine { total: 14 } };
+        assert_eq!(cosine.share(0), 0.25);
+        assert_eq!(cosine.share(3), 1.0);
+        assert_eq!(cosine.share(4), 1.0);
+        assert!((cosine.share(9) - 0.5).abs() < 1e-12);
+        assert_eq!(cosine.share(14), 0.0);
+        assert_eq!(cosine.share(99), 0.0);
+    }
+}

@@ -1,0 +1,46 @@
+//! Small graphs and seeded numbers for the suites of the engine.
+
+use controlg::Real;
+use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids};
+use controlg::rng::Stream;
+
+/// Standard normal numbers.
+pub fn numbers(seed: u64, len: usize) -> Vec<Real> {
+    let mut stream = Stream::new(seed, "test", "numbers", 0);
+    (0..len).map(|_| stream.normal() as Real).collect()
+}
+
+/// Twelve nodes: a ring with chords, and two isolated ones.
+pub fn edges() -> Vec<(u32, u32)> {
+    let mut pairs: Vec<(u32, u32)> = (0..10).map(|u| (u, (u + 1) % 10)).collect();
+    pairs.extend([(0, 5), (2, 7), (3, 9), (1, 4)]);
+    pairs
+}
+
+/// A graph of twelve nodes with those edges.
+pub fn graph(edges: Vec<(u32, u32)>, features: Features) -> Graph {
+    let n = features.n_rows();
+    let (adjacency, _) = EdgeList { pairs: edges, weights: None }.into_adjacency(n);
+    Graph::new(adjacency, features, Ids::Numbered(n)).expect("parts that fit")
+}
+
+/// Dense features of twelve nodes.
+pub fn dense_features(width: usize) -> Features {
+    Features::Dense(Dense::new(12, width, numbers(1, 12 * width)))
+}
+
+/// Sparse features of twelve nodes; node 4 has none.
+pub fn sparse_features(width: usize) -> Features {
+    let mut stream = Stream::new(2, "test", "features", 0);
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for node in 0..12 {
+        for column in 0..width as u32 {
+            if node != 4 && stream.uniform() < 0.4 {
+                columns.push(column);
+                values.push(stream.normal() as Real);
+            }
+        }
+        offsets.push(columns.len());
+    }
+    Features::Sparse(Csr::new(width, offsets, columns, Some(values)))
+}
