@@ -155,8 +155,8 @@ mod tests {
             let params = initialised(&*encoder);
             let [a, b] = [ring(&straight), ring(&order)]
                 .map(|graph| embed(&*encoder, &params, 0, &Prepared::new(&graph), &Pool::new()));
-            for node in 0..9 {
-                for (x, y) in a.row(node).iter().zip(b.row(order[node] as usize)) {
+            for (node, &moved) in order.iter().enumerate() {
+                for (x, y) in a.row(node).iter().zip(b.row(moved as usize)) {
                     assert!((x - y).abs() < 1e-4, "{}: node {node}: {x} {y}", entry.name);
                 }
             }

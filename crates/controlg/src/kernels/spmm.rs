@@ -189,7 +189,7 @@ fn copy_strip(h: &[Real], width: usize, first: usize, columns: usize, strip: &mu
 simd! {
     fn packed_row[FMA](entries: (&[u32], Option<&[Real]>), strip: &[Real], columns: usize, out: &mut [Real], add: bool) {
         let (chosen, values) = entries;
-        row_strips::<FMA>(chosen, values, chosen, strip, columns, out, add);
+        row_strips::<FMA>(chosen, values, &[], strip, columns, out, add);
     }
 }
 
@@ -256,29 +256,33 @@ fn strip<const FMA: bool, const N: usize>(
     if add {
         sums.copy_from_slice(out);
     }
-    let mut add_row = |column: u32, value: Real| {
-        let source = &h[column as usize * width + at..][..N];
-        for j in 0..N {
-            sums[j] = madd::<FMA>(value, source[j], sums[j]);
-        }
-    };
-    let mut ahead = ahead.iter();
-    let mut fetch = || {
-        if let Some(&column) = ahead.next() {
-            prefetch(h, column as usize * width + at, N);
-        }
-    };
     match values {
-        Some(values) => columns.iter().zip(values).for_each(|(&column, &value)| {
-            fetch();
-            add_row(column, value);
-        }),
-        None => columns.iter().for_each(|&column| {
-            fetch();
-            add_row(column, 1.0);
-        }),
+        Some(values) => {
+            for (e, (&column, &value)) in columns.iter().zip(values).enumerate() {
+                if let Some(&next) = ahead.get(e) {
+                    prefetch(h, next as usize * width + at, N);
+                }
+                add_row::<FMA, N>(value, &h[column as usize * width + at..], &mut sums);
+            }
+        }
+        None => {
+            for (e, &column) in columns.iter().enumerate() {
+                if let Some(&next) = ahead.get(e) {
+                    prefetch(h, next as usize * width + at, N);
+                }
+                add_row::<FMA, N>(1.0, &h[column as usize * width + at..], &mut sums);
+            }
+        }
     }
     out.copy_from_slice(&sums);
+}
+
+#[inline(always)]
+fn add_row<const FMA: bool, const N: usize>(value: Real, source: &[Real], sums: &mut [Real; N]) {
+    let source = &source[..N];
+    for j in 0..N {
+        sums[j] = madd::<FMA>(value, source[j], sums[j]);
+    }
 }
 
 /// Lends a matrix of the chosen entries: its row i is row `row(i)` of S, or empty, and its columns are renamed or

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
 use crate::Real;
+use crate::kernels::memory::prefer_large_pages;
 use crate::kernels::pairs::PairGraph;
 
 /// A store of idle buffers. Dropping a [`Buffer`] puts it back.
@@ -54,7 +55,11 @@ impl Pool {
         let class = size_class(len);
         let idle = T::shelf(self).0.borrow_mut().get_mut(&class).and_then(Vec::pop);
         // A fresh vector of zeros comes from the system untouched, so the unused end of a class costs no memory.
-        let data = idle.unwrap_or_else(|| vec![T::default(); class]);
+        let data = idle.unwrap_or_else(|| {
+            let mut fresh = vec![T::default(); class];
+            prefer_large_pages(&mut fresh);
+            fresh
+        });
         Buffer { data, len, pool: self }
     }
 

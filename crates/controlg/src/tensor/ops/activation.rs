@@ -52,9 +52,6 @@ impl<'a> Tape<'a> {
     }
 
     /// Puts act(pre + bias) on the tape, in the buffer of `pre`; `rest` gets the gradient of `pre`.
-    ///
-    /// Every activation but one is differentiated from its result. A PReLU whose slope is not positive cannot be,
-    /// and its argument is kept.
     pub(in crate::tensor) fn push_activated(
         &mut self,
         shape: (usize, usize),
@@ -62,18 +59,42 @@ impl<'a> Tape<'a> {
         bias: Option<Var>,
         activation: Activation,
         inputs: &[Var],
+        rest: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
+    ) -> Var {
+        let kept = self.fused(bias, activation).is_none().then(|| self.pool().copy(&pre));
+        let (act, slope, _) = self.act(activation);
+        rowwise::bias_act_in_place(shape.0, shape.1, &mut pre, bias.map(|b| self.value(b)), act, slope);
+        self.push_done(shape, pre, kept, bias, activation, inputs, rest)
+    }
+
+    /// Bias, function and slope for a kernel that applies them itself, when the result is all that the derivative
+    /// needs. That is so for every activation but a PReLU whose slope is not positive: its argument must be kept.
+    pub(in crate::tensor) fn fused(
+        &self,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Option<(Option<&[Real]>, Act, Real)> {
+        let (act, slope, _) = self.act(activation);
+        act.output_is_enough(slope).then(|| (bias.map(|bias| self.value(bias)), act, slope))
+    }
+
+    /// [`Tape::push_activated`] when bias and activation are applied already; `kept` is the argument where it is needed.
+    #[allow(clippy::too_many_arguments)] // one place for all products
+    pub(in crate::tensor) fn push_done(
+        &mut self,
+        shape: (usize, usize),
+        done: Buffer<'a>,
+        kept: Option<Buffer<'a>>,
+        bias: Option<Var>,
+        activation: Activation,
+        inputs: &[Var],
         mut rest: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
         let tail = self.tail(shape, bias, activation);
-        let recorded = inputs.iter().chain(tail.vars().as_slice()).any(|&var| self.wanted(var));
-        let kept = (recorded && !tail.act.output_is_enough(tail.slope)).then(|| self.pool().copy(&pre));
-        let (n, c) = shape;
-        rowwise::bias_act_in_place(n, c, &mut pre, bias.map(|b| self.value(b)), tail.act, tail.slope);
-
         let mut all = inputs.to_vec();
         all.extend(tail.vars());
         let out = self.next();
-        self.push(shape, pre, &all, move |back, gradient| {
+        self.push(shape, done, &all, move |back, gradient| {
             let gradient = tail.back(back, out, kept.as_deref(), gradient);
             rest(back, gradient);
         })

@@ -3,7 +3,7 @@
 use super::Activation;
 use crate::Real;
 use crate::graph::{Features, Held, Operator, View};
-use crate::kernels::{matmul, reduce, rows, spmm};
+use crate::kernels::{matmul, reduce, rows, rowwise, spmm};
 use crate::tensor::tape::{Back, put};
 use crate::tensor::{Buffer, Tape, Var};
 
@@ -53,9 +53,9 @@ impl<'a> Tape<'a> {
         }
         let mut product = self.pool().take(n * c);
         matmul::nn(n, k, c, self.value(h), self.value(w), &mut product, false);
-        spmm::spmm(operator.forward(), &product, c, &mut out, false);
+        let kept = self.carry(&operator, &product, &mut out, bias, activation);
         drop(product);
-        self.push_activated((n, c), out, bias, activation, &[h, w], move |back, gradient| {
+        self.push_done((n, c), out, kept, bias, activation, &[h, w], move |back, gradient| {
             let carried = carry_back(back, &operator, gradient, c);
             let (h_value, w_value) = (back.value(h), back.value(w));
             back.accumulate(w, |dw, add| matmul::tn(k, n, c, h_value, &carried, dw, add));
@@ -93,14 +93,36 @@ impl<'a> Tape<'a> {
         let product = self.project_value(view, w, token);
         let operator = view.operator();
         let mut out = self.pool().take(n * c);
-        spmm::spmm(operator.forward(), &product, c, &mut out, false);
+        let kept = self.carry(&operator, &product, &mut out, bias, activation);
         drop(product);
         let view = view.clone();
         let inputs: Vec<Var> = std::iter::once(w).chain(token).collect();
-        self.push_activated((n, c), out, bias, activation, &inputs, move |back, gradient| {
+        self.push_done((n, c), out, kept, bias, activation, &inputs, move |back, gradient| {
             let carried = carry_back(back, &operator, gradient, c);
             project_back(back, &view, w, token, c, carried);
         })
+    }
+
+    /// out = act(S·h + b); gives back the argument of the activation where its derivative needs it.
+    fn carry(
+        &self,
+        operator: &Operator,
+        h: &[Real],
+        out: &mut [Real],
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Option<Buffer<'a>> {
+        let s = operator.forward();
+        let width = out.len() / s.n_rows.max(1);
+        if let Some((bias, act, slope)) = self.fused(bias, activation) {
+            spmm::spmm_bias_act(s, h, width, out, bias, act, slope);
+            return None;
+        }
+        spmm::spmm(s, h, width, out, false);
+        let kept = self.pool().copy(out);
+        let (act, slope, _) = self.act(activation);
+        rowwise::bias_act_in_place(s.n_rows, width, out, bias.map(|b| self.value(b)), act, slope);
+        Some(kept)
     }
 
     /// Â·X where it pays to form it.
