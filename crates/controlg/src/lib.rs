@@ -4,6 +4,8 @@
 //! Modules in reading order: [`graph`] is what everything works on, [`data`] reads it from files or makes it;
 //! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them.
 
+#![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
+
 pub mod data;
 pub mod encoder;
 pub mod error;

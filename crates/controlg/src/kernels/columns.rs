@@ -6,7 +6,7 @@ use super::simd::madd;
 use crate::Real;
 use rayon::prelude::*;
 
-/// Multiplies each column by its own factor: out[i][j] = factors[j]·x[i][j], added to `out` when `add` is set.
+/// Multiplies each column by its own factor: `out[i][j] = factors[j]·x[i][j]`, added to `out` when `add` is set.
 pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
     assert!(factors.len() == cols && x.len() == out.len());
     if cols == 0 {
@@ -17,7 +17,7 @@ pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: b
     tasks.for_each(|(out, x)| scale_chunk(cols, factors, x, out, add));
 }
 
-/// out[j] = Σ_i x[i][j]·y[i][j].
+/// `out[j] = Σ_i x[i][j]·y[i][j]`.
 pub fn dots(cols: usize, x: &[Real], y: &[Real], out: &mut [Real]) {
     assert!(out.len() == cols && x.len() == y.len());
     if cols == 0 {
@@ -33,7 +33,7 @@ pub fn dots(cols: usize, x: &[Real], y: &[Real], out: &mut [Real]) {
     });
 }
 
-/// out[p] = Σ_k weights[k]·z[us[p]][k]·z[vs[p]][k], without copying a row.
+/// `out[p] = Σ_k weights[k]·z[us[p]][k]·z[vs[p]][k]`, without copying a row.
 pub fn weighted_pair_dot(
     z: &[Real],
     width: usize,
@@ -101,14 +101,17 @@ mod tests {
         assert_same_at_any_thread_count(|| {
             let mut out = y.clone();
             scale(cols, &w, &x, &mut out, true);
-            let want: Vec<Real> = (0..rows * cols).map(|at| (cell(at / cols, at % cols) + f64::from(y[at])) as Real).collect();
+            let want: Vec<Real> =
+                (0..rows * cols).map(|at| (cell(at / cols, at % cols) + f64::from(y[at])) as Real).collect();
             assert_close(&out, &want, 1e-6);
             out
         });
         assert_same_at_any_thread_count(|| {
             let mut out = vec![0.0; cols];
             dots(cols, &x, &y, &mut out);
-            let sum = |j: usize| (0..rows).map(|i| f64::from(x[i * cols + j]) * f64::from(y[i * cols + j])).sum::<f64>();
+            let sum = |j: usize| {
+                (0..rows).map(|i| f64::from(x[i * cols + j]) * f64::from(y[i * cols + j])).sum::<f64>()
+            };
             assert_close(&out, &(0..cols).map(|j| sum(j) as Real).collect::<Vec<_>>(), 1e-5);
             out
         });
@@ -116,7 +119,11 @@ mod tests {
         assert_same_at_any_thread_count(|| {
             let mut out = vec![0.0; us.len()];
             weighted_pair_dot(&x, cols, &w, &us, &vs, &mut out);
-            let score = |p: usize| (0..cols).map(|k| cell(us[p] as usize, k) * f64::from(x[vs[p] as usize * cols + k])).sum::<f64>();
+            let score = |p: usize| {
+                (0..cols)
+                    .map(|k| cell(us[p] as usize, k) * f64::from(x[vs[p] as usize * cols + k]))
+                    .sum::<f64>()
+            };
             assert_close(&out, &(0..us.len()).map(|p| score(p) as Real).collect::<Vec<_>>(), 1e-5);
             out
         });
