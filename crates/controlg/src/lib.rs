@@ -5,6 +5,8 @@
 //! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them;
 //! [`coordinator`] decides who learns next.
 
+#![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
+
 pub mod coordinator;
 pub mod data;
 pub mod encoder;

@@ -1,4 +1,5 @@
 //! The same bytes at any number of threads, and on processors without wide instructions the same numbers nearly.
+#![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
 #[path = "common/training.rs"]

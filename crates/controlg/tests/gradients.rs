@@ -1,6 +1,7 @@
 //! Every op, encoder and loss against central differences. With `--features f64` the bound is 1e-5 for each entry. In
 //! f32 a step that is large enough to be seen also crosses kinks, so there the same checks hold three quarters
 //! of the entries to the bound that f32 can show.
+#![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
 

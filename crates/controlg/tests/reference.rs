@@ -1,5 +1,6 @@
 //! Against independent implementations: values and gradients of PyTorch and PyTorch Geometric, written by
 //! `fixtures/make_reference.py`.
+#![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Graph neural networks that turn a view of a graph into node representations.
 //!
 //! An encoder is a shape, built from its table in the run file; its weights live in a group of
-//! [`Params`](crate::tensor::Params), so that one shape can serve two networks (a target network, a second view).
+//! [`Params`], so that one shape can serve two networks (a target network, a second view).
 
 mod gat;
 mod gcn;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::{Csr, Dense, Features};
 use crate::Real;
-use crate::kernels::Sparse;
+use crate::kernels::{Sparse, scratch};
 
 /// A sparse matrix that multiplies node representations, together with what its derivative needs.
 #[derive(Clone, Debug)]
@@ -67,7 +67,11 @@ impl Operator {
 
     /// For each entry (i, j) of a symmetric pattern the place of (j, i). Made when it is first asked for.
     pub fn reverse(&self) -> &[u32] {
-        self.reverse.get_or_init(|| reverse_entries(&self.matrix))
+        self.reverse.get_or_init(|| {
+            let mut reverse = Vec::new();
+            reverse_entries(&self.matrix, &mut reverse);
+            reverse
+        })
     }
 
     /// Bytes held in memory.
@@ -80,50 +84,65 @@ impl Operator {
     /// Makes this the GCN operator of the entries of `adjacency` that are to be kept, in the memory it has already.
     pub(super) fn refill_gcn(&mut self, adjacency: &Csr, keep: Option<&[bool]>) {
         let n = adjacency.n_rows();
-        let kept = |at: usize| keep.is_none_or(|keep| keep[at]);
         let (mut offsets, mut columns, values) =
             std::mem::replace(&mut self.matrix, Csr::empty(0, 0)).into_parts();
         let mut values = values.unwrap_or_default();
         offsets.clear();
         columns.clear();
         values.clear();
-        // Weights first, with the loop's place marked by its column; then each is scaled by both of its ends.
-        let weights = adjacency.values();
-        let mut scale = Vec::with_capacity(n);
-        offsets.push(0);
-        for row in 0..n {
-            let (mut sum, mut looped) = (1.0f64, false);
-            for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
-                let column = adjacency.columns()[at];
-                if !looped && column as usize > row {
-                    columns.push(row as u32);
-                    values.push(1.0);
-                    looped = true;
-                }
-                if kept(at) {
-                    let weight = weights.map_or(1.0, |weights| weights[at]);
-                    sum += f64::from(weight);
-                    columns.push(column);
-                    values.push(weight);
+        scratch::with(n, |scale: &mut [f64]| {
+            // Weights with their loops first; then each is scaled by both of its ends.
+            offsets.push(0);
+            for (row, scale) in scale.iter_mut().enumerate() {
+                let sum = kept_row(adjacency, keep, row, &mut columns, &mut values);
+                offsets.push(columns.len());
+                *scale = 1.0 / sum.sqrt();
+            }
+            for row in 0..n {
+                for at in offsets[row]..offsets[row + 1] {
+                    let both = scale[row] * scale[columns[at] as usize];
+                    values[at] = (f64::from(values[at]) * both) as Real;
                 }
             }
-            if !looped {
-                columns.push(row as u32);
-                values.push(1.0);
-            }
-            offsets.push(columns.len());
-            scale.push(1.0 / sum.sqrt());
-        }
-        for row in 0..n {
-            for at in offsets[row]..offsets[row + 1] {
-                let both = scale[row] * scale[columns[at] as usize];
-                values[at] = (f64::from(values[at]) * both) as Real;
-            }
-        }
+        });
         self.matrix = Csr::new(n, offsets, columns, Some(values));
         self.transposed = None;
-        self.reverse = OnceLock::new();
+        // Whoever asked for the reversed entries of the last matrix will ask for those of this one.
+        if let Some(mut reverse) = self.reverse.take() {
+            reverse_entries(&self.matrix, &mut reverse);
+            self.reverse = OnceLock::from(reverse);
+        }
     }
+}
+
+/// Appends what is kept of a row of A + I, in ascending order, and gives its sum.
+fn kept_row(
+    adjacency: &Csr,
+    keep: Option<&[bool]>,
+    row: usize,
+    columns: &mut Vec<u32>,
+    values: &mut Vec<Real>,
+) -> f64 {
+    let (mut sum, mut looped) = (1.0, false);
+    for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
+        let column = adjacency.columns()[at];
+        if !looped && column as usize > row {
+            columns.push(row as u32);
+            values.push(1.0);
+            looped = true;
+        }
+        if keep.is_none_or(|keep| keep[at]) {
+            let weight = adjacency.values().map_or(1.0, |weights| weights[at]);
+            sum += f64::from(weight);
+            columns.push(column);
+            values.push(weight);
+        }
+    }
+    if !looped {
+        columns.push(row as u32);
+        values.push(1.0);
+    }
+    sum
 }
 
 /// 1/√degree of each node, 0 where it has no neighbours: the scale of the normalised Laplacian.
@@ -193,18 +212,20 @@ fn row_sums(matrix: &Csr) -> Vec<f64> {
 
 /// Rows are visited in ascending order, so the entries that point back to a row are met in ascending order too:
 /// one cursor a row finds them all.
-fn reverse_entries(matrix: &Csr) -> Vec<u32> {
-    let mut next = matrix.offsets().to_vec();
-    let mut reverse = vec![0; matrix.n_entries()];
-    for row in 0..matrix.n_rows() {
-        for at in matrix.offsets()[row]..matrix.offsets()[row + 1] {
-            let back = &mut next[matrix.columns()[at] as usize];
-            debug_assert_eq!(matrix.columns()[*back] as usize, row, "a symmetric pattern");
-            reverse[at] = *back as u32;
-            *back += 1;
+fn reverse_entries(matrix: &Csr, reverse: &mut Vec<u32>) {
+    reverse.resize(matrix.n_entries(), 0);
+    scratch::with(matrix.n_rows() + 1, |next: &mut [usize]| {
+        next.copy_from_slice(matrix.offsets());
+        for row in 0..matrix.n_rows() {
+            let span = matrix.offsets()[row]..matrix.offsets()[row + 1];
+            for (place, &column) in reverse[span.clone()].iter_mut().zip(&matrix.columns()[span]) {
+                let back = &mut next[column as usize];
+                debug_assert_eq!(matrix.columns()[*back] as usize, row, "a symmetric pattern");
+                *place = *back as u32;
+                *back += 1;
+            }
         }
-    }
-    reverse
+    });
 }
 
 #[cfg(test)]

@@ -279,7 +279,11 @@ mod tests {
         let second = dropper.drop_edges(&adjacency, 0.5, stream);
         assert_eq!(dropper.made.len(), 2);
         drop((first, second));
-        dropper.drop_edges(&adjacency, 0.5, stream);
+        let third = dropper.drop_edges(&adjacency, 0.5, stream);
+        third.reverse();
+        drop(third);
+        let fourth = dropper.drop_edges(&adjacency, 0.2, stream);
+        assert_eq!(fourth.reverse(), Operator::symmetric(fourth.matrix().clone()).reverse());
         assert_eq!(dropper.made.len(), 2);
     }
 

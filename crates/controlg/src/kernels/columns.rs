@@ -6,7 +6,7 @@ use super::simd::madd;
 use crate::Real;
 use rayon::prelude::*;
 
-/// Multiplies each column by its own factor: out[i][j] = factors[j]·x[i][j], added to `out` when `add` is set.
+/// Multiplies each column by its own factor: `out[i][j] = factors[j]·x[i][j]`, added to `out` when `add` is set.
 pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
     assert!(factors.len() == cols && x.len() == out.len());
     if cols == 0 {
@@ -17,7 +17,7 @@ pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: b
     tasks.for_each(|(out, x)| scale_chunk(cols, factors, x, out, add));
 }
 
-/// out[j] = Σ_i x[i][j]·y[i][j].
+/// `out[j] = Σ_i x[i][j]·y[i][j]`.
 pub fn dots(cols: usize, x: &[Real], y: &[Real], out: &mut [Real]) {
     assert!(out.len() == cols && x.len() == y.len());
     if cols == 0 {
@@ -33,7 +33,7 @@ pub fn dots(cols: usize, x: &[Real], y: &[Real], out: &mut [Real]) {
     });
 }
 
-/// out[p] = Σ_k weights[k]·z[us[p]][k]·z[vs[p]][k], without copying a row.
+/// `out[p] = Σ_k weights[k]·z[us[p]][k]·z[vs[p]][k]`, without copying a row.
 pub fn weighted_pair_dot(
     z: &[Real],
     width: usize,

@@ -21,7 +21,9 @@ pub struct Var(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
-/// A computation in progress. See the [module](self).
+/// A computation in progress: values, and how to differentiate them.
+///
+/// Every op is a method. See the tour in [`tensor`](crate::tensor).
 pub struct Tape<'a> {
     params: &'a Params,
     pool: &'a Pool,

@@ -79,6 +79,7 @@ impl<'g> Run<'g> {
         }
     }
 
+    #[allow(dead_code)] // not every suite looks at them
     pub(crate) fn params(&self) -> &[Real] {
         self.params.groups()[0].data()
     }

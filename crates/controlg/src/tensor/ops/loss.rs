@@ -16,7 +16,7 @@ impl<'a> Tape<'a> {
         self.push_loss(value, [(scores, saved)])
     }
 
-    /// The mean over rows of −log softmax(row)[target]. Logits: n×classes.
+    /// The mean over rows of `−log softmax(row)[target]`. Logits: n×classes.
     ///
     /// # Panics
     /// When there is not one target a row, below the number of classes.
