@@ -1,103 +1,272 @@
 //! Dense products of row-major matrices: C = A·B with either factor stored transposed.
+//!
+//! Tasks are blocks of rows of C, or, where C is small and the inner size long, parts of the inner size whose
+//! results are added in order; each is one call of the `gemm` crates' single-threaded product. Processors without
+//! FMA take plain loops.
 
-use super::parallel::chunk_rows;
+use super::parallel::{CHUNK, Shared, chunk_rows, each};
+use super::rowwise::{Act, activate};
+use super::scratch;
 use super::simd::{self, madd};
 use crate::Real;
-use gemm::Parallelism;
-use rayon::prelude::*;
+use gemm_common::Parallelism;
+
+#[cfg(not(feature = "f64"))]
+use gemm_f32::gemm::f32::get_gemm_fn;
+#[cfg(feature = "f64")]
+use gemm_f64::gemm::f64::get_gemm_fn;
 
 /// C(m×n) = A(m×k) · B(k×n), added to C when `add` is set.
 pub fn nn(m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
     assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "sizes of a product {m}×{k}×{n}");
-    product(m, k, n, a, (k, 1), b, (n, 1), c, add);
+    product(m, k, n, Factor::rows(a, k), Factor::rows(b, n), c, add, None);
 }
 
 /// C(m×n) = Aᵀ · B(k×n) with A stored k×m, added to C when `add` is set.
 pub fn tn(m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
     assert!(a.len() == k * m && b.len() == k * n && c.len() == m * n, "sizes of a product {m}×{k}×{n}");
-    product(m, k, n, a, (1, m), b, (n, 1), c, add);
+    product(m, k, n, Factor::columns(a, m), Factor::rows(b, n), c, add, None);
 }
 
 /// C(m×n) = A(m×k) · Bᵀ with B stored n×k, added to C when `add` is set.
 pub fn nt(m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
     assert!(a.len() == m * k && b.len() == n * k && c.len() == m * n, "sizes of a product {m}×{k}×{n}");
-    product(m, k, n, a, (k, 1), b, (1, k), c, add);
+    product(m, k, n, Factor::rows(a, k), Factor::columns(b, k), c, add, None);
 }
 
-/// The product with strides (of a row, of a column) for both factors.
+/// C = act(A·B + bias): the tail is applied while a block of rows is still in the cache.
+pub fn nn_bias_act(
+    m: usize,
+    k: usize,
+    n: usize,
+    a: &[Real],
+    b: &[Real],
+    c: &mut [Real],
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+) {
+    assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "sizes of a product {m}×{k}×{n}");
+    assert!(bias.is_none_or(|bias| bias.len() == n));
+    product(m, k, n, Factor::rows(a, k), Factor::rows(b, n), c, false, Some((bias, act, slope)));
+}
+
+/// A factor and how far apart its rows and its columns lie.
+#[derive(Clone, Copy)]
+struct Factor<'a> {
+    data: &'a [Real],
+    row: usize,
+    column: usize,
+}
+
+impl<'a> Factor<'a> {
+    /// Stored by rows of this length.
+    fn rows(data: &'a [Real], length: usize) -> Self {
+        Factor { data, row: length, column: 1 }
+    }
+
+    /// Stored by columns of this length.
+    fn columns(data: &'a [Real], length: usize) -> Self {
+        Factor { data, row: 1, column: length }
+    }
+
+    /// The same without its first rows and columns.
+    fn from(self, rows: usize, columns: usize) -> Self {
+        Factor { data: &self.data[rows * self.row + columns * self.column..], ..self }
+    }
+}
+
+/// Rows of a task: the factors are packed for each, so fewer rows would cost more than they balance.
+const ROWS: usize = 512;
+/// Products of less work than this stay on one thread.
+const SMALL: usize = 1 << 19;
+
+type Tail<'a> = (Option<&'a [Real]>, Act, Real);
+
 fn product(
     m: usize,
     k: usize,
     n: usize,
-    a: &[Real],
-    ra: (usize, usize),
-    b: &[Real],
-    rb: (usize, usize),
+    a: Factor<'_>,
+    b: Factor<'_>,
     c: &mut [Real],
     add: bool,
+    tail: Option<Tail<'_>>,
 ) {
     if m == 0 || n == 0 {
         return;
     }
-    if cfg!(target_arch = "x86_64") && !simd::wide() {
-        return plain(m, k, n, a, ra, b, rb, c, add);
+    let work = m * k * n;
+    if work > SMALL && k >= 4 * m.max(n) && m * n <= ROWS * ROWS && tail.is_none() {
+        return by_inner_parts(m, k, n, a, b, c, add);
     }
-    // SAFETY: the callers checked that the three slices hold what the sizes and strides reach.
+    if work > SMALL && m < 32 {
+        return by_columns(m, k, n, a, b, c, add, tail);
+    }
+    // An even number of equal tasks, so that two threads end together.
+    let tasks = if work <= SMALL { 1 } else { m.div_ceil(ROWS).next_multiple_of(2) };
+    let rows = m.div_ceil(tasks);
+    let shared = Shared::new(c);
+    each(m.div_ceil(rows), |task| {
+        let (first, count) = (task * rows, rows.min(m - task * rows));
+        // SAFETY: tasks have their own rows.
+        let c = unsafe { shared.part(first * n, count * n) };
+        block(count, k, n, a.from(first, 0), b, c, n, add);
+        if let Some((bias, act, slope)) = tail {
+            let step = chunk_rows(n) * n;
+            c.chunks_mut(step).for_each(|rows| activate(n, rows, bias, act, slope));
+        }
+    });
+}
+
+/// Few rows: tasks are strips of columns.
+fn by_columns(
+    m: usize,
+    k: usize,
+    n: usize,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    c: &mut [Real],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
+    const COLUMNS: usize = 64;
+    scratch::with(n.div_ceil(COLUMNS) * m * COLUMNS, |strips: &mut [Real]| {
+        let shared = Shared::new(strips);
+        each(n.div_ceil(COLUMNS), |task| {
+            let (first, count) = (task * COLUMNS, COLUMNS.min(n - task * COLUMNS));
+            // SAFETY: tasks have their own strips.
+            let strip = unsafe { shared.part(task * m * COLUMNS, m * count) };
+            block(m, k, count, a, b.from(0, first), strip, count, false);
+        });
+        for (task, strip) in strips.chunks(m * COLUMNS).enumerate() {
+            let (first, count) = (task * COLUMNS, COLUMNS.min(n - task * COLUMNS));
+            for (c, strip) in c.chunks_exact_mut(n).zip(strip[..m * count].chunks_exact(count)) {
+                let c = &mut c[first..first + count];
+                c.iter_mut().zip(strip).for_each(|(c, &s)| *c = s + if add { *c } else { 0.0 });
+            }
+        }
+    });
+    if let Some((bias, act, slope)) = tail {
+        activate(n, c, bias, act, slope);
+    }
+}
+
+/// A small result of a long sum: tasks are parts of the sum.
+fn by_inner_parts(m: usize, k: usize, n: usize, a: Factor<'_>, b: Factor<'_>, c: &mut [Real], add: bool) {
+    let parts = (k / 2048).next_multiple_of(2).clamp(2, 8);
+    let step = k.div_ceil(parts);
+    scratch::with(parts * m * n, |sums: &mut [Real]| {
+        let shared = Shared::new(sums);
+        each(parts, |part| {
+            let (first, count) = (part * step, step.min(k - part * step));
+            // SAFETY: tasks have their own sums.
+            let sums = unsafe { shared.part(part * m * n, m * n) };
+            block(m, count, n, a.from(0, first), b.from(first, 0), sums, n, false);
+        });
+        let sums = &*sums;
+        let shared = Shared::new(c);
+        each((m * n).div_ceil(CHUNK), |chunk| {
+            let (from, len) = (chunk * CHUNK, CHUNK.min(m * n - chunk * CHUNK));
+            // SAFETY: chunks do not overlap.
+            let c = unsafe { shared.part(from, len) };
+            for part in 0..parts {
+                add_sums(&sums[part * m * n + from..][..len], c, add || part > 0);
+            }
+        });
+    });
+}
+
+simd! {
+    fn add_sums[FMA](x: &[Real], c: &mut [Real], add: bool) {
+        if add {
+            c.iter_mut().zip(x).for_each(|(c, &x)| *c += x);
+        } else {
+            c.copy_from_slice(x);
+        }
+    }
+}
+
+/// One product on this thread; rows of C are `stride` apart.
+fn block(
+    m: usize,
+    k: usize,
+    n: usize,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    c: &mut [Real],
+    stride: usize,
+    add: bool,
+) {
+    if cfg!(target_arch = "x86_64") && !simd::wide() {
+        return plain(m, k, n, a, b, c, stride, add);
+    }
+    let reach = |f: Factor<'_>, rows: usize, columns: usize| {
+        rows == 0 || columns == 0 || (rows - 1) * f.row + (columns - 1) * f.column < f.data.len()
+    };
+    assert!(
+        reach(a, m, k) && reach(b, k, n) && c.len() >= (m - 1) * stride + n,
+        "factors as long as their sizes say"
+    );
+    // The crate prefers results by columns: it is given Cᵀ = Bᵀ·Aᵀ.
+    // SAFETY: the three slices hold all that the sizes and strides reach, as just checked.
     unsafe {
-        gemm::gemm(
-            m,
+        get_gemm_fn()(
             n,
+            m,
             k,
             c.as_mut_ptr(),
+            stride as isize,
             1,
-            n as isize,
             add,
-            a.as_ptr(),
-            ra.1 as isize,
-            ra.0 as isize,
-            b.as_ptr(),
-            rb.1 as isize,
-            rb.0 as isize,
+            b.data.as_ptr(),
+            b.row as isize,
+            b.column as isize,
+            a.data.as_ptr(),
+            a.row as isize,
+            a.column as isize,
             1.0,
             1.0,
             false,
             false,
             false,
-            Parallelism::Rayon(0),
+            Parallelism::None,
         );
     }
 }
 
-/// The product in plain loops, for processors without FMA.
+/// The product in plain loops: four rows at a time, so that a row of B is read once for all of them.
 fn plain(
     m: usize,
     k: usize,
     n: usize,
-    a: &[Real],
-    ra: (usize, usize),
-    b: &[Real],
-    rb: (usize, usize),
+    a: Factor<'_>,
+    b: Factor<'_>,
     c: &mut [Real],
+    stride: usize,
     add: bool,
 ) {
-    let step = chunk_rows(n);
-    debug_assert_eq!(c.len(), m * n);
-    c.par_chunks_mut(step * n).enumerate().for_each(|(chunk, c)| {
-        if !add {
-            c.fill(0.0);
+    for first in (0..m).step_by(4) {
+        let rows = 4.min(m - first);
+        for i in first..first + rows {
+            if !add {
+                c[i * stride..i * stride + n].fill(0.0);
+            }
         }
         for p in 0..k {
-            for (i, c) in c.chunks_exact_mut(n).enumerate() {
-                let x = a[(chunk * step + i) * ra.0 + p * ra.1];
-                if rb.1 == 1 {
-                    let b = &b[p * rb.0..p * rb.0 + n];
+            for i in first..first + rows {
+                let x = a.data[i * a.row + p * a.column];
+                let c = &mut c[i * stride..i * stride + n];
+                if b.column == 1 {
+                    let b = &b.data[p * b.row..p * b.row + n];
                     c.iter_mut().zip(b).for_each(|(c, &b)| *c = madd::<false>(x, b, *c));
                 } else {
-                    c.iter_mut().enumerate().for_each(|(j, c)| *c += x * b[p * rb.0 + j * rb.1]);
+                    let b = b.data[p * b.row..].iter().step_by(b.column);
+                    c.iter_mut().zip(b).for_each(|(c, &b)| *c += x * b);
                 }
             }
         }
-    });
+    }
 }
 
 #[cfg(test)]
@@ -119,9 +288,17 @@ mod tests {
     #[test]
     fn the_three_forms_equal_the_definition() {
         let mut numbers = Numbers::new(3);
-        for (m, k, n) in
-            [(1, 1, 1), (5, 3, 7), (0, 4, 3), (4, 0, 3), (33, 65, 17), (129, 40, 257), (70, 600, 30)]
-        {
+        for (m, k, n) in [
+            (1, 1, 1),
+            (5, 3, 7),
+            (0, 4, 3),
+            (4, 0, 3),
+            (33, 65, 17),
+            (129, 40, 257),
+            (70, 9001, 30),
+            (1, 5000, 150),
+            (1030, 33, 40),
+        ] {
             let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
             let start = numbers.vec(m * n);
             for add in [false, true] {
@@ -136,26 +313,54 @@ mod tests {
                 for (form, want) in [nn, tn, nt].into_iter().zip(&want) {
                     let mut c = start.clone();
                     form(m, k, n, &a, &b, &mut c, add);
-                    assert_close(&c, want, 1e-5);
-                    let mut c = start.clone();
-                    form(m, k, n, &a, &b, &mut c, add);
-                    assert_close(&c, want, 1e-5);
+                    assert_close(&c, want, 2e-5);
                 }
             }
         }
     }
 
     #[test]
+    fn plain_loops_equal_the_fast_ones() {
+        let mut numbers = Numbers::new(29);
+        let (m, k, n) = (37, 50, 41);
+        let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
+        for (fa, fb) in [
+            (Factor::rows(&a, k), Factor::rows(&b, n)),
+            (Factor::columns(&a, m), Factor::rows(&b, n)),
+            (Factor::rows(&a, k), Factor::columns(&b, k)),
+        ] {
+            let (mut fast, mut slow) = (vec![1.0; m * n], vec![1.0; m * n]);
+            block(m, k, n, fa, fb, &mut fast, n, true);
+            plain(m, k, n, fa, fb, &mut slow, n, true);
+            assert_close(&fast, &slow, 1e-5);
+        }
+    }
+
+    #[test]
+    fn the_tail_is_bias_and_activation() {
+        let mut numbers = Numbers::new(30);
+        for (m, k, n) in [(700, 60, 50), (3, 2000, 200), (5, 6, 7)] {
+            let (a, b, bias) = (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n));
+            let (mut got, mut want) = (vec![0.0; m * n], vec![0.0; m * n]);
+            nn_bias_act(m, k, n, &a, &b, &mut got, Some(&bias), Act::Prelu, 0.25);
+            nn(m, k, n, &a, &b, &mut want, false);
+            super::super::rowwise::bias_act_in_place(m, n, &mut want, Some(&bias), Act::Prelu, 0.25);
+            assert_close(&got, &want, 1e-6);
+        }
+    }
+
+    #[test]
     fn any_thread_count_gives_the_same_bytes() {
         let mut numbers = Numbers::new(4);
-        let (m, k, n) = (301, 1023, 130);
-        let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
-        for form in [nn, tn, nt] {
-            assert_same_at_any_thread_count(|| {
-                let mut c = vec![0.0; m * n];
-                form(m, k, n, &a, &b, &mut c, false);
-                c
-            });
+        for (m, k, n) in [(1301, 123, 130), (60, 9000, 70), (2, 3000, 300)] {
+            let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
+            for form in [nn, tn, nt] {
+                assert_same_at_any_thread_count(|| {
+                    let mut c = vec![0.0; m * n];
+                    form(m, k, n, &a, &b, &mut c, false);
+                    c
+                });
+            }
         }
     }
 }
