@@ -4,8 +4,10 @@ use super::matmul;
 use super::norm::column_moments;
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::simd::madd;
+use super::strips::{Strip, add_to, in_strips};
 use super::{reduce, rows as slices, scratch};
 use crate::Real;
+use std::ops::Range;
 
 /// y = (x − mean) / (std + eps) column by column. `std` comes back; it divides by n, or by n−1 with `sample`.
 pub fn standardise(
@@ -84,13 +86,32 @@ pub fn standardise_backward(
 
 simd! {
     fn sum_both[FMA](cols: usize, y: &[Real], dy: &[Real], partial: &mut [f64]) {
-        let (of_dy, of_dy_y) = partial.split_at_mut(cols);
-        for (y, dy) in y.chunks_exact(cols.max(1)).zip(dy.chunks_exact(cols.max(1))) {
-            for j in 0..cols {
-                of_dy[j] += f64::from(dy[j]);
-                of_dy_y[j] += f64::from(dy[j]) * f64::from(y[j]);
+        in_strips(y.len() / cols.max(1), cols, Both::<FMA> { cols, y, dy, partial });
+    }
+}
+
+/// Sums of dy and of dy·y by column.
+struct Both<'a, const FMA: bool> {
+    cols: usize,
+    y: &'a [Real],
+    dy: &'a [Real],
+    partial: &'a mut [f64],
+}
+
+impl<const FMA: bool> Strip for Both<'_, FMA> {
+    #[inline(always)]
+    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
+        let (mut of_dy, mut of_dy_y) = ([0.0; N], [0.0; N]);
+        for row in rows {
+            let start = row * self.cols + at;
+            let (y, dy) = (&self.y[start..][..N], &self.dy[start..][..N]);
+            for j in 0..N {
+                of_dy[j] += dy[j];
+                of_dy_y[j] = madd::<FMA>(dy[j], y[j], of_dy_y[j]);
             }
         }
+        add_to(&mut self.partial[at..], &of_dy);
+        add_to(&mut self.partial[self.cols + at..], &of_dy_y);
     }
 }
 

@@ -1,10 +1,12 @@
 //! BatchNorm over the rows of a pass and LayerNorm within each row.
 
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
-use super::rowwise::Act;
+use super::rowwise::{Act, Curve, with_curve};
 use super::scratch;
 use super::simd::madd;
+use super::strips::{Strip, add_to, in_strips};
 use crate::Real;
+use std::ops::Range;
 
 /// Added to a variance before its square root is taken.
 pub const EPS: f64 = 1e-5;
@@ -12,15 +14,24 @@ pub const EPS: f64 = 1e-5;
 /// Mean and population variance of every column.
 pub fn column_moments(rows: usize, cols: usize, x: &[Real], mean: &mut [Real], variance: &mut [Real]) {
     assert!(x.len() == rows * cols && mean.len() == cols && variance.len() == cols);
+    if rows == 0 {
+        mean.fill(0.0);
+        return variance.fill(0.0);
+    }
     let step = chunk_rows(cols);
-    let chunks = rows.div_ceil(step);
-    let span = |chunk: usize| chunk * step * cols..rows.min((chunk + 1) * step) * cols;
-    let share = 1.0 / rows.max(1) as f64;
-    scratch::with(cols, |total: &mut [f64]| {
-        sum_chunks(chunks, total, |chunk, partial| add_rows(cols, &x[span(chunk)], partial));
-        mean.iter_mut().zip(total.iter()).for_each(|(m, &t)| *m = (t * share) as Real);
-        sum_chunks(chunks, total, |chunk, partial| add_squares(cols, &x[span(chunk)], mean, partial));
-        variance.iter_mut().zip(total.iter()).for_each(|(v, &t)| *v = (t * share) as Real);
+    // Sums of x − s and of its square with s the first row: one pass, and nothing cancels when the mean is large.
+    let shift = &x[..cols];
+    let share = 1.0 / rows as f64;
+    scratch::with(2 * cols, |total: &mut [f64]| {
+        sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
+            let span = chunk * step * cols..rows.min((chunk + 1) * step) * cols;
+            add_moments(cols, &x[span], shift, partial);
+        });
+        for j in 0..cols {
+            let off = total[j] * share;
+            mean[j] = (f64::from(shift[j]) + off) as Real;
+            variance[j] = (total[cols + j] * share - off * off).max(0.0) as Real;
+        }
     });
 }
 
@@ -220,51 +231,109 @@ struct Columns<'a> {
 }
 
 simd! {
-    fn add_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
-        for row in x.chunks_exact(cols.max(1)) {
-            partial.iter_mut().zip(row).for_each(|(p, &x)| *p += f64::from(x));
-        }
+    fn add_moments[FMA](cols: usize, x: &[Real], shift: &[Real], partial: &mut [f64]) {
+        in_strips(x.len() / cols.max(1), cols, Moments::<FMA> { cols, x, shift, partial });
     }
 }
 
-simd! {
-    fn add_squares[FMA](cols: usize, x: &[Real], mean: &[Real], partial: &mut [f64]) {
-        for row in x.chunks_exact(cols.max(1)) {
-            for ((p, &x), &m) in partial.iter_mut().zip(row).zip(mean) {
-                let d = f64::from(x) - f64::from(m);
-                *p += d * d;
+struct Moments<'a, const FMA: bool> {
+    cols: usize,
+    x: &'a [Real],
+    shift: &'a [Real],
+    partial: &'a mut [f64],
+}
+
+impl<const FMA: bool> Strip for Moments<'_, FMA> {
+    #[inline(always)]
+    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
+        let (mut sums, mut squares, mut shift) = ([0.0; N], [0.0; N], [0.0; N]);
+        shift.copy_from_slice(&self.shift[at..at + N]);
+        for row in rows {
+            let x = &self.x[row * self.cols + at..][..N];
+            for j in 0..N {
+                let off = x[j] - shift[j];
+                sums[j] += off;
+                squares[j] = madd::<FMA>(off, off, squares[j]);
             }
         }
+        add_to(&mut self.partial[at..], &sums);
+        add_to(&mut self.partial[self.cols + at..], &squares);
     }
 }
 
 simd! {
-    fn apply_rows[FMA](cols: usize, x: &[Real], factor: &[Real], shift: &[Real], act: Act, slope: Real, out: &mut [Real]) {
-        for (x, out) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))) {
-            for j in 0..cols {
-                out[j] = act.value::<FMA>(madd::<FMA>(x[j], factor[j], shift[j]), slope);
+    fn apply_rows[FMA](
+        cols: usize,
+        x: &[Real],
+        factor: &[Real],
+        shift: &[Real],
+        act: Act,
+        slope: Real,
+        out: &mut [Real],
+    ) {
+        with_curve!(act, slope, curve => {
+            for (x, out) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))) {
+                for (((o, &x), &factor), &shift) in out.iter_mut().zip(x).zip(factor).zip(shift) {
+                    *o = curve.value::<FMA>(madd::<FMA>(x, factor, shift));
+                }
             }
-        }
+        });
     }
 }
 
 simd! {
-    fn norm_backward_sums[FMA](cols: usize, x: &[Real], c: Columns<'_>, dout: &[Real], dx: &mut [Real], partial: &mut [f64]) {
-        let (of_dy, rest) = partial.split_at_mut(cols);
-        let (of_dy_x, of_slope) = rest.split_at_mut(cols);
-        let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
-        for ((x, dout), dx) in rows.zip(dx.chunks_exact_mut(cols.max(1))) {
-            let mut along_slope = 0.0;
-            for j in 0..cols {
-                let hat = (x[j] - c.mean[j]) * c.inv_std[j];
-                let (along, s) = c.act.derivative::<FMA>(madd::<FMA>(hat, c.gamma[j], c.beta[j]), c.slope);
-                along_slope += f64::from(dout[j]) * f64::from(s);
+    fn norm_backward_sums[FMA](
+        cols: usize,
+        x: &[Real],
+        columns: Columns<'_>,
+        dout: &[Real],
+        dx: &mut [Real],
+        partial: &mut [f64],
+    ) {
+        with_curve!(columns.act, columns.slope, curve => {
+            let strip = BackwardSums::<FMA, _> { cols, x, columns, curve, dout, dx, partial };
+            in_strips(x.len() / cols.max(1), cols, strip);
+        });
+    }
+}
+
+/// dx = dout · act′ for now; sums of it, of it times x̂, and of the slope's terms.
+struct BackwardSums<'a, const FMA: bool, C> {
+    cols: usize,
+    x: &'a [Real],
+    columns: Columns<'a>,
+    curve: C,
+    dout: &'a [Real],
+    dx: &'a mut [Real],
+    partial: &'a mut [f64],
+}
+
+impl<const FMA: bool, C: Curve> Strip for BackwardSums<'_, FMA, C> {
+    #[inline(always)]
+    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
+        let column = |all: &[Real]| {
+            let mut some = [0.0; N];
+            some.copy_from_slice(&all[at..at + N]);
+            some
+        };
+        let Columns { mean, inv_std, gamma, beta, .. } = self.columns;
+        let (mean, inv_std, gamma, beta) = (column(mean), column(inv_std), column(gamma), column(beta));
+        let (mut of_dy, mut of_dy_x, mut along_slope) = ([0.0; N], [0.0; N], [0.0; N]);
+        for row in rows {
+            let start = row * self.cols + at;
+            let (x, dout, dx) = (&self.x[start..][..N], &self.dout[start..][..N], &mut self.dx[start..][..N]);
+            for j in 0..N {
+                let hat = (x[j] - mean[j]) * inv_std[j];
+                let (along, s) = self.curve.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
+                along_slope[j] += dout[j] * s;
                 dx[j] = dout[j] * along;
-                of_dy[j] += f64::from(dx[j]);
-                of_dy_x[j] += f64::from(dx[j]) * f64::from(hat);
+                of_dy[j] += dx[j];
+                of_dy_x[j] = madd::<FMA>(dx[j], hat, of_dy_x[j]);
             }
-            of_slope[0] += along_slope;
         }
+        add_to(&mut self.partial[at..], &of_dy);
+        add_to(&mut self.partial[self.cols + at..], &of_dy_x);
+        self.partial[2 * self.cols] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>();
     }
 }
 
@@ -307,21 +376,82 @@ simd! {
 }
 
 simd! {
-    fn layer_rows_backward[FMA](cols: usize, x: &[Real], mean: &[Real], inv_std: &[Real], gamma: &[Real], dout: &[Real], dx: &mut [Real], partial: &mut [f64]) {
-        let (of_dy, of_dy_x) = partial.split_at_mut(cols);
-        let share = 1.0 / cols.max(1) as f64;
+    fn layer_rows_backward[FMA](
+        cols: usize,
+        x: &[Real],
+        mean: &[Real],
+        inv_std: &[Real],
+        gamma: &[Real],
+        dout: &[Real],
+        dx: &mut [Real],
+        partial: &mut [f64],
+    ) {
+        let share = 1.0 / cols.max(1) as Real;
         let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
         for (i, ((x, dout), dx)) in rows.zip(dx.chunks_exact_mut(cols.max(1))).enumerate() {
             let (m, s) = (mean[i], inv_std[i]);
-            let of_g = (lanes_sum(cols, |j| f64::from(dout[j] * gamma[j])) * share) as Real;
-            let of_g_x = (lanes_sum(cols, |j| f64::from(dout[j] * gamma[j] * ((x[j] - m) * s))) * share) as Real;
-            for j in 0..cols {
-                let hat = (x[j] - m) * s;
-                of_dy[j] += f64::from(dout[j]);
-                of_dy_x[j] += f64::from(dout[j]) * f64::from(hat);
-                dx[j] = s * (dout[j] * gamma[j] - of_g - hat * of_g_x);
+            let (of_g, of_g_x) = two_sums::<FMA>(x, m, s, gamma, dout);
+            let (of_g, of_g_x) = (of_g * share, of_g_x * share);
+            for (((dx, &x), &d), &gamma) in dx.iter_mut().zip(x).zip(dout).zip(gamma) {
+                *dx = s * (d * gamma - of_g - (x - m) * s * of_g_x);
             }
         }
+        in_strips(x.len() / cols.max(1), cols, LayerSums::<FMA> { cols, x, mean, inv_std, dout, partial });
+    }
+}
+
+/// Σ dout·γ and Σ dout·γ·x̂ of one row.
+#[inline(always)]
+fn two_sums<const FMA: bool>(
+    x: &[Real],
+    mean: Real,
+    inv_std: Real,
+    gamma: &[Real],
+    dout: &[Real],
+) -> (Real, Real) {
+    const LANES: usize = 16;
+    let (mut of_g, mut of_g_x) = ([0.0; LANES], [0.0; LANES]);
+    let (xs, gs, ds) = (x.chunks_exact(LANES), gamma.chunks_exact(LANES), dout.chunks_exact(LANES));
+    let rest = xs.remainder().iter().zip(gs.remainder()).zip(ds.remainder());
+    for (lane, ((&x, &gamma), &d)) in rest.enumerate() {
+        of_g[lane] = d * gamma;
+        of_g_x[lane] = d * gamma * ((x - mean) * inv_std);
+    }
+    for ((x, gamma), d) in xs.zip(gs).zip(ds) {
+        for j in 0..LANES {
+            let g = d[j] * gamma[j];
+            of_g[j] += g;
+            of_g_x[j] = madd::<FMA>(g, (x[j] - mean) * inv_std, of_g_x[j]);
+        }
+    }
+    (of_g.iter().sum(), of_g_x.iter().sum())
+}
+
+/// Sums of dout and of dout·x̂ by column.
+struct LayerSums<'a, const FMA: bool> {
+    cols: usize,
+    x: &'a [Real],
+    mean: &'a [Real],
+    inv_std: &'a [Real],
+    dout: &'a [Real],
+    partial: &'a mut [f64],
+}
+
+impl<const FMA: bool> Strip for LayerSums<'_, FMA> {
+    #[inline(always)]
+    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
+        let (mut of_dy, mut of_dy_x) = ([0.0; N], [0.0; N]);
+        for row in rows {
+            let start = row * self.cols + at;
+            let (x, dout) = (&self.x[start..][..N], &self.dout[start..][..N]);
+            let (mean, inv_std) = (self.mean[row], self.inv_std[row]);
+            for j in 0..N {
+                of_dy[j] += dout[j];
+                of_dy_x[j] = madd::<FMA>(dout[j], (x[j] - mean) * inv_std, of_dy_x[j]);
+            }
+        }
+        add_to(&mut self.partial[at..], &of_dy);
+        add_to(&mut self.partial[self.cols + at..], &of_dy_x);
     }
 }
 

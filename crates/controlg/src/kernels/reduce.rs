@@ -2,8 +2,10 @@
 
 use super::parallel::{CHUNK, chunk_rows, sum_chunks};
 use super::scratch;
+use super::strips::{Strip, add_to, in_strips};
 use crate::Real;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// `out[j] = Σ_i x[i][j]`, added to what is there when `add` is set.
 pub fn column_sums(rows: usize, cols: usize, x: &[Real], out: &mut [Real], add: bool) {
@@ -56,11 +58,27 @@ fn sum_of(n: usize, part: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
 
 simd! {
     fn sum_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
-        for row in x.chunks_exact(cols) {
-            for (p, &x) in partial.iter_mut().zip(row) {
-                *p += f64::from(x);
+        in_strips(x.len() / cols.max(1), cols, Sums { cols, x, partial });
+    }
+}
+
+struct Sums<'a> {
+    cols: usize,
+    x: &'a [Real],
+    partial: &'a mut [f64],
+}
+
+impl Strip for Sums<'_> {
+    #[inline(always)]
+    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
+        let mut sums = [0.0; N];
+        for row in rows {
+            let x = &self.x[row * self.cols + at..][..N];
+            for j in 0..N {
+                sums[j] += x[j];
             }
         }
+        add_to(&mut self.partial[at..], &sums);
     }
 }
 

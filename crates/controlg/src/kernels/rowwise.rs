@@ -3,7 +3,9 @@
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::scratch;
 use super::simd::exp;
+use super::strips::{Strip, add_to, in_strips};
 use crate::Real;
+use std::ops::Range;
 
 /// An activation function. `Prelu` and `LeakyRelu` are the same function; the slope of the first is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,77 +38,117 @@ impl Act {
     pub fn output_is_enough(self, slope: Real) -> bool {
         !matches!(self, Act::Prelu | Act::LeakyRelu) || slope > 1e-6
     }
+}
 
-    #[inline(always)]
-    pub(crate) fn value<const FMA: bool>(self, x: Real, slope: Real) -> Real {
-        match self {
-            Act::Identity => x,
-            Act::Relu => {
-                if x > 0.0 {
-                    x
-                } else {
-                    0.0 * x
-                }
-            }
-            Act::Prelu | Act::LeakyRelu => {
-                if x > 0.0 {
-                    x
-                } else {
-                    slope * x
-                }
-            }
-            Act::Elu => {
-                if x > 0.0 {
-                    x
-                } else {
-                    exp::<FMA>(x) - 1.0
-                }
-            }
-            Act::Sigmoid => 1.0 / (1.0 + exp::<FMA>(-x)),
-        }
-    }
+/// An activation with all that its loops need, so that each kind gets a loop of its own: a `match` within a loop
+/// would keep it from being vectorised.
+pub(crate) trait Curve: Copy {
+    /// The result at `x`.
+    fn value<const FMA: bool>(self, x: Real) -> Real;
+    /// (d result / d x, d result / d slope) at the input `x`.
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real);
+    /// [`Curve::derivative`] from the result `y`.
+    fn derivative_at_output(self, y: Real) -> (Real, Real);
+}
 
-    /// (d value / d x, d value / d slope) at the input `x`.
-    #[inline(always)]
-    pub(crate) fn derivative<const FMA: bool>(self, x: Real, slope: Real) -> (Real, Real) {
-        match self {
-            Act::Identity => (1.0, 0.0),
-            Act::Relu => (if x > 0.0 { 1.0 } else { 0.0 }, 0.0),
-            Act::Prelu => {
-                if x > 0.0 {
-                    (1.0, 0.0)
-                } else {
-                    (slope, x)
-                }
-            }
-            Act::LeakyRelu => (if x > 0.0 { 1.0 } else { slope }, 0.0),
-            Act::Elu => (if x > 0.0 { 1.0 } else { exp::<FMA>(x) }, 0.0),
-            Act::Sigmoid => {
-                let y = 1.0 / (1.0 + exp::<FMA>(-x));
-                (y * (1.0 - y), 0.0)
-            }
-        }
-    }
+/// x, or slope·x where x < 0: identity, ReLU, leaky ReLU, PReLU.
+#[derive(Clone, Copy)]
+pub(crate) struct Bent {
+    slope: Real,
+    /// What turns x or y into the derivative with respect to the slope: 0 when that is not learnt.
+    at_input: Real,
+    at_output: Real,
+}
 
-    /// [`Act::derivative`] from the result `y`; `inverse` is 1/slope.
-    #[inline(always)]
-    fn derivative_at_output(self, y: Real, slope: Real, inverse: Real) -> (Real, Real) {
-        match self {
-            Act::Identity => (1.0, 0.0),
-            Act::Relu => (if y > 0.0 { 1.0 } else { 0.0 }, 0.0),
-            Act::Prelu => {
-                if y > 0.0 {
-                    (1.0, 0.0)
-                } else {
-                    (slope, y * inverse)
-                }
-            }
-            Act::LeakyRelu => (if y > 0.0 { 1.0 } else { slope }, 0.0),
-            Act::Elu => (if y > 0.0 { 1.0 } else { y + 1.0 }, 0.0),
-            Act::Sigmoid => (y * (1.0 - y), 0.0),
+#[derive(Clone, Copy)]
+pub(crate) struct Elu;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Sigmoid;
+
+impl Bent {
+    pub(crate) fn new(act: Act, slope: Real) -> Self {
+        let fixed = |slope| Bent { slope, at_input: 0.0, at_output: 0.0 };
+        match act {
+            Act::Prelu => Bent { slope, at_input: 1.0, at_output: 1.0 / slope },
+            Act::LeakyRelu => fixed(slope),
+            Act::Relu => fixed(0.0),
+            _ => fixed(1.0),
         }
     }
 }
+
+impl Curve for Bent {
+    #[inline(always)]
+    fn value<const FMA: bool>(self, x: Real) -> Real {
+        if x > 0.0 { x } else { self.slope * x }
+    }
+
+    #[inline(always)]
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real) {
+        (if x > 0.0 { 1.0 } else { self.slope }, if x > 0.0 { 0.0 } else { x * self.at_input })
+    }
+
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real) -> (Real, Real) {
+        (if y > 0.0 { 1.0 } else { self.slope }, if y > 0.0 { 0.0 } else { y * self.at_output })
+    }
+}
+
+impl Curve for Elu {
+    #[inline(always)]
+    fn value<const FMA: bool>(self, x: Real) -> Real {
+        if x > 0.0 { x } else { exp::<FMA>(x) - 1.0 }
+    }
+
+    #[inline(always)]
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real) {
+        (if x > 0.0 { 1.0 } else { exp::<FMA>(x) }, 0.0)
+    }
+
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real) -> (Real, Real) {
+        (if y > 0.0 { 1.0 } else { y + 1.0 }, 0.0)
+    }
+}
+
+impl Curve for Sigmoid {
+    #[inline(always)]
+    fn value<const FMA: bool>(self, x: Real) -> Real {
+        1.0 / (1.0 + exp::<FMA>(-x))
+    }
+
+    #[inline(always)]
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real) {
+        self.derivative_at_output(self.value::<FMA>(x))
+    }
+
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real) -> (Real, Real) {
+        (y * (1.0 - y), 0.0)
+    }
+}
+
+/// Evaluates an expression with the [`Curve`] of an activation.
+macro_rules! with_curve {
+    ($act:expr, $slope:expr, $curve:ident => $work:expr) => {
+        match $act {
+            $crate::kernels::rowwise::Act::Elu => {
+                let $curve = $crate::kernels::rowwise::Elu;
+                $work
+            }
+            $crate::kernels::rowwise::Act::Sigmoid => {
+                let $curve = $crate::kernels::rowwise::Sigmoid;
+                $work
+            }
+            bent => {
+                let $curve = $crate::kernels::rowwise::Bent::new(bent, $slope);
+                $work
+            }
+        }
+    };
+}
+pub(crate) use with_curve;
 
 /// out = act(x + bias), row by row.
 pub fn bias_act(
@@ -207,10 +249,11 @@ fn backward(
             if let Some(dout) = dout {
                 dx.copy_from_slice(&dout[from..to]);
             }
-            match saved {
-                Saved::Input(x) => backward_from_input(cols, &x[from..to], bias, act, slope, dx, partial),
-                Saved::Output(y) => backward_from_output(cols, &y[from..to], act, slope, dx, partial),
-            }
+            let saved = match saved {
+                Saved::Input(x) => Saved::Input(&x[from..to]),
+                Saved::Output(y) => Saved::Output(&y[from..to]),
+            };
+            backward_rows(cols, saved, bias, act, slope, dx, partial);
         });
         if let Some(dslope) = dslope {
             *dslope += total[cols] as Real;
@@ -224,95 +267,78 @@ fn backward(
 simd! {
     /// act(x + bias) over whole rows, in place.
     pub(crate) fn activate[FMA](cols: usize, x: &mut [Real], bias: Option<&[Real]>, act: Act, slope: Real) {
-        for row in x.chunks_exact_mut(cols.max(1)) {
-            if let Some(bias) = bias {
-                row.iter_mut().zip(bias).for_each(|(x, &b)| *x += b);
-            }
-            match act {
-                Act::Identity => {}
-                Act::Relu => row.iter_mut().for_each(|x| *x = Act::Relu.value::<FMA>(*x, slope)),
-                Act::Prelu | Act::LeakyRelu => row.iter_mut().for_each(|x| *x = Act::Prelu.value::<FMA>(*x, slope)),
-                Act::Elu => row.iter_mut().for_each(|x| *x = Act::Elu.value::<FMA>(*x, slope)),
-                Act::Sigmoid => row.iter_mut().for_each(|x| *x = Act::Sigmoid.value::<FMA>(*x, slope)),
-            }
+        if act == Act::Identity && bias.is_none() {
+            return;
         }
+        with_curve!(act, slope, curve => {
+            for row in x.chunks_exact_mut(cols.max(1)) {
+                match bias {
+                    Some(bias) => row.iter_mut().zip(bias).for_each(|(x, &b)| *x = curve.value::<FMA>(*x + b)),
+                    None => row.iter_mut().for_each(|x| *x = curve.value::<FMA>(*x)),
+                }
+            }
+        });
     }
 }
 
 simd! {
-    fn backward_from_input[FMA](
+    /// d times the derivative over whole rows, in place; `partial` gets its column sums and the slope's term.
+    fn backward_rows[FMA](
         cols: usize,
-        x: &[Real],
+        saved: Saved<'_>,
         bias: Option<&[Real]>,
         act: Act,
         slope: Real,
         d: &mut [Real],
         partial: &mut [f64],
     ) {
-        for (x, d) in x.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
-            // Without a bias x is read twice, which the compiler drops; the branch stays out of the loop.
-            match bias {
-                Some(bias) => backward_row(act, d, partial, |act, j| {
-                    act.derivative::<FMA>(x[j] + bias[j], slope)
-                }),
-                None => backward_row(act, d, partial, |act, j| act.derivative::<FMA>(x[j], slope)),
+        let rows = d.len() / cols.max(1);
+        with_curve!(act, slope, curve => match saved {
+            Saved::Input(x) => {
+                in_strips(rows, cols, Backward::<FMA, false, _> { cols, saved: x, bias, curve, d, partial });
+            }
+            Saved::Output(y) => {
+                in_strips(rows, cols, Backward::<FMA, true, _> { cols, saved: y, bias: None, curve, d, partial });
+            }
+        });
+    }
+}
+
+struct Backward<'a, const FMA: bool, const OUTPUT: bool, C> {
+    cols: usize,
+    saved: &'a [Real],
+    bias: Option<&'a [Real]>,
+    curve: C,
+    d: &'a mut [Real],
+    partial: &'a mut [f64],
+}
+
+impl<const FMA: bool, const OUTPUT: bool, C: Curve> Strip for Backward<'_, FMA, OUTPUT, C> {
+    #[inline(always)]
+    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
+        let mut bias = [0.0; N];
+        if let Some(all) = self.bias {
+            bias.copy_from_slice(&all[at..at + N]);
+        }
+        let (mut sums, mut along_slope) = ([0.0; N], [0.0; N]);
+        for row in rows {
+            let start = row * self.cols + at;
+            let saved = &self.saved[start..][..N];
+            let d = &mut self.d[start..][..N];
+            for j in 0..N {
+                let (along_x, s) = if OUTPUT {
+                    self.curve.derivative_at_output(saved[j])
+                } else {
+                    self.curve.derivative::<FMA>(saved[j] + bias[j])
+                };
+                along_slope[j] += d[j] * s;
+                d[j] *= along_x;
+                sums[j] += d[j];
             }
         }
+        add_to(&mut self.partial[at..], &sums);
+        self.partial[self.cols] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>();
     }
-}
-
-simd! {
-    fn backward_from_output[FMA](cols: usize, y: &[Real], act: Act, slope: Real, d: &mut [Real], partial: &mut [f64]) {
-        let inverse = 1.0 / slope;
-        for (y, d) in y.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
-            backward_row(act, d, partial, |act, j| act.derivative_at_output(y[j], slope, inverse));
-        }
-    }
-}
-
-/// One row: d times the derivative, its sums by column, and the slope's term in the last place of `partial`.
-#[inline(always)]
-fn backward_row(
-    act: Act,
-    d: &mut [Real],
-    partial: &mut [f64],
-    derivative: impl Fn(Act, usize) -> (Real, Real) + Copy,
-) {
-    // One loop for each activation: a `match` inside the loop would keep it from being vectorised.
-    match act {
-        Act::Identity => backward_loop(d, partial, |j| derivative(Act::Identity, j)),
-        Act::Relu => backward_loop(d, partial, |j| derivative(Act::Relu, j)),
-        Act::Prelu => backward_loop(d, partial, |j| derivative(Act::Prelu, j)),
-        Act::Elu => backward_loop(d, partial, |j| derivative(Act::Elu, j)),
-        Act::Sigmoid => backward_loop(d, partial, |j| derivative(Act::Sigmoid, j)),
-        Act::LeakyRelu => backward_loop(d, partial, |j| derivative(Act::LeakyRelu, j)),
-    }
-}
-
-#[inline(always)]
-fn backward_loop(d: &mut [Real], partial: &mut [f64], derivative: impl Fn(usize) -> (Real, Real)) {
-    const LANES: usize = 16;
-    let cols = d.len();
-    let (sums, of_slope) = partial.split_at_mut(cols);
-    let mut along_slope = [0.0; LANES];
-    let whole = cols / LANES * LANES;
-    for first in (0..whole).step_by(LANES) {
-        let (d, sums) = (&mut d[first..first + LANES], &mut sums[first..first + LANES]);
-        for j in 0..LANES {
-            let (along_x, s) = derivative(first + j);
-            along_slope[j] += d[j] * s;
-            d[j] *= along_x;
-            sums[j] += f64::from(d[j]);
-        }
-    }
-    let mut rest = 0.0;
-    for j in whole..cols {
-        let (along_x, s) = derivative(j);
-        rest += d[j] * s;
-        d[j] *= along_x;
-        sums[j] += f64::from(d[j]);
-    }
-    of_slope[0] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>() + f64::from(rest);
 }
 
 #[cfg(test)]
