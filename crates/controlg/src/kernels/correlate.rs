@@ -4,10 +4,9 @@ use super::matmul;
 use super::norm::column_moments;
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::simd::madd;
-use super::strips::{Strip, add_to, in_strips};
+use super::sums::sum_rows;
 use super::{reduce, rows as slices, scratch};
 use crate::Real;
-use std::ops::Range;
 
 /// y = (x − mean) / (std + eps) column by column. `std` comes back; it divides by n, or by n−1 with `sample`.
 pub fn standardise(
@@ -86,32 +85,13 @@ pub fn standardise_backward(
 
 simd! {
     fn sum_both[FMA](cols: usize, y: &[Real], dy: &[Real], partial: &mut [f64]) {
-        in_strips(y.len() / cols.max(1), cols, Both::<FMA> { cols, y, dy, partial });
-    }
-}
-
-/// Sums of dy and of dy·y by column.
-struct Both<'a, const FMA: bool> {
-    cols: usize,
-    y: &'a [Real],
-    dy: &'a [Real],
-    partial: &'a mut [f64],
-}
-
-impl<const FMA: bool> Strip for Both<'_, FMA> {
-    #[inline(always)]
-    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
-        let (mut of_dy, mut of_dy_y) = ([0.0; N], [0.0; N]);
-        for row in rows {
-            let start = row * self.cols + at;
-            let (y, dy) = (&self.y[start..][..N], &self.dy[start..][..N]);
-            for j in 0..N {
-                of_dy[j] += dy[j];
-                of_dy_y[j] = madd::<FMA>(dy[j], y[j], of_dy_y[j]);
+        sum_rows(y.len() / cols.max(1), cols, partial, |i, at, [of_dy, of_dy_y]| {
+            let (y, dy) = (&y[i * cols + at..][..of_dy.len()], &dy[i * cols + at..][..of_dy.len()]);
+            for (((of_dy, of_dy_y), &y), &dy) in of_dy.iter_mut().zip(of_dy_y).zip(y).zip(dy) {
+                *of_dy += dy;
+                *of_dy_y = madd::<FMA>(dy, y, *of_dy_y);
             }
-        }
-        add_to(&mut self.partial[at..], &of_dy);
-        add_to(&mut self.partial[self.cols + at..], &of_dy_y);
+        });
     }
 }
 

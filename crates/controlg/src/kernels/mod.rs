@@ -13,7 +13,7 @@
 pub mod simd;
 mod parallel;
 pub mod scratch;
-mod strips;
+mod sums;
 
 pub mod adam;
 pub mod attention;

@@ -1,12 +1,12 @@
 //! BatchNorm over the rows of a pass and LayerNorm within each row.
 
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::rows::fold_lanes;
 use super::rowwise::{Act, Curve, with_curve};
 use super::scratch;
 use super::simd::madd;
-use super::strips::{Strip, add_to, in_strips};
+use super::sums::sum_rows;
 use crate::Real;
-use std::ops::Range;
 
 /// Added to a variance before its square root is taken.
 pub const EPS: f64 = 1e-5;
@@ -115,7 +115,7 @@ pub fn batch_norm_backward(
     let shared = Shared::new(dx);
     let columns = Columns { mean, inv_std, gamma, beta, act, slope };
     // Sums of dy and of dy·x̂ over each column, and of the slope's terms; then one more pass makes dx of them.
-    scratch::with(2 * cols + 1, |total: &mut [f64]| {
+    scratch::with(3 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
             // SAFETY: chunks of rows do not overlap.
@@ -123,7 +123,7 @@ pub fn batch_norm_backward(
             norm_backward_sums(cols, &x[from..to], columns, &dout[from..to], dx, partial);
         });
         if let Some(dslope) = dslope {
-            *dslope += total[2 * cols] as Real;
+            *dslope += total[2 * cols..].iter().sum::<f64>() as Real;
         }
         let share = 1.0 / rows.max(1) as f64;
         scratch::with(3 * cols, |line: &mut [Real]| {
@@ -232,32 +232,14 @@ struct Columns<'a> {
 
 simd! {
     fn add_moments[FMA](cols: usize, x: &[Real], shift: &[Real], partial: &mut [f64]) {
-        in_strips(x.len() / cols.max(1), cols, Moments::<FMA> { cols, x, shift, partial });
-    }
-}
-
-struct Moments<'a, const FMA: bool> {
-    cols: usize,
-    x: &'a [Real],
-    shift: &'a [Real],
-    partial: &'a mut [f64],
-}
-
-impl<const FMA: bool> Strip for Moments<'_, FMA> {
-    #[inline(always)]
-    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
-        let (mut sums, mut squares, mut shift) = ([0.0; N], [0.0; N], [0.0; N]);
-        shift.copy_from_slice(&self.shift[at..at + N]);
-        for row in rows {
-            let x = &self.x[row * self.cols + at..][..N];
-            for j in 0..N {
-                let off = x[j] - shift[j];
-                sums[j] += off;
-                squares[j] = madd::<FMA>(off, off, squares[j]);
+        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [sums, squares]| {
+            let (x, shift) = (&x[i * cols + at..][..sums.len()], &shift[at..][..sums.len()]);
+            for (((sum, square), &x), &shift) in sums.iter_mut().zip(squares).zip(x).zip(shift) {
+                let off = x - shift;
+                *sum += off;
+                *square = madd::<FMA>(off, off, *square);
             }
-        }
-        add_to(&mut self.partial[at..], &sums);
-        add_to(&mut self.partial[self.cols + at..], &squares);
+        });
     }
 }
 
@@ -282,6 +264,7 @@ simd! {
 }
 
 simd! {
+    /// dx = dout · act′ for now; column sums of it, of it times x̂, and of the slope's terms.
     fn norm_backward_sums[FMA](
         cols: usize,
         x: &[Real],
@@ -290,50 +273,25 @@ simd! {
         dx: &mut [Real],
         partial: &mut [f64],
     ) {
-        with_curve!(columns.act, columns.slope, curve => {
-            let strip = BackwardSums::<FMA, _> { cols, x, columns, curve, dout, dx, partial };
-            in_strips(x.len() / cols.max(1), cols, strip);
-        });
-    }
-}
-
-/// dx = dout · act′ for now; sums of it, of it times x̂, and of the slope's terms.
-struct BackwardSums<'a, const FMA: bool, C> {
-    cols: usize,
-    x: &'a [Real],
-    columns: Columns<'a>,
-    curve: C,
-    dout: &'a [Real],
-    dx: &'a mut [Real],
-    partial: &'a mut [f64],
-}
-
-impl<const FMA: bool, C: Curve> Strip for BackwardSums<'_, FMA, C> {
-    #[inline(always)]
-    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
-        let column = |all: &[Real]| {
-            let mut some = [0.0; N];
-            some.copy_from_slice(&all[at..at + N]);
-            some
-        };
-        let Columns { mean, inv_std, gamma, beta, .. } = self.columns;
-        let (mean, inv_std, gamma, beta) = (column(mean), column(inv_std), column(gamma), column(beta));
-        let (mut of_dy, mut of_dy_x, mut along_slope) = ([0.0; N], [0.0; N], [0.0; N]);
-        for row in rows {
-            let start = row * self.cols + at;
-            let (x, dout, dx) = (&self.x[start..][..N], &self.dout[start..][..N], &mut self.dx[start..][..N]);
-            for j in 0..N {
+        let Columns { mean, inv_std, gamma, beta, act, slope } = columns;
+        with_curve!(act, slope, curve => sum_rows(x.len() / cols.max(1), cols, partial, |i, at, sums| {
+            let [of_dy, of_dy_x, of_slope] = sums;
+            let width = of_dy.len();
+            let (x, dout) = (&x[i * cols + at..][..width], &dout[i * cols + at..][..width]);
+            let dx = &mut dx[i * cols + at..][..width];
+            let (of_dy_x, of_slope) = (&mut of_dy_x[..width], &mut of_slope[..width]);
+            let (mean, inv_std) = (&mean[at..][..width], &inv_std[at..][..width]);
+            let (gamma, beta) = (&gamma[at..][..width], &beta[at..][..width]);
+            for j in 0..width {
                 let hat = (x[j] - mean[j]) * inv_std[j];
-                let (along, s) = self.curve.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
-                along_slope[j] += dout[j] * s;
-                dx[j] = dout[j] * along;
-                of_dy[j] += dx[j];
-                of_dy_x[j] = madd::<FMA>(dx[j], hat, of_dy_x[j]);
+                let (along, s) = curve.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
+                let d = dout[j] * along;
+                dx[j] = d;
+                of_slope[j] += dout[j] * s;
+                of_dy[j] += d;
+                of_dy_x[j] = madd::<FMA>(d, hat, of_dy_x[j]);
             }
-        }
-        add_to(&mut self.partial[at..], &of_dy);
-        add_to(&mut self.partial[self.cols + at..], &of_dy_x);
-        self.partial[2 * self.cols] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>();
+        }));
     }
 }
 
@@ -347,32 +305,42 @@ simd! {
     }
 }
 
-/// Σ f(i) in f64 over eight lanes.
-#[inline(always)]
-fn lanes_sum(n: usize, f: impl Fn(usize) -> f64) -> f64 {
-    let mut lanes = [0.0f64; 8];
-    for block in 0..n / 8 {
-        for (lane, l) in lanes.iter_mut().enumerate() {
-            *l += f(block * 8 + lane);
-        }
-    }
-    let rest: f64 = (n / 8 * 8..n).map(f).sum();
-    lanes.iter().sum::<f64>() + rest
-}
-
 simd! {
-    fn layer_rows[FMA](cols: usize, x: &[Real], gamma: &[Real], beta: &[Real], out: &mut [Real], mean: &mut [Real], inv_std: &mut [Real]) {
-        let share = 1.0 / cols.max(1) as f64;
+    fn layer_rows[FMA](
+        cols: usize,
+        x: &[Real],
+        gamma: &[Real],
+        beta: &[Real],
+        out: &mut [Real],
+        mean: &mut [Real],
+        inv_std: &mut [Real],
+    ) {
+        let share = 1.0 / cols.max(1) as Real;
         for (i, (x, out)) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))).enumerate() {
-            let middle = lanes_sum(cols, |j| f64::from(x[j])) * share;
-            let variance = lanes_sum(cols, |j| (f64::from(x[j]) - middle) * (f64::from(x[j]) - middle)) * share;
-            mean[i] = middle as Real;
-            inv_std[i] = (1.0 / (variance + EPS).sqrt()) as Real;
-            for j in 0..cols {
-                out[j] = madd::<FMA>((x[j] - mean[i]) * inv_std[i], gamma[j], beta[j]);
+            let middle = sum_of(x, |x| x) * share;
+            let variance = sum_of(x, |x| (x - middle) * (x - middle)) * share;
+            let inverse = (1.0 / (f64::from(variance) + EPS).sqrt()) as Real;
+            (mean[i], inv_std[i]) = (middle, inverse);
+            for (((o, &x), &gamma), &beta) in out.iter_mut().zip(x).zip(gamma).zip(beta) {
+                *o = madd::<FMA>((x - middle) * inverse, gamma, beta);
             }
         }
     }
+}
+
+/// Σ f(x) of one row, in running sums.
+#[inline(always)]
+fn sum_of(x: &[Real], f: impl Fn(Real) -> Real) -> Real {
+    const LANES: usize = 32;
+    let mut lanes = [0.0; LANES];
+    let blocks = x.chunks_exact(LANES);
+    blocks.remainder().iter().zip(&mut lanes).for_each(|(&x, lane)| *lane = f(x));
+    for block in blocks {
+        for j in 0..LANES {
+            lanes[j] += f(block[j]);
+        }
+    }
+    fold_lanes(lanes)
 }
 
 simd! {
@@ -396,7 +364,14 @@ simd! {
                 *dx = s * (d * gamma - of_g - (x - m) * s * of_g_x);
             }
         }
-        in_strips(x.len() / cols.max(1), cols, LayerSums::<FMA> { cols, x, mean, inv_std, dout, partial });
+        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [of_dy, of_dy_x]| {
+            let (x, dout) = (&x[i * cols + at..][..of_dy.len()], &dout[i * cols + at..][..of_dy.len()]);
+            let (mean, inv_std) = (mean[i], inv_std[i]);
+            for (((of_dy, of_dy_x), &x), &d) in of_dy.iter_mut().zip(of_dy_x).zip(x).zip(dout) {
+                *of_dy += d;
+                *of_dy_x = madd::<FMA>(d, (x - mean) * inv_std, *of_dy_x);
+            }
+        });
     }
 }
 
@@ -424,35 +399,7 @@ fn two_sums<const FMA: bool>(
             of_g_x[j] = madd::<FMA>(g, (x[j] - mean) * inv_std, of_g_x[j]);
         }
     }
-    (of_g.iter().sum(), of_g_x.iter().sum())
-}
-
-/// Sums of dout and of dout·x̂ by column.
-struct LayerSums<'a, const FMA: bool> {
-    cols: usize,
-    x: &'a [Real],
-    mean: &'a [Real],
-    inv_std: &'a [Real],
-    dout: &'a [Real],
-    partial: &'a mut [f64],
-}
-
-impl<const FMA: bool> Strip for LayerSums<'_, FMA> {
-    #[inline(always)]
-    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
-        let (mut of_dy, mut of_dy_x) = ([0.0; N], [0.0; N]);
-        for row in rows {
-            let start = row * self.cols + at;
-            let (x, dout) = (&self.x[start..][..N], &self.dout[start..][..N]);
-            let (mean, inv_std) = (self.mean[row], self.inv_std[row]);
-            for j in 0..N {
-                of_dy[j] += dout[j];
-                of_dy_x[j] = madd::<FMA>(dout[j], (x[j] - mean) * inv_std, of_dy_x[j]);
-            }
-        }
-        add_to(&mut self.partial[at..], &of_dy);
-        add_to(&mut self.partial[self.cols + at..], &of_dy_x);
-    }
+    (fold_lanes(of_g), fold_lanes(of_g_x))
 }
 
 #[cfg(test)]

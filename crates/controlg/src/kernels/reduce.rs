@@ -2,10 +2,9 @@
 
 use super::parallel::{CHUNK, chunk_rows, sum_chunks};
 use super::scratch;
-use super::strips::{Strip, add_to, in_strips};
+use super::sums::sum_rows;
 use crate::Real;
 use rayon::prelude::*;
-use std::ops::Range;
 
 /// `out[j] = Σ_i x[i][j]`, added to what is there when `add` is set.
 pub fn column_sums(rows: usize, cols: usize, x: &[Real], out: &mut [Real], add: bool) {
@@ -14,7 +13,7 @@ pub fn column_sums(rows: usize, cols: usize, x: &[Real], out: &mut [Real], add: 
     scratch::with(cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let first = chunk * step;
-            sum_rows(cols, &x[first * cols..rows.min(first + step) * cols], partial);
+            add_rows(cols, &x[first * cols..rows.min(first + step) * cols], partial);
         });
         for (o, &t) in out.iter_mut().zip(total.iter()) {
             *o = t as Real + if add { *o } else { 0.0 };
@@ -57,28 +56,11 @@ fn sum_of(n: usize, part: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
 }
 
 simd! {
-    fn sum_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
-        in_strips(x.len() / cols.max(1), cols, Sums { cols, x, partial });
-    }
-}
-
-struct Sums<'a> {
-    cols: usize,
-    x: &'a [Real],
-    partial: &'a mut [f64],
-}
-
-impl Strip for Sums<'_> {
-    #[inline(always)]
-    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
-        let mut sums = [0.0; N];
-        for row in rows {
-            let x = &self.x[row * self.cols + at..][..N];
-            for j in 0..N {
-                sums[j] += x[j];
-            }
-        }
-        add_to(&mut self.partial[at..], &sums);
+    fn add_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
+        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [sums]| {
+            let x = &x[i * cols + at..][..sums.len()];
+            sums.iter_mut().zip(x).for_each(|(sum, &x)| *sum += x);
+        });
     }
 }
 

@@ -3,9 +3,8 @@
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::scratch;
 use super::simd::exp;
-use super::strips::{Strip, add_to, in_strips};
+use super::sums::sum_rows;
 use crate::Real;
-use std::ops::Range;
 
 /// An activation function. `Prelu` and `LeakyRelu` are the same function; the slope of the first is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,8 +239,8 @@ fn backward(
     assert!(bias.is_none_or(|b| b.len() == cols) && dbias.as_ref().is_none_or(|b| b.len() == cols));
     let step = chunk_rows(cols);
     let shared = Shared::new(dx);
-    // One partial sum a column, and one more for the slope.
-    scratch::with(cols + 1, |total: &mut [f64]| {
+    // Sums of dx by column, then of the slope's terms by column.
+    scratch::with(2 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
             // SAFETY: chunks of rows do not overlap.
@@ -256,7 +255,7 @@ fn backward(
             backward_rows(cols, saved, bias, act, slope, dx, partial);
         });
         if let Some(dslope) = dslope {
-            *dslope += total[cols] as Real;
+            *dslope += total[cols..].iter().sum::<f64>() as Real;
         }
         if let Some(dbias) = dbias {
             dbias.iter_mut().zip(total.iter()).for_each(|(d, &t)| *d += t as Real);
@@ -282,7 +281,7 @@ simd! {
 }
 
 simd! {
-    /// d times the derivative over whole rows, in place; `partial` gets its column sums and the slope's term.
+    /// d times the derivative over whole rows, in place; `partial` gets the column sums of it and of the slope's terms.
     fn backward_rows[FMA](
         cols: usize,
         saved: Saved<'_>,
@@ -292,53 +291,41 @@ simd! {
         d: &mut [Real],
         partial: &mut [f64],
     ) {
-        let rows = d.len() / cols.max(1);
-        with_curve!(act, slope, curve => match saved {
-            Saved::Input(x) => {
-                in_strips(rows, cols, Backward::<FMA, false, _> { cols, saved: x, bias, curve, d, partial });
-            }
-            Saved::Output(y) => {
-                in_strips(rows, cols, Backward::<FMA, true, _> { cols, saved: y, bias: None, curve, d, partial });
+        let (saved, from_output) = match saved {
+            Saved::Input(x) => (x, false),
+            Saved::Output(y) => (y, true),
+        };
+        with_curve!(act, slope, curve => match (from_output, bias) {
+            (true, _) => backward_loop(cols, saved, d, partial, |y, _| curve.derivative_at_output(y)),
+            (false, None) => backward_loop(cols, saved, d, partial, |x, _| curve.derivative::<FMA>(x)),
+            (false, Some(bias)) => {
+                backward_loop(cols, saved, d, partial, |x, j| curve.derivative::<FMA>(x + bias[j]));
             }
         });
     }
 }
 
-struct Backward<'a, const FMA: bool, const OUTPUT: bool, C> {
+/// `derivative(saved, column)` gives those with respect to x and to the slope.
+#[inline(always)]
+fn backward_loop(
     cols: usize,
-    saved: &'a [Real],
-    bias: Option<&'a [Real]>,
-    curve: C,
-    d: &'a mut [Real],
-    partial: &'a mut [f64],
-}
-
-impl<const FMA: bool, const OUTPUT: bool, C: Curve> Strip for Backward<'_, FMA, OUTPUT, C> {
-    #[inline(always)]
-    fn run<const N: usize>(&mut self, rows: Range<usize>, at: usize) {
-        let mut bias = [0.0; N];
-        if let Some(all) = self.bias {
-            bias.copy_from_slice(&all[at..at + N]);
+    saved: &[Real],
+    d: &mut [Real],
+    partial: &mut [f64],
+    derivative: impl Fn(Real, usize) -> (Real, Real),
+) {
+    sum_rows(d.len() / cols.max(1), cols, partial, |i, at, [of_dx, of_slope]| {
+        let width = of_dx.len();
+        let (saved, d) = (&saved[i * cols + at..][..width], &mut d[i * cols + at..][..width]);
+        for (j, (((of_dx, of_slope), &saved), d)) in
+            of_dx.iter_mut().zip(of_slope).zip(saved).zip(d).enumerate()
+        {
+            let (along_x, along_slope) = derivative(saved, at + j);
+            *of_slope += *d * along_slope;
+            *d *= along_x;
+            *of_dx += *d;
         }
-        let (mut sums, mut along_slope) = ([0.0; N], [0.0; N]);
-        for row in rows {
-            let start = row * self.cols + at;
-            let saved = &self.saved[start..][..N];
-            let d = &mut self.d[start..][..N];
-            for j in 0..N {
-                let (along_x, s) = if OUTPUT {
-                    self.curve.derivative_at_output(saved[j])
-                } else {
-                    self.curve.derivative::<FMA>(saved[j] + bias[j])
-                };
-                along_slope[j] += d[j] * s;
-                d[j] *= along_x;
-                sums[j] += d[j];
-            }
-        }
-        add_to(&mut self.partial[at..], &sums);
-        self.partial[self.cols] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>();
-    }
+    });
 }
 
 #[cfg(test)]
