@@ -4,6 +4,7 @@ use super::matmul;
 use super::norm::column_moments;
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::simd::madd;
+use super::sums::sum_rows;
 use super::{reduce, rows as slices, scratch};
 use crate::Real;
 
@@ -84,13 +85,13 @@ pub fn standardise_backward(
 
 simd! {
     fn sum_both[FMA](cols: usize, y: &[Real], dy: &[Real], partial: &mut [f64]) {
-        let (of_dy, of_dy_y) = partial.split_at_mut(cols);
-        for (y, dy) in y.chunks_exact(cols.max(1)).zip(dy.chunks_exact(cols.max(1))) {
-            for j in 0..cols {
-                of_dy[j] += f64::from(dy[j]);
-                of_dy_y[j] += f64::from(dy[j]) * f64::from(y[j]);
+        sum_rows(y.len() / cols.max(1), cols, partial, |i, at, [of_dy, of_dy_y]| {
+            let (y, dy) = (&y[i * cols + at..][..of_dy.len()], &dy[i * cols + at..][..of_dy.len()]);
+            for (((of_dy, of_dy_y), &y), &dy) in of_dy.iter_mut().zip(of_dy_y).zip(y).zip(dy) {
+                *of_dy += dy;
+                *of_dy_y = madd::<FMA>(dy, y, *of_dy_y);
             }
-        }
+        });
     }
 }
 

@@ -13,6 +13,7 @@
 pub mod simd;
 mod parallel;
 pub mod scratch;
+mod sums;
 
 pub mod adam;
 pub mod attention;

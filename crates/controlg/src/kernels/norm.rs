@@ -1,9 +1,11 @@
 //! BatchNorm over the rows of a pass and LayerNorm within each row.
 
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
-use super::rowwise::Act;
+use super::rows::fold_lanes;
+use super::rowwise::{Act, Curve, with_curve};
 use super::scratch;
 use super::simd::madd;
+use super::sums::sum_rows;
 use crate::Real;
 
 /// Added to a variance before its square root is taken.
@@ -12,15 +14,24 @@ pub const EPS: f64 = 1e-5;
 /// Mean and population variance of every column.
 pub fn column_moments(rows: usize, cols: usize, x: &[Real], mean: &mut [Real], variance: &mut [Real]) {
     assert!(x.len() == rows * cols && mean.len() == cols && variance.len() == cols);
+    if rows == 0 {
+        mean.fill(0.0);
+        return variance.fill(0.0);
+    }
     let step = chunk_rows(cols);
-    let chunks = rows.div_ceil(step);
-    let span = |chunk: usize| chunk * step * cols..rows.min((chunk + 1) * step) * cols;
-    let share = 1.0 / rows.max(1) as f64;
-    scratch::with(cols, |total: &mut [f64]| {
-        sum_chunks(chunks, total, |chunk, partial| add_rows(cols, &x[span(chunk)], partial));
-        mean.iter_mut().zip(total.iter()).for_each(|(m, &t)| *m = (t * share) as Real);
-        sum_chunks(chunks, total, |chunk, partial| add_squares(cols, &x[span(chunk)], mean, partial));
-        variance.iter_mut().zip(total.iter()).for_each(|(v, &t)| *v = (t * share) as Real);
+    // Sums of x − s and of its square with s the first row: one pass, and nothing cancels when the mean is large.
+    let shift = &x[..cols];
+    let share = 1.0 / rows as f64;
+    scratch::with(2 * cols, |total: &mut [f64]| {
+        sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
+            let span = chunk * step * cols..rows.min((chunk + 1) * step) * cols;
+            add_moments(cols, &x[span], shift, partial);
+        });
+        for j in 0..cols {
+            let off = total[j] * share;
+            mean[j] = (f64::from(shift[j]) + off) as Real;
+            variance[j] = (total[cols + j] * share - off * off).max(0.0) as Real;
+        }
     });
 }
 
@@ -104,7 +115,7 @@ pub fn batch_norm_backward(
     let shared = Shared::new(dx);
     let columns = Columns { mean, inv_std, gamma, beta, act, slope };
     // Sums of dy and of dy·x̂ over each column, and of the slope's terms; then one more pass makes dx of them.
-    scratch::with(2 * cols + 1, |total: &mut [f64]| {
+    scratch::with(3 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
             // SAFETY: chunks of rows do not overlap.
@@ -112,7 +123,7 @@ pub fn batch_norm_backward(
             norm_backward_sums(cols, &x[from..to], columns, &dout[from..to], dx, partial);
         });
         if let Some(dslope) = dslope {
-            *dslope += total[2 * cols] as Real;
+            *dslope += total[2 * cols..].iter().sum::<f64>() as Real;
         }
         let share = 1.0 / rows.max(1) as f64;
         scratch::with(3 * cols, |line: &mut [Real]| {
@@ -220,51 +231,67 @@ struct Columns<'a> {
 }
 
 simd! {
-    fn add_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
-        for row in x.chunks_exact(cols.max(1)) {
-            partial.iter_mut().zip(row).for_each(|(p, &x)| *p += f64::from(x));
-        }
+    fn add_moments[FMA](cols: usize, x: &[Real], shift: &[Real], partial: &mut [f64]) {
+        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [sums, squares]| {
+            let (x, shift) = (&x[i * cols + at..][..sums.len()], &shift[at..][..sums.len()]);
+            for (((sum, square), &x), &shift) in sums.iter_mut().zip(squares).zip(x).zip(shift) {
+                let off = x - shift;
+                *sum += off;
+                *square = madd::<FMA>(off, off, *square);
+            }
+        });
     }
 }
 
 simd! {
-    fn add_squares[FMA](cols: usize, x: &[Real], mean: &[Real], partial: &mut [f64]) {
-        for row in x.chunks_exact(cols.max(1)) {
-            for ((p, &x), &m) in partial.iter_mut().zip(row).zip(mean) {
-                let d = f64::from(x) - f64::from(m);
-                *p += d * d;
+    fn apply_rows[FMA](
+        cols: usize,
+        x: &[Real],
+        factor: &[Real],
+        shift: &[Real],
+        act: Act,
+        slope: Real,
+        out: &mut [Real],
+    ) {
+        with_curve!(act, slope, curve => {
+            for (x, out) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))) {
+                for (((o, &x), &factor), &shift) in out.iter_mut().zip(x).zip(factor).zip(shift) {
+                    *o = curve.value::<FMA>(madd::<FMA>(x, factor, shift));
+                }
             }
-        }
+        });
     }
 }
 
 simd! {
-    fn apply_rows[FMA](cols: usize, x: &[Real], factor: &[Real], shift: &[Real], act: Act, slope: Real, out: &mut [Real]) {
-        for (x, out) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))) {
-            for j in 0..cols {
-                out[j] = act.value::<FMA>(madd::<FMA>(x[j], factor[j], shift[j]), slope);
+    /// dx = dout · act′ for now; column sums of it, of it times x̂, and of the slope's terms.
+    fn norm_backward_sums[FMA](
+        cols: usize,
+        x: &[Real],
+        columns: Columns<'_>,
+        dout: &[Real],
+        dx: &mut [Real],
+        partial: &mut [f64],
+    ) {
+        let Columns { mean, inv_std, gamma, beta, act, slope } = columns;
+        with_curve!(act, slope, curve => sum_rows(x.len() / cols.max(1), cols, partial, |i, at, sums| {
+            let [of_dy, of_dy_x, of_slope] = sums;
+            let width = of_dy.len();
+            let (x, dout) = (&x[i * cols + at..][..width], &dout[i * cols + at..][..width]);
+            let dx = &mut dx[i * cols + at..][..width];
+            let (of_dy_x, of_slope) = (&mut of_dy_x[..width], &mut of_slope[..width]);
+            let (mean, inv_std) = (&mean[at..][..width], &inv_std[at..][..width]);
+            let (gamma, beta) = (&gamma[at..][..width], &beta[at..][..width]);
+            for j in 0..width {
+                let hat = (x[j] - mean[j]) * inv_std[j];
+                let (along, s) = curve.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
+                let d = dout[j] * along;
+                dx[j] = d;
+                of_slope[j] += dout[j] * s;
+                of_dy[j] += d;
+                of_dy_x[j] = madd::<FMA>(d, hat, of_dy_x[j]);
             }
-        }
-    }
-}
-
-simd! {
-    fn norm_backward_sums[FMA](cols: usize, x: &[Real], c: Columns<'_>, dout: &[Real], dx: &mut [Real], partial: &mut [f64]) {
-        let (of_dy, rest) = partial.split_at_mut(cols);
-        let (of_dy_x, of_slope) = rest.split_at_mut(cols);
-        let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
-        for ((x, dout), dx) in rows.zip(dx.chunks_exact_mut(cols.max(1))) {
-            let mut along_slope = 0.0;
-            for j in 0..cols {
-                let hat = (x[j] - c.mean[j]) * c.inv_std[j];
-                let (along, s) = c.act.derivative::<FMA>(madd::<FMA>(hat, c.gamma[j], c.beta[j]), c.slope);
-                along_slope += f64::from(dout[j]) * f64::from(s);
-                dx[j] = dout[j] * along;
-                of_dy[j] += f64::from(dx[j]);
-                of_dy_x[j] += f64::from(dx[j]) * f64::from(hat);
-            }
-            of_slope[0] += along_slope;
-        }
+        }));
     }
 }
 
@@ -278,51 +305,101 @@ simd! {
     }
 }
 
-/// Σ f(i) in f64 over eight lanes.
-#[inline(always)]
-fn lanes_sum(n: usize, f: impl Fn(usize) -> f64) -> f64 {
-    let mut lanes = [0.0f64; 8];
-    for block in 0..n / 8 {
-        for (lane, l) in lanes.iter_mut().enumerate() {
-            *l += f(block * 8 + lane);
-        }
-    }
-    let rest: f64 = (n / 8 * 8..n).map(f).sum();
-    lanes.iter().sum::<f64>() + rest
-}
-
 simd! {
-    fn layer_rows[FMA](cols: usize, x: &[Real], gamma: &[Real], beta: &[Real], out: &mut [Real], mean: &mut [Real], inv_std: &mut [Real]) {
-        let share = 1.0 / cols.max(1) as f64;
+    fn layer_rows[FMA](
+        cols: usize,
+        x: &[Real],
+        gamma: &[Real],
+        beta: &[Real],
+        out: &mut [Real],
+        mean: &mut [Real],
+        inv_std: &mut [Real],
+    ) {
+        let share = 1.0 / cols.max(1) as Real;
         for (i, (x, out)) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))).enumerate() {
-            let middle = lanes_sum(cols, |j| f64::from(x[j])) * share;
-            let variance = lanes_sum(cols, |j| (f64::from(x[j]) - middle) * (f64::from(x[j]) - middle)) * share;
-            mean[i] = middle as Real;
-            inv_std[i] = (1.0 / (variance + EPS).sqrt()) as Real;
-            for j in 0..cols {
-                out[j] = madd::<FMA>((x[j] - mean[i]) * inv_std[i], gamma[j], beta[j]);
+            let middle = sum_of(x, |x| x) * share;
+            let variance = sum_of(x, |x| (x - middle) * (x - middle)) * share;
+            let inverse = (1.0 / (f64::from(variance) + EPS).sqrt()) as Real;
+            (mean[i], inv_std[i]) = (middle, inverse);
+            for (((o, &x), &gamma), &beta) in out.iter_mut().zip(x).zip(gamma).zip(beta) {
+                *o = madd::<FMA>((x - middle) * inverse, gamma, beta);
             }
         }
     }
 }
 
+/// Σ f(x) of one row, in running sums.
+#[inline(always)]
+fn sum_of(x: &[Real], f: impl Fn(Real) -> Real) -> Real {
+    const LANES: usize = 32;
+    let mut lanes = [0.0; LANES];
+    let blocks = x.chunks_exact(LANES);
+    blocks.remainder().iter().zip(&mut lanes).for_each(|(&x, lane)| *lane = f(x));
+    for block in blocks {
+        for j in 0..LANES {
+            lanes[j] += f(block[j]);
+        }
+    }
+    fold_lanes(lanes)
+}
+
 simd! {
-    fn layer_rows_backward[FMA](cols: usize, x: &[Real], mean: &[Real], inv_std: &[Real], gamma: &[Real], dout: &[Real], dx: &mut [Real], partial: &mut [f64]) {
-        let (of_dy, of_dy_x) = partial.split_at_mut(cols);
-        let share = 1.0 / cols.max(1) as f64;
+    fn layer_rows_backward[FMA](
+        cols: usize,
+        x: &[Real],
+        mean: &[Real],
+        inv_std: &[Real],
+        gamma: &[Real],
+        dout: &[Real],
+        dx: &mut [Real],
+        partial: &mut [f64],
+    ) {
+        let share = 1.0 / cols.max(1) as Real;
         let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
         for (i, ((x, dout), dx)) in rows.zip(dx.chunks_exact_mut(cols.max(1))).enumerate() {
             let (m, s) = (mean[i], inv_std[i]);
-            let of_g = (lanes_sum(cols, |j| f64::from(dout[j] * gamma[j])) * share) as Real;
-            let of_g_x = (lanes_sum(cols, |j| f64::from(dout[j] * gamma[j] * ((x[j] - m) * s))) * share) as Real;
-            for j in 0..cols {
-                let hat = (x[j] - m) * s;
-                of_dy[j] += f64::from(dout[j]);
-                of_dy_x[j] += f64::from(dout[j]) * f64::from(hat);
-                dx[j] = s * (dout[j] * gamma[j] - of_g - hat * of_g_x);
+            let (of_g, of_g_x) = two_sums::<FMA>(x, m, s, gamma, dout);
+            let (of_g, of_g_x) = (of_g * share, of_g_x * share);
+            for (((dx, &x), &d), &gamma) in dx.iter_mut().zip(x).zip(dout).zip(gamma) {
+                *dx = s * (d * gamma - of_g - (x - m) * s * of_g_x);
             }
         }
+        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [of_dy, of_dy_x]| {
+            let (x, dout) = (&x[i * cols + at..][..of_dy.len()], &dout[i * cols + at..][..of_dy.len()]);
+            let (mean, inv_std) = (mean[i], inv_std[i]);
+            for (((of_dy, of_dy_x), &x), &d) in of_dy.iter_mut().zip(of_dy_x).zip(x).zip(dout) {
+                *of_dy += d;
+                *of_dy_x = madd::<FMA>(d, (x - mean) * inv_std, *of_dy_x);
+            }
+        });
     }
+}
+
+/// Σ dout·γ and Σ dout·γ·x̂ of one row.
+#[inline(always)]
+fn two_sums<const FMA: bool>(
+    x: &[Real],
+    mean: Real,
+    inv_std: Real,
+    gamma: &[Real],
+    dout: &[Real],
+) -> (Real, Real) {
+    const LANES: usize = 16;
+    let (mut of_g, mut of_g_x) = ([0.0; LANES], [0.0; LANES]);
+    let (xs, gs, ds) = (x.chunks_exact(LANES), gamma.chunks_exact(LANES), dout.chunks_exact(LANES));
+    let rest = xs.remainder().iter().zip(gs.remainder()).zip(ds.remainder());
+    for (lane, ((&x, &gamma), &d)) in rest.enumerate() {
+        of_g[lane] = d * gamma;
+        of_g_x[lane] = d * gamma * ((x - mean) * inv_std);
+    }
+    for ((x, gamma), d) in xs.zip(gs).zip(ds) {
+        for j in 0..LANES {
+            let g = d[j] * gamma[j];
+            of_g[j] += g;
+            of_g_x[j] = madd::<FMA>(g, (x[j] - mean) * inv_std, of_g_x[j]);
+        }
+    }
+    (fold_lanes(of_g), fold_lanes(of_g_x))
 }
 
 #[cfg(test)]

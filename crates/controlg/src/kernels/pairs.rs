@@ -1,7 +1,8 @@
 //! Dot products of pairs of rows, and their backward as a sparse product over the graph of the pairs.
 
 use super::Sparse;
-use super::rows::short_dot;
+use super::rows::{fold_lanes, short_dot};
+use super::simd::{madd, prefetch};
 use super::spmm::spmm;
 use crate::Real;
 use rayon::prelude::*;
@@ -18,9 +19,26 @@ pub fn pair_dot(z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Rea
 
 simd! {
     fn dot_pairs[FMA](z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
-        let row = |i: u32| &z[i as usize * width..(i as usize + 1) * width];
-        for ((o, &u), &v) in out.iter_mut().zip(us).zip(vs) {
-            *o = short_dot::<FMA>(row(u), row(v));
+        const STRIP: usize = 64;
+        for (pair, out) in out.iter_mut().enumerate() {
+            let (u, v) = (us[pair] as usize * width, vs[pair] as usize * width);
+            let (a, b) = (&z[u..u + width], &z[v..v + width]);
+            // While this pair is summed, the same columns of the pair after the next are on their way.
+            let ahead = (pair + 2).min(us.len() - 1);
+            let (next_u, next_v) = (us[ahead] as usize * width, vs[ahead] as usize * width);
+            let mut lanes = [0.0; 32];
+            let whole = width / STRIP * STRIP;
+            for at in (0..whole).step_by(STRIP) {
+                prefetch(z, next_u + at, STRIP);
+                prefetch(z, next_v + at, STRIP);
+                for half in [at, at + 32] {
+                    let (a, b) = (&a[half..half + 32], &b[half..half + 32]);
+                    for j in 0..32 {
+                        lanes[j] = madd::<FMA>(a[j], b[j], lanes[j]);
+                    }
+                }
+            }
+            *out = short_dot::<FMA>(&a[whole..], &b[whole..]) + fold_lanes(lanes);
         }
     }
 }

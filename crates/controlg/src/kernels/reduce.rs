@@ -2,6 +2,7 @@
 
 use super::parallel::{CHUNK, chunk_rows, sum_chunks};
 use super::scratch;
+use super::sums::sum_rows;
 use crate::Real;
 use rayon::prelude::*;
 
@@ -12,7 +13,7 @@ pub fn column_sums(rows: usize, cols: usize, x: &[Real], out: &mut [Real], add: 
     scratch::with(cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let first = chunk * step;
-            sum_rows(cols, &x[first * cols..rows.min(first + step) * cols], partial);
+            add_rows(cols, &x[first * cols..rows.min(first + step) * cols], partial);
         });
         for (o, &t) in out.iter_mut().zip(total.iter()) {
             *o = t as Real + if add { *o } else { 0.0 };
@@ -55,12 +56,11 @@ fn sum_of(n: usize, part: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
 }
 
 simd! {
-    fn sum_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
-        for row in x.chunks_exact(cols) {
-            for (p, &x) in partial.iter_mut().zip(row) {
-                *p += f64::from(x);
-            }
-        }
+    fn add_rows[FMA](cols: usize, x: &[Real], partial: &mut [f64]) {
+        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [sums]| {
+            let x = &x[i * cols + at..][..sums.len()];
+            sums.iter_mut().zip(x).for_each(|(sum, &x)| *sum += x);
+        });
     }
 }
 

@@ -164,14 +164,20 @@ pub(crate) fn short_dot<const FMA: bool>(x: &[Real], y: &[Real]) -> Real {
             lanes[i] = madd::<FMA>(x[i], y[i], lanes[i]);
         }
     }
-    let mut width = 8;
+    fold_lanes(lanes) + rest
+}
+
+/// The sum of running sums, by halves. `N` is a power of two.
+#[inline(always)]
+pub(crate) fn fold_lanes<const N: usize>(mut lanes: [Real; N]) -> Real {
+    let mut width = N / 2;
     while width > 0 {
         for i in 0..width {
             lanes[i] += lanes[i + width];
         }
         width /= 2;
     }
-    lanes[0] + rest
+    lanes[0]
 }
 
 simd! {

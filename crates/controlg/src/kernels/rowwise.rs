@@ -3,6 +3,7 @@
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::scratch;
 use super::simd::exp;
+use super::sums::sum_rows;
 use crate::Real;
 
 /// An activation function. `Prelu` and `LeakyRelu` are the same function; the slope of the first is learnt.
@@ -36,77 +37,117 @@ impl Act {
     pub fn output_is_enough(self, slope: Real) -> bool {
         !matches!(self, Act::Prelu | Act::LeakyRelu) || slope > 1e-6
     }
+}
 
-    #[inline(always)]
-    pub(crate) fn value<const FMA: bool>(self, x: Real, slope: Real) -> Real {
-        match self {
-            Act::Identity => x,
-            Act::Relu => {
-                if x > 0.0 {
-                    x
-                } else {
-                    0.0 * x
-                }
-            }
-            Act::Prelu | Act::LeakyRelu => {
-                if x > 0.0 {
-                    x
-                } else {
-                    slope * x
-                }
-            }
-            Act::Elu => {
-                if x > 0.0 {
-                    x
-                } else {
-                    exp::<FMA>(x) - 1.0
-                }
-            }
-            Act::Sigmoid => 1.0 / (1.0 + exp::<FMA>(-x)),
-        }
-    }
+/// An activation with all that its loops need, so that each kind gets a loop of its own: a `match` within a loop
+/// would keep it from being vectorised.
+pub(crate) trait Curve: Copy {
+    /// The result at `x`.
+    fn value<const FMA: bool>(self, x: Real) -> Real;
+    /// (d result / d x, d result / d slope) at the input `x`.
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real);
+    /// [`Curve::derivative`] from the result `y`.
+    fn derivative_at_output(self, y: Real) -> (Real, Real);
+}
 
-    /// (d value / d x, d value / d slope) at the input `x`.
-    #[inline(always)]
-    pub(crate) fn derivative<const FMA: bool>(self, x: Real, slope: Real) -> (Real, Real) {
-        match self {
-            Act::Identity => (1.0, 0.0),
-            Act::Relu => (if x > 0.0 { 1.0 } else { 0.0 }, 0.0),
-            Act::Prelu => {
-                if x > 0.0 {
-                    (1.0, 0.0)
-                } else {
-                    (slope, x)
-                }
-            }
-            Act::LeakyRelu => (if x > 0.0 { 1.0 } else { slope }, 0.0),
-            Act::Elu => (if x > 0.0 { 1.0 } else { exp::<FMA>(x) }, 0.0),
-            Act::Sigmoid => {
-                let y = 1.0 / (1.0 + exp::<FMA>(-x));
-                (y * (1.0 - y), 0.0)
-            }
-        }
-    }
+/// x, or slope·x where x < 0: identity, ReLU, leaky ReLU, PReLU.
+#[derive(Clone, Copy)]
+pub(crate) struct Bent {
+    slope: Real,
+    /// What turns x or y into the derivative with respect to the slope: 0 when that is not learnt.
+    at_input: Real,
+    at_output: Real,
+}
 
-    /// [`Act::derivative`] from the result `y`; `inverse` is 1/slope.
-    #[inline(always)]
-    fn derivative_at_output(self, y: Real, slope: Real, inverse: Real) -> (Real, Real) {
-        match self {
-            Act::Identity => (1.0, 0.0),
-            Act::Relu => (if y > 0.0 { 1.0 } else { 0.0 }, 0.0),
-            Act::Prelu => {
-                if y > 0.0 {
-                    (1.0, 0.0)
-                } else {
-                    (slope, y * inverse)
-                }
-            }
-            Act::LeakyRelu => (if y > 0.0 { 1.0 } else { slope }, 0.0),
-            Act::Elu => (if y > 0.0 { 1.0 } else { y + 1.0 }, 0.0),
-            Act::Sigmoid => (y * (1.0 - y), 0.0),
+#[derive(Clone, Copy)]
+pub(crate) struct Elu;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Sigmoid;
+
+impl Bent {
+    pub(crate) fn new(act: Act, slope: Real) -> Self {
+        let fixed = |slope| Bent { slope, at_input: 0.0, at_output: 0.0 };
+        match act {
+            Act::Prelu => Bent { slope, at_input: 1.0, at_output: 1.0 / slope },
+            Act::LeakyRelu => fixed(slope),
+            Act::Relu => fixed(0.0),
+            _ => fixed(1.0),
         }
     }
 }
+
+impl Curve for Bent {
+    #[inline(always)]
+    fn value<const FMA: bool>(self, x: Real) -> Real {
+        if x > 0.0 { x } else { self.slope * x }
+    }
+
+    #[inline(always)]
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real) {
+        (if x > 0.0 { 1.0 } else { self.slope }, if x > 0.0 { 0.0 } else { x * self.at_input })
+    }
+
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real) -> (Real, Real) {
+        (if y > 0.0 { 1.0 } else { self.slope }, if y > 0.0 { 0.0 } else { y * self.at_output })
+    }
+}
+
+impl Curve for Elu {
+    #[inline(always)]
+    fn value<const FMA: bool>(self, x: Real) -> Real {
+        if x > 0.0 { x } else { exp::<FMA>(x) - 1.0 }
+    }
+
+    #[inline(always)]
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real) {
+        (if x > 0.0 { 1.0 } else { exp::<FMA>(x) }, 0.0)
+    }
+
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real) -> (Real, Real) {
+        (if y > 0.0 { 1.0 } else { y + 1.0 }, 0.0)
+    }
+}
+
+impl Curve for Sigmoid {
+    #[inline(always)]
+    fn value<const FMA: bool>(self, x: Real) -> Real {
+        1.0 / (1.0 + exp::<FMA>(-x))
+    }
+
+    #[inline(always)]
+    fn derivative<const FMA: bool>(self, x: Real) -> (Real, Real) {
+        self.derivative_at_output(self.value::<FMA>(x))
+    }
+
+    #[inline(always)]
+    fn derivative_at_output(self, y: Real) -> (Real, Real) {
+        (y * (1.0 - y), 0.0)
+    }
+}
+
+/// Evaluates an expression with the [`Curve`] of an activation.
+macro_rules! with_curve {
+    ($act:expr, $slope:expr, $curve:ident => $work:expr) => {
+        match $act {
+            $crate::kernels::rowwise::Act::Elu => {
+                let $curve = $crate::kernels::rowwise::Elu;
+                $work
+            }
+            $crate::kernels::rowwise::Act::Sigmoid => {
+                let $curve = $crate::kernels::rowwise::Sigmoid;
+                $work
+            }
+            bent => {
+                let $curve = $crate::kernels::rowwise::Bent::new(bent, $slope);
+                $work
+            }
+        }
+    };
+}
+pub(crate) use with_curve;
 
 /// out = act(x + bias), row by row.
 pub fn bias_act(
@@ -198,8 +239,8 @@ fn backward(
     assert!(bias.is_none_or(|b| b.len() == cols) && dbias.as_ref().is_none_or(|b| b.len() == cols));
     let step = chunk_rows(cols);
     let shared = Shared::new(dx);
-    // One partial sum a column, and one more for the slope.
-    scratch::with(cols + 1, |total: &mut [f64]| {
+    // Sums of dx by column, then of the slope's terms by column.
+    scratch::with(2 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
             // SAFETY: chunks of rows do not overlap.
@@ -207,13 +248,14 @@ fn backward(
             if let Some(dout) = dout {
                 dx.copy_from_slice(&dout[from..to]);
             }
-            match saved {
-                Saved::Input(x) => backward_from_input(cols, &x[from..to], bias, act, slope, dx, partial),
-                Saved::Output(y) => backward_from_output(cols, &y[from..to], act, slope, dx, partial),
-            }
+            let saved = match saved {
+                Saved::Input(x) => Saved::Input(&x[from..to]),
+                Saved::Output(y) => Saved::Output(&y[from..to]),
+            };
+            backward_rows(cols, saved, bias, act, slope, dx, partial);
         });
         if let Some(dslope) = dslope {
-            *dslope += total[cols] as Real;
+            *dslope += total[cols..].iter().sum::<f64>() as Real;
         }
         if let Some(dbias) = dbias {
             dbias.iter_mut().zip(total.iter()).for_each(|(d, &t)| *d += t as Real);
@@ -224,95 +266,66 @@ fn backward(
 simd! {
     /// act(x + bias) over whole rows, in place.
     pub(crate) fn activate[FMA](cols: usize, x: &mut [Real], bias: Option<&[Real]>, act: Act, slope: Real) {
-        for row in x.chunks_exact_mut(cols.max(1)) {
-            if let Some(bias) = bias {
-                row.iter_mut().zip(bias).for_each(|(x, &b)| *x += b);
-            }
-            match act {
-                Act::Identity => {}
-                Act::Relu => row.iter_mut().for_each(|x| *x = Act::Relu.value::<FMA>(*x, slope)),
-                Act::Prelu | Act::LeakyRelu => row.iter_mut().for_each(|x| *x = Act::Prelu.value::<FMA>(*x, slope)),
-                Act::Elu => row.iter_mut().for_each(|x| *x = Act::Elu.value::<FMA>(*x, slope)),
-                Act::Sigmoid => row.iter_mut().for_each(|x| *x = Act::Sigmoid.value::<FMA>(*x, slope)),
-            }
+        if act == Act::Identity && bias.is_none() {
+            return;
         }
+        with_curve!(act, slope, curve => {
+            for row in x.chunks_exact_mut(cols.max(1)) {
+                match bias {
+                    Some(bias) => row.iter_mut().zip(bias).for_each(|(x, &b)| *x = curve.value::<FMA>(*x + b)),
+                    None => row.iter_mut().for_each(|x| *x = curve.value::<FMA>(*x)),
+                }
+            }
+        });
     }
 }
 
 simd! {
-    fn backward_from_input[FMA](
+    /// d times the derivative over whole rows, in place; `partial` gets the column sums of it and of the slope's terms.
+    fn backward_rows[FMA](
         cols: usize,
-        x: &[Real],
+        saved: Saved<'_>,
         bias: Option<&[Real]>,
         act: Act,
         slope: Real,
         d: &mut [Real],
         partial: &mut [f64],
     ) {
-        for (x, d) in x.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
-            // Without a bias x is read twice, which the compiler drops; the branch stays out of the loop.
-            match bias {
-                Some(bias) => backward_row(act, d, partial, |act, j| {
-                    act.derivative::<FMA>(x[j] + bias[j], slope)
-                }),
-                None => backward_row(act, d, partial, |act, j| act.derivative::<FMA>(x[j], slope)),
+        let (saved, from_output) = match saved {
+            Saved::Input(x) => (x, false),
+            Saved::Output(y) => (y, true),
+        };
+        with_curve!(act, slope, curve => match (from_output, bias) {
+            (true, _) => backward_loop(cols, saved, d, partial, |y, _| curve.derivative_at_output(y)),
+            (false, None) => backward_loop(cols, saved, d, partial, |x, _| curve.derivative::<FMA>(x)),
+            (false, Some(bias)) => {
+                backward_loop(cols, saved, d, partial, |x, j| curve.derivative::<FMA>(x + bias[j]));
             }
-        }
+        });
     }
 }
 
-simd! {
-    fn backward_from_output[FMA](cols: usize, y: &[Real], act: Act, slope: Real, d: &mut [Real], partial: &mut [f64]) {
-        let inverse = 1.0 / slope;
-        for (y, d) in y.chunks_exact(cols.max(1)).zip(d.chunks_exact_mut(cols.max(1))) {
-            backward_row(act, d, partial, |act, j| act.derivative_at_output(y[j], slope, inverse));
-        }
-    }
-}
-
-/// One row: d times the derivative, its sums by column, and the slope's term in the last place of `partial`.
+/// `derivative(saved, column)` gives those with respect to x and to the slope.
 #[inline(always)]
-fn backward_row(
-    act: Act,
+fn backward_loop(
+    cols: usize,
+    saved: &[Real],
     d: &mut [Real],
     partial: &mut [f64],
-    derivative: impl Fn(Act, usize) -> (Real, Real) + Copy,
+    derivative: impl Fn(Real, usize) -> (Real, Real),
 ) {
-    // One loop for each activation: a `match` inside the loop would keep it from being vectorised.
-    match act {
-        Act::Identity => backward_loop(d, partial, |j| derivative(Act::Identity, j)),
-        Act::Relu => backward_loop(d, partial, |j| derivative(Act::Relu, j)),
-        Act::Prelu => backward_loop(d, partial, |j| derivative(Act::Prelu, j)),
-        Act::Elu => backward_loop(d, partial, |j| derivative(Act::Elu, j)),
-        Act::Sigmoid => backward_loop(d, partial, |j| derivative(Act::Sigmoid, j)),
-        Act::LeakyRelu => backward_loop(d, partial, |j| derivative(Act::LeakyRelu, j)),
-    }
-}
-
-#[inline(always)]
-fn backward_loop(d: &mut [Real], partial: &mut [f64], derivative: impl Fn(usize) -> (Real, Real)) {
-    const LANES: usize = 16;
-    let cols = d.len();
-    let (sums, of_slope) = partial.split_at_mut(cols);
-    let mut along_slope = [0.0; LANES];
-    let whole = cols / LANES * LANES;
-    for first in (0..whole).step_by(LANES) {
-        let (d, sums) = (&mut d[first..first + LANES], &mut sums[first..first + LANES]);
-        for j in 0..LANES {
-            let (along_x, s) = derivative(first + j);
-            along_slope[j] += d[j] * s;
-            d[j] *= along_x;
-            sums[j] += f64::from(d[j]);
+    sum_rows(d.len() / cols.max(1), cols, partial, |i, at, [of_dx, of_slope]| {
+        let width = of_dx.len();
+        let (saved, d) = (&saved[i * cols + at..][..width], &mut d[i * cols + at..][..width]);
+        for (j, (((of_dx, of_slope), &saved), d)) in
+            of_dx.iter_mut().zip(of_slope).zip(saved).zip(d).enumerate()
+        {
+            let (along_x, along_slope) = derivative(saved, at + j);
+            *of_slope += *d * along_slope;
+            *d *= along_x;
+            *of_dx += *d;
         }
-    }
-    let mut rest = 0.0;
-    for j in whole..cols {
-        let (along_x, s) = derivative(j);
-        rest += d[j] * s;
-        d[j] *= along_x;
-        sums[j] += f64::from(d[j]);
-    }
-    of_slope[0] += along_slope.iter().map(|&s| f64::from(s)).sum::<f64>() + f64::from(rest);
+    });
 }
 
 #[cfg(test)]
