@@ -120,7 +120,13 @@ pub(crate) fn maximum(x: &[Real]) -> Real {
             top[i] = if block[i] > top[i] { block[i] } else { top[i] };
         }
     }
-    top.iter().fold(rest, |m, &x| m.max(x))
+    largest(&top).max(rest)
+}
+
+/// Apart from the loop above for the reason that [`fold_lanes`] is.
+#[inline(never)]
+fn largest(lanes: &[Real]) -> Real {
+    lanes.iter().fold(Real::NEG_INFINITY, |m, &x| m.max(x))
 }
 
 /// x = exp((x − max)·factor) in place; gives the sum.
@@ -140,10 +146,11 @@ pub(crate) fn exponentials_in_place<const FMA: bool>(x: &mut [Real], max: Real, 
         *x = exp::<FMA>((*x - max) * factor);
         rest += *x;
     }
-    fold_lanes(sums) + rest
+    fold_lanes(&sums) + rest
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;

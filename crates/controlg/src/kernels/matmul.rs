@@ -297,6 +297,7 @@ fn plain(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;
