@@ -17,7 +17,7 @@ fn numbers(n: usize, seed: u64) -> Vec<Real> {
 fn assert_close(got: &[Real], want: &[f64]) {
     assert_eq!(got.len(), want.len());
     for (i, (&got, want)) in got.iter().zip(want).enumerate() {
-        assert!((f64::from(got) - want).abs() < 1e-4, "at {i}: {got}, not {want}");
+        assert!((f64::from(got) - want).abs() < 1e-3, "at {i}: {got}, not {want}");
     }
 }
 
