@@ -173,9 +173,10 @@ impl Matrix {
 const REAL: f64 = size_of::<Real>() as f64;
 
 type Product = fn(usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
+type Sizes = &'static [(usize, usize, usize)];
 
 fn dense(bench: &Bench) {
-    let forms: [(&str, Product, &[(usize, usize, usize)]); 3] = [
+    let forms: [(&str, Product, Sizes); 3] = [
         (
             "nn",
             matmul::nn,

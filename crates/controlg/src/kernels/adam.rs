@@ -69,6 +69,7 @@ simd! {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;

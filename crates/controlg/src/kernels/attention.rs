@@ -8,7 +8,9 @@ use super::Sparse;
 use super::parallel::{Shared, each, sum_chunks};
 use super::rows::short_dot;
 use super::scratch;
-use super::simd::{exp, madd};
+use super::simd::{exp, madd, prefetch};
+use super::spmm::{read_ahead, row_strips};
+use super::sums::sum_rows;
 use crate::Real;
 
 /// Rows a task works on.
@@ -52,14 +54,15 @@ pub fn reverse_entries(pattern: Sparse<'_>) -> Vec<u32> {
     let mut next: Vec<usize> = pattern.offsets[..pattern.n_rows].to_vec();
     let mut reverse = vec![0u32; pattern.columns.len()];
     for row in 0..pattern.n_rows {
-        for at in pattern.offsets[row]..pattern.offsets[row + 1] {
-            let other = pattern.columns[at] as usize;
+        let span = pattern.offsets[row]..pattern.offsets[row + 1];
+        for (&other, reverse) in pattern.columns[span.clone()].iter().zip(&mut reverse[span]) {
+            let other = other as usize;
             let place = next[other];
             assert!(
                 place < pattern.offsets[other + 1] && pattern.columns[place] as usize == row,
                 "a symmetric pattern"
             );
-            reverse[at] = place as u32;
+            *reverse = place as u32;
             next[other] += 1;
         }
     }
@@ -94,7 +97,7 @@ pub fn forward(layer: Attention<'_>, h: &[Real], alpha: &mut [Real], pre: &mut [
                 };
                 let columns = &layer.pattern.columns[from..to];
                 attend(layer.slope, columns, src, &dst[row * heads..(row + 1) * heads], alpha, pre);
-                aggregate(layer.width, columns, alpha, h, out);
+                aggregate(layer.pattern, row, layer.width, alpha, h, out);
             }
         });
     });
@@ -187,14 +190,8 @@ fn parameter_sums(layer: Attention<'_>, h: &[Real], d_score: &[Real], da: &mut [
     let (n, heads, width, wide) = (layer.pattern.n_rows, layer.heads, layer.width, layer.heads * layer.width);
     scratch::with(wide, |total: &mut [f64]| {
         sum_chunks(n.div_ceil(8 * ROWS), total, |chunk, partial| {
-            for row in chunk * 8 * ROWS..n.min((chunk + 1) * 8 * ROWS) {
-                add_heads(
-                    width,
-                    &d_score[row * heads..(row + 1) * heads],
-                    &h[row * wide..(row + 1) * wide],
-                    partial,
-                );
-            }
+            let (first, last) = (chunk * 8 * ROWS, n.min((chunk + 1) * 8 * ROWS));
+            add_heads(width, &d_score[first * heads..last * heads], &h[first * wide..last * wide], partial);
         });
         da.iter_mut().zip(total.iter()).for_each(|(d, &t)| *d += t as Real);
     });
@@ -210,9 +207,19 @@ simd! {
 
 simd! {
     fn add_heads[FMA](width: usize, d: &[Real], h: &[Real], partial: &mut [f64]) {
-        for ((h, partial), &d) in h.chunks_exact(width).zip(partial.chunks_exact_mut(width)).zip(d) {
-            partial.iter_mut().zip(h).for_each(|(p, &h)| *p += f64::from(d) * f64::from(h));
-        }
+        let wide = partial.len();
+        let heads = wide / width.max(1);
+        sum_rows(h.len() / wide.max(1), wide, partial, |i, at, [sums]| {
+            let mut done = 0;
+            while done < sums.len() {
+                // What is left of this head, or of the line.
+                let (head, place) = ((at + done) / width, (at + done) % width);
+                let len = (width - place).min(sums.len() - done);
+                let (d, h) = (d[i * heads + head], &h[i * wide + at + done..][..len]);
+                sums[done..done + len].iter_mut().zip(h).for_each(|(sum, &h)| *sum = madd::<FMA>(d, h, *sum));
+                done += len;
+            }
+        });
     }
 }
 
@@ -241,14 +248,12 @@ simd! {
 }
 
 simd! {
-    fn aggregate[FMA](width: usize, columns: &[u32], alpha: &[Real], h: &[Real], out: &mut [Real]) {
+    fn aggregate[FMA](pattern: Sparse<'_>, row: usize, width: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
         let (wide, heads) = (out.len(), out.len() / width.max(1));
-        out.fill(0.0);
-        for (e, &column) in columns.iter().enumerate() {
-            let h = &h[column as usize * wide..(column as usize + 1) * wide];
-            for ((h, out), &alpha) in h.chunks_exact(width).zip(out.chunks_exact_mut(width)).zip(&alpha[e * heads..]) {
-                out.iter_mut().zip(h).for_each(|(o, &h)| *o = madd::<FMA>(alpha, h, *o));
-            }
+        let (columns, ahead) = (pattern.row(row).0, read_ahead(pattern, row, pattern.n_rows));
+        for k in 0..heads {
+            let value = |e: usize| alpha[e * heads + k];
+            row_strips::<FMA>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
         }
     }
 }
@@ -258,6 +263,9 @@ simd! {
     fn attend_backward[FMA](width: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
         let (wide, heads) = (dout.len(), d_dst.len());
         for (e, &column) in columns.iter().enumerate() {
+            if let Some(&next) = columns.get(e + 2) {
+                prefetch(h, next as usize * wide, wide);
+            }
             let h = &h[column as usize * wide..(column as usize + 1) * wide];
             for ((h, dout), de) in h.chunks_exact(width).zip(dout.chunks_exact(width)).zip(&mut de[e * heads..]) {
                 *de = short_dot::<FMA>(h, dout);
@@ -278,15 +286,16 @@ simd! {
     /// dh of one row: what its neighbours took from it, and what its two scores gave.
     fn aggregate_backward[FMA](layer: Attention<'_>, row: usize, alpha: &[Real], de: &[Real], dout: &[Real], d_src: &mut [Real], d_dst: &[Real], dh: &mut [Real]) {
         let (wide, heads, width) = (dh.len(), layer.heads, layer.width);
+        let (columns, ahead) = (layer.pattern.row(row).0, read_ahead(layer.pattern, row, layer.pattern.n_rows));
+        let back = &layer.reverse[layer.pattern.offsets[row]..layer.pattern.offsets[row + 1]];
         d_src.fill(0.0);
-        dh.fill(0.0);
-        for at in layer.pattern.offsets[row]..layer.pattern.offsets[row + 1] {
-            let (other, back) = (layer.pattern.columns[at] as usize, layer.reverse[at] as usize);
-            d_src.iter_mut().zip(&de[back * heads..(back + 1) * heads]).for_each(|(d, &e)| *d += e);
-            let dout = &dout[other * wide..(other + 1) * wide];
-            for ((dout, dh), &alpha) in dout.chunks_exact(width).zip(dh.chunks_exact_mut(width)).zip(&alpha[back * heads..]) {
-                dh.iter_mut().zip(dout).for_each(|(d, &g)| *d = madd::<FMA>(alpha, g, *d));
-            }
+        for &back in back {
+            let de = &de[back as usize * heads..(back as usize + 1) * heads];
+            d_src.iter_mut().zip(de).for_each(|(d, &e)| *d += e);
+        }
+        for k in 0..heads {
+            let value = |e: usize| alpha[back[e] as usize * heads + k];
+            row_strips::<FMA>(columns, value, ahead, dout, wide, k * width..(k + 1) * width, dh, false);
         }
         for (k, dh) in dh.chunks_exact_mut(width).enumerate() {
             let (a_src, a_dst) = (&layer.a_src[k * width..], &layer.a_dst[k * width..]);

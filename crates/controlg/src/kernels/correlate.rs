@@ -170,6 +170,7 @@ pub fn cca_ssg(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;

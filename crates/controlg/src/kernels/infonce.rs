@@ -3,9 +3,9 @@
 //! One direction: L = −(1/n) Σ_i log( e^{p_i·q_i/τ} / Σ_j e^{p_i·q_j/τ} ). With intra-view negatives the sum has
 //! also e^{p_i·p_j/τ} of every j ≠ i.
 
-use super::loss::exponentials_in_place;
+use super::loss::{exponentials_in_place, maximum};
 use super::matmul;
-use super::parallel::{Shared, each};
+use super::parallel::{Shared, sum_chunks};
 use super::scratch;
 use crate::Real;
 
@@ -72,73 +72,83 @@ fn one_direction(
     dp: &mut [Real],
     dq: &mut [Real],
 ) -> f64 {
-    let inverse = (1.0 / how.temperature) as Real;
     let views = if how.intra_view { 2 } else { 1 };
+    // Blocks of equal size, and both views by columns once for all of them.
+    let block = n.div_ceil(n.div_ceil(block));
     let mut value = 0.0;
-    scratch::with(block.min(n) * n * views, |scores: &mut [Real]| {
-        scratch::with(block, |terms: &mut [f64]| {
-            for first in (0..n).step_by(block) {
-                let count = block.min(n - first);
-                let own = first * width..(first + count) * width;
-                let (across, within) = scores.split_at_mut(count * n);
-                matmul::nt(count, width, n, &p[own.clone()], q, across, false);
-                if how.intra_view {
-                    matmul::nt(count, width, n, &p[own.clone()], p, &mut within[..count * n], false);
-                }
-                let (across_rows, within_rows, term) =
-                    (Shared::new(across), Shared::new(within), Shared::new(terms));
-                each(count, |i| {
-                    // SAFETY: each task has its own row.
-                    let (across, within, term) = unsafe {
-                        let within: &mut [Real] =
-                            if how.intra_view { within_rows.part(i * n, n) } else { &mut [] };
-                        (across_rows.part(i * n, n), within, term.part(i, 1))
-                    };
-                    term[0] = row_gradient(first + i, inverse, weight as Real, across, within);
-                });
-                value += terms[..count].iter().sum::<f64>();
-                let across = &scores[..count * n];
-                matmul::nn(count, n, width, across, q, &mut dp[own.clone()], true);
-                matmul::tn(n, count, width, across, &p[own.clone()], dq, true);
-                if how.intra_view {
-                    let within = &scores[count * n..2 * count * n];
-                    matmul::nn(count, n, width, within, p, &mut dp[own.clone()], true);
-                    matmul::tn(n, count, width, within, &p[own], dp, true);
-                }
+    scratch::with(views * (n * width + block * n), |all: &mut [Real]| {
+        let (turned, scores) = all.split_at_mut(views * n * width);
+        let (qt, pt) = turned.split_at_mut(n * width);
+        matmul::transpose(n, width, q, qt);
+        if how.intra_view {
+            matmul::transpose(n, width, p, pt);
+        }
+        for first in (0..n).step_by(block) {
+            let count = block.min(n - first);
+            let own = first * width..(first + count) * width;
+            let (across, within) = scores[..views * count * n].split_at_mut(count * n);
+            matmul::nn(count, width, n, &p[own.clone()], qt, across, false);
+            if how.intra_view {
+                matmul::nn(count, width, n, &p[own.clone()], pt, within, false);
             }
-        });
+            value +=
+                block_gradient(first, n, (1.0 / how.temperature) as Real, weight as Real, across, within);
+            matmul::nn(count, n, width, across, q, &mut dp[own.clone()], true);
+            matmul::tn(n, count, width, across, &p[own.clone()], dq, true);
+            if how.intra_view {
+                matmul::nn(count, n, width, within, p, &mut dp[own.clone()], true);
+                matmul::tn(n, count, width, within, &p[own], dp, true);
+            }
+        }
     });
     value * weight
+}
+
+/// [`row_gradient`] of all rows of a block, which starts with row `first`; the sum of their terms.
+fn block_gradient(
+    first: usize,
+    n: usize,
+    inverse: Real,
+    weight: Real,
+    across: &mut [Real],
+    within: &mut [Real],
+) -> f64 {
+    const ROWS: usize = 16;
+    let count = across.len() / n;
+    let intra_view = !within.is_empty();
+    let (across, within) = (Shared::new(across), Shared::new(within));
+    let mut total = [0.0];
+    sum_chunks(count.div_ceil(ROWS), &mut total, |chunk, partial| {
+        for i in chunk * ROWS..count.min((chunk + 1) * ROWS) {
+            // SAFETY: each row belongs to one task.
+            let (across, within) = unsafe {
+                (across.part(i * n, n), if intra_view { within.part(i * n, n) } else { Default::default() })
+            };
+            partial[0] += row_gradient(first + i, inverse, weight, across, within);
+        }
+    });
+    total[0]
 }
 
 simd! {
     /// Turns a row of dot products into the gradient with respect to them and gives the row's term.
     fn row_gradient[FMA](own: usize, inverse: Real, weight: Real, across: &mut [Real], within: &mut [Real]) -> f64 {
-        across.iter_mut().chain(within.iter_mut()).for_each(|x| *x *= inverse);
         let positive = across[own];
         if !within.is_empty() {
             within[own] = Real::NEG_INFINITY;
         }
-        let (max, sum) = exponentials_in_place::<FMA>(across);
-        let mut total = f64::from(sum);
-        let mut top = f64::from(max);
-        let (mut share, mut share_within) = (1.0, 0.0);
-        if within.len() > 1 {
-            let (max_within, sum_within) = exponentials_in_place::<FMA>(within);
-            top = top.max(f64::from(max_within));
-            share = (f64::from(max) - top).exp();
-            share_within = (f64::from(max_within) - top).exp();
-            total = total * share + f64::from(sum_within) * share_within;
+        let top = maximum(across).max(maximum(within));
+        let mut sum = f64::from(exponentials_in_place::<FMA>(across, top, inverse));
+        if !within.is_empty() {
+            // Its own place, at −∞, adds nothing to the sum and must have no gradient.
+            sum += f64::from(exponentials_in_place::<FMA>(within, top, inverse));
             within[own] = 0.0;
-        } else {
-            within.fill(0.0);
         }
-        let factor = f64::from(weight) * f64::from(inverse) / total;
-        let (share, share_within) = ((share * factor) as Real, (share_within * factor) as Real);
+        let share = (f64::from(weight) * f64::from(inverse) / sum) as Real;
         across.iter_mut().for_each(|x| *x *= share);
-        within.iter_mut().for_each(|x| *x *= share_within);
+        within.iter_mut().for_each(|x| *x *= share);
         across[own] -= weight * inverse;
-        total.ln() + top - f64::from(positive)
+        sum.ln() + (f64::from(top) - f64::from(positive)) * f64::from(inverse)
     }
 }
 

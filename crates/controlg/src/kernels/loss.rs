@@ -1,6 +1,7 @@
 //! Losses over logits. The upstream gradient of a scalar is a factor, so the gradient is made with the value.
 
 use super::parallel::{CHUNK, Shared, sum_chunks};
+use super::rows::fold_lanes;
 use super::simd::exp;
 use crate::Real;
 
@@ -103,39 +104,53 @@ simd! {
 #[inline(always)]
 pub(crate) fn exponentials<const FMA: bool>(x: &[Real], out: &mut [Real]) -> (Real, Real) {
     out.copy_from_slice(x);
-    exponentials_in_place::<FMA>(out)
+    let max = maximum(out);
+    (max, exponentials_in_place::<FMA>(out, max, 1.0))
 }
 
-/// [`exponentials`] of `x` in its own place.
+/// The largest number; −∞ of nothing.
 #[inline(always)]
-pub(crate) fn exponentials_in_place<const FMA: bool>(x: &mut [Real]) -> (Real, Real) {
-    const LANES: usize = 16;
+pub(crate) fn maximum(x: &[Real]) -> Real {
+    const LANES: usize = 32;
     let mut top = [Real::NEG_INFINITY; LANES];
     let blocks = x.chunks_exact(LANES);
-    let mut max = blocks.remainder().iter().fold(Real::NEG_INFINITY, |m, &x| m.max(x));
+    let rest = blocks.remainder().iter().fold(Real::NEG_INFINITY, |m, &x| m.max(x));
     for block in blocks {
         for i in 0..LANES {
             top[i] = if block[i] > top[i] { block[i] } else { top[i] };
         }
     }
-    max = top.iter().fold(max, |m, &x| m.max(x));
+    largest(&top).max(rest)
+}
+
+/// Apart from the loop above for the reason that [`fold_lanes`] is.
+#[inline(never)]
+fn largest(lanes: &[Real]) -> Real {
+    lanes.iter().fold(Real::NEG_INFINITY, |m, &x| m.max(x))
+}
+
+/// x = exp((x − max)·factor) in place; gives the sum.
+#[inline(always)]
+pub(crate) fn exponentials_in_place<const FMA: bool>(x: &mut [Real], max: Real, factor: Real) -> Real {
+    const LANES: usize = 16;
     let mut sums = [0.0; LANES];
     let mut blocks = x.chunks_exact_mut(LANES);
     for block in &mut blocks {
         for i in 0..LANES {
-            block[i] = exp::<FMA>(block[i] - max);
+            block[i] = exp::<FMA>((block[i] - max) * factor);
             sums[i] += block[i];
         }
     }
-    let mut sum = 0.0;
+    let mut rest = 0.0;
     for x in blocks.into_remainder() {
-        *x = exp::<FMA>(*x - max);
-        sum += *x;
+        *x = exp::<FMA>((*x - max) * factor);
+        rest += *x;
     }
-    (max, sums.iter().fold(sum, |s, &x| s + x))
+    fold_lanes(&sums) + rest
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;

@@ -103,6 +103,13 @@ fn product(
     if work > SMALL && m < 32 {
         return by_columns(m, k, n, a, b, c, add, tail);
     }
+    if b.column != 1 && m > ROWS && m >= 2 * n {
+        // Every task would turn B round for itself.
+        return scratch::with(k * n, |turned: &mut [Real]| {
+            transpose(n, k, b.data, turned);
+            product(m, k, n, a, Factor::rows(turned, n), c, add, tail);
+        });
+    }
     // An even number of equal tasks, so that two threads end together.
     let tasks = if work <= SMALL { 1 } else { m.div_ceil(ROWS).next_multiple_of(2) };
     let rows = m.div_ceil(tasks);
@@ -115,6 +122,26 @@ fn product(
         if let Some((bias, act, slope)) = tail {
             let step = chunk_rows(n) * n;
             c.chunks_mut(step).for_each(|rows| activate(n, rows, bias, act, slope));
+        }
+    });
+}
+
+/// out(cols×rows) = the transpose of x(rows×cols).
+pub fn transpose(rows: usize, cols: usize, x: &[Real], out: &mut [Real]) {
+    assert!(x.len() == rows * cols && out.len() == x.len(), "sizes of a transpose {rows}×{cols}");
+    // Squares of a cache line's width: both sides are read and written by whole lines.
+    const SIDE: usize = 16;
+    let shared = Shared::new(out);
+    each(cols.div_ceil(SIDE), |task| {
+        let columns = task * SIDE..cols.min((task + 1) * SIDE);
+        // SAFETY: tasks have their own rows of the result.
+        let out = unsafe { shared.part(columns.start * rows, columns.len() * rows) };
+        for first in (0..rows).step_by(SIDE) {
+            for i in first..rows.min(first + SIDE) {
+                for (to, &x) in x[i * cols..(i + 1) * cols][columns.clone()].iter().enumerate() {
+                    out[to * rows + i] = x;
+                }
+            }
         }
     });
 }
@@ -270,6 +297,7 @@ fn plain(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;
@@ -334,6 +362,15 @@ mod tests {
             plain(m, k, n, fa, fb, &mut slow, n, true);
             assert_close(&fast, &slow, 1e-5);
         }
+    }
+
+    #[test]
+    fn transposing_moves_every_element() {
+        let (rows, cols) = (37, 50);
+        let x = Numbers::new(31).vec(rows * cols);
+        let mut turned = vec![0.0; rows * cols];
+        transpose(rows, cols, &x, &mut turned);
+        assert!((0..rows * cols).all(|at| turned[at % cols * rows + at / cols] == x[at]));
     }
 
     #[test]

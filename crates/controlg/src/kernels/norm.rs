@@ -340,7 +340,7 @@ fn sum_of(x: &[Real], f: impl Fn(Real) -> Real) -> Real {
             lanes[j] += f(block[j]);
         }
     }
-    fold_lanes(lanes)
+    fold_lanes(&lanes)
 }
 
 simd! {
@@ -384,7 +384,7 @@ fn two_sums<const FMA: bool>(
     gamma: &[Real],
     dout: &[Real],
 ) -> (Real, Real) {
-    const LANES: usize = 16;
+    const LANES: usize = 32;
     let (mut of_g, mut of_g_x) = ([0.0; LANES], [0.0; LANES]);
     let (xs, gs, ds) = (x.chunks_exact(LANES), gamma.chunks_exact(LANES), dout.chunks_exact(LANES));
     let rest = xs.remainder().iter().zip(gs.remainder()).zip(ds.remainder());
@@ -399,7 +399,7 @@ fn two_sums<const FMA: bool>(
             of_g_x[j] = madd::<FMA>(g, (x[j] - mean) * inv_std, of_g_x[j]);
         }
     }
-    (fold_lanes(of_g), fold_lanes(of_g_x))
+    (fold_lanes(&of_g), fold_lanes(&of_g_x))
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ simd! {
                     }
                 }
             }
-            *out = short_dot::<FMA>(&a[whole..], &b[whole..]) + fold_lanes(lanes);
+            *out = short_dot::<FMA>(&a[whole..], &b[whole..]) + fold_lanes(&lanes);
         }
     }
 }
@@ -101,6 +101,7 @@ impl PairGraph {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;

@@ -125,7 +125,7 @@ pub struct SparseTask<'a> {
 /// The error of x̂ = r·W + b against the rows `index` of x, without making x̂. `dr` (like r), `dwt` (like wt) and
 /// `dbias` receive the gradients.
 pub fn sparse(task: SparseTask<'_>, dr: &mut [Real], dwt: &mut [Real], dbias: Option<&mut [Real]>) -> f64 {
-    let SparseTask { x, xt, index, r, wt, bias, distance } = task;
+    let SparseTask { x, xt, index, r, wt, bias, .. } = task;
     let (d, m) = (x.n_cols, index.len());
     let h = wt.len() / d.max(1);
     assert!(wt.len() == d * h && r.len() == m * h && dr.len() == r.len() && dwt.len() == wt.len());
@@ -168,7 +168,6 @@ pub fn sparse(task: SparseTask<'_>, dr: &mut [Real], dwt: &mut [Real], dbias: Op
         if let Some(bias) = bias {
             outer(h, bias, wb, dwt);
         }
-        let _ = distance;
         value
     })
 }
@@ -233,10 +232,11 @@ fn outer(h: usize, x: &[Real], row: &[Real], out: &mut [Real]) {
     let step = chunk_rows(h);
     let shared = Shared::new(out);
     each(x.len().div_ceil(step), |chunk| {
-        for i in chunk * step..x.len().min((chunk + 1) * step) {
-            // SAFETY: each row belongs to one task.
-            let out = unsafe { shared.part(i * h, h) };
-            out.iter_mut().zip(row).for_each(|(o, &r)| *o += x[i] * r);
+        let (first, last) = (chunk * step, x.len().min((chunk + 1) * step));
+        // SAFETY: each row belongs to one task.
+        let out = unsafe { shared.part(first * h, (last - first) * h) };
+        for (out, &x) in out.chunks_exact_mut(h).zip(&x[first..last]) {
+            out.iter_mut().zip(row).for_each(|(o, &r)| *o += x * r);
         }
     });
 }

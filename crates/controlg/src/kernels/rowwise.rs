@@ -329,6 +329,7 @@ fn backward_loop(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::*;

@@ -47,6 +47,7 @@ fn give_back(buffer: Vec<u64>) {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::*;
 

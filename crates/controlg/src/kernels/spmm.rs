@@ -9,6 +9,7 @@ use super::rowwise::{Act, activate};
 use super::scratch;
 use super::simd::{madd, prefetch};
 use crate::Real;
+use std::ops::Range;
 
 /// out(n_rows×width) = S · h(n_cols×width), added to `out` when `add` is set.
 pub fn spmm(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool) {
@@ -131,7 +132,7 @@ impl Cuts {
         Cuts { count: (total * width).div_ceil(1 << 17).clamp(1, s.n_rows.max(1)), total }
     }
 
-    fn rows(self, s: Sparse<'_>, task: usize) -> std::ops::Range<usize> {
+    fn rows(self, s: Sparse<'_>, task: usize) -> Range<usize> {
         let cut = |task: usize| {
             let work = self.total * task / self.count;
             // The first row before which at least this much work lies; offsets and row numbers both ascend.
@@ -187,63 +188,90 @@ fn copy_strip(h: &[Real], width: usize, first: usize, columns: usize, strip: &mu
 }
 
 simd! {
-    fn packed_row[FMA](entries: (&[u32], Option<&[Real]>), strip: &[Real], columns: usize, out: &mut [Real], add: bool) {
-        let (chosen, values) = entries;
-        row_strips::<FMA>(chosen, values, &[], strip, columns, out, add);
-    }
-}
-
-simd! {
-    fn direct_rows[FMA](s: Sparse<'_>, rows: std::ops::Range<usize>, h: &[Real], width: usize, out: &mut [Real], add: bool) {
-        let end = s.offsets[rows.end];
-        for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
-            let (columns, values) = s.row(row);
-            // What is read ahead may belong to the next rows.
-            let ahead = &s.columns[(s.offsets[row] + AHEAD).min(end)..(s.offsets[row + 1] + AHEAD).min(end)];
-            row_strips::<FMA>(columns, values, ahead, h, width, out, add);
+    fn packed_row[FMA](
+        entries: (&[u32], Option<&[Real]>),
+        strip: &[Real],
+        columns: usize,
+        out: &mut [Real],
+        add: bool,
+    ) {
+        match entries {
+            (chosen, Some(values)) => {
+                row_strips::<FMA>(chosen, |e| values[e], &[], strip, columns, 0..columns, out, add);
+            }
+            (chosen, None) => row_strips::<FMA>(chosen, |_| 1.0, &[], strip, columns, 0..columns, out, add),
         }
     }
 }
 
-/// One row of the product, strip by strip. `ahead` names rows of `h` to fetch while the sum goes on.
+simd! {
+    fn direct_rows[FMA](
+        s: Sparse<'_>,
+        rows: Range<usize>,
+        h: &[Real],
+        width: usize,
+        out: &mut [Real],
+        add: bool,
+    ) {
+        for (row, out) in rows.clone().zip(out.chunks_exact_mut(width)) {
+            let (columns, values) = s.row(row);
+            let ahead = read_ahead(s, row, rows.end);
+            match values {
+                Some(values) => row_strips::<FMA>(columns, |e| values[e], ahead, h, width, 0..width, out, add),
+                None => row_strips::<FMA>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
+            }
+        }
+    }
+}
+
+/// The columns to read ahead while a row is summed. Towards its end they belong to the rows that follow.
 #[inline(always)]
-fn row_strips<const FMA: bool>(
+pub(crate) fn read_ahead<'a>(s: Sparse<'a>, row: usize, end: usize) -> &'a [u32] {
+    let last = s.offsets[end];
+    &s.columns[(s.offsets[row] + AHEAD).min(last)..(s.offsets[row + 1] + AHEAD).min(last)]
+}
+
+/// The columns in `range` of one row of the product, strip by strip: Σ value(e)·h[columns[e]]. `ahead` names rows of
+/// `h` to fetch while the sum goes on.
+#[inline(always)]
+pub(crate) fn row_strips<const FMA: bool>(
     columns: &[u32],
-    values: Option<&[Real]>,
+    value: impl Fn(usize) -> Real + Copy,
     ahead: &[u32],
     h: &[Real],
     width: usize,
+    range: Range<usize>,
     out: &mut [Real],
     add: bool,
 ) {
-    let mut at = 0;
-    while width - at >= STRIP {
-        strip::<FMA, STRIP>(columns, values, ahead, h, width, at, out, add);
+    let mut at = range.start;
+    while range.end - at >= STRIP {
+        strip::<FMA, STRIP>(columns, value, ahead, h, width, at, out, add);
         at += STRIP;
     }
-    if width - at >= 32 {
-        strip::<FMA, 32>(columns, values, ahead, h, width, at, out, add);
+    if range.end - at >= 32 {
+        strip::<FMA, 32>(columns, value, ahead, h, width, at, out, add);
         at += 32;
     }
-    if width - at >= 16 {
-        strip::<FMA, 16>(columns, values, ahead, h, width, at, out, add);
+    if range.end - at >= 16 {
+        strip::<FMA, 16>(columns, value, ahead, h, width, at, out, add);
         at += 16;
     }
-    if width - at >= 8 {
-        strip::<FMA, 8>(columns, values, ahead, h, width, at, out, add);
+    if range.end - at >= 8 {
+        strip::<FMA, 8>(columns, value, ahead, h, width, at, out, add);
         at += 8;
     }
-    while at < width {
-        strip::<FMA, 1>(columns, values, &[], h, width, at, out, add);
+    while at < range.end {
+        strip::<FMA, 1>(columns, value, &[], h, width, at, out, add);
         at += 1;
     }
 }
 
-/// N columns of one row of the product, from column `at` of `h`.
+/// N columns of one row of the product, from column `at` on.
 #[inline(always)]
 fn strip<const FMA: bool, const N: usize>(
     columns: &[u32],
-    values: Option<&[Real]>,
+    value: impl Fn(usize) -> Real,
     ahead: &[u32],
     h: &[Real],
     width: usize,
@@ -256,23 +284,11 @@ fn strip<const FMA: bool, const N: usize>(
     if add {
         sums.copy_from_slice(out);
     }
-    match values {
-        Some(values) => {
-            for (e, (&column, &value)) in columns.iter().zip(values).enumerate() {
-                if let Some(&next) = ahead.get(e) {
-                    prefetch(h, next as usize * width + at, N);
-                }
-                add_row::<FMA, N>(value, &h[column as usize * width + at..], &mut sums);
-            }
+    for (e, &column) in columns.iter().enumerate() {
+        if let Some(&next) = ahead.get(e) {
+            prefetch(h, next as usize * width + at, N);
         }
-        None => {
-            for (e, &column) in columns.iter().enumerate() {
-                if let Some(&next) = ahead.get(e) {
-                    prefetch(h, next as usize * width + at, N);
-                }
-                add_row::<FMA, N>(1.0, &h[column as usize * width + at..], &mut sums);
-            }
-        }
+        add_row::<FMA, N>(value(e), &h[column as usize * width + at..], &mut sums);
     }
     out.copy_from_slice(&sums);
 }
@@ -342,6 +358,7 @@ fn with_chosen(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // copies and zeros are exact
 mod tests {
     use super::super::testing::*;
     use super::super::{matmul, rowwise};
