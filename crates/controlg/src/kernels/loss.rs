@@ -57,7 +57,7 @@ simd! {
     }
 }
 
-/// mean over the rows of −log softmax(logits)[target]; `dlogits` receives the gradient.
+/// mean over the rows of `−log softmax(logits)[target]`; `dlogits` receives the gradient.
 ///
 /// # Panics
 /// When a target is not below `classes`.

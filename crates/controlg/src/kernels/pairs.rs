@@ -10,7 +10,7 @@ use rayon::prelude::*;
 /// Pairs a task scores.
 const PAIRS: usize = 256;
 
-/// out[p] = z[us[p]] · z[vs[p]], without copying a row.
+/// `out[p] = z[us[p]] · z[vs[p]]`, without copying a row.
 pub fn pair_dot(z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
     assert!(us.len() == out.len() && vs.len() == out.len());
     let tasks = out.par_chunks_mut(PAIRS).zip(us.par_chunks(PAIRS)).zip(vs.par_chunks(PAIRS));
@@ -80,7 +80,7 @@ impl PairGraph {
         offsets.truncate(n_nodes + 1);
     }
 
-    /// The backward of [`pair_dot`]: dz[u] = Σ d[p]·z[v] over the pairs of u, added to `dz` when `add` is set.
+    /// The backward of [`pair_dot`]: `dz[u]` = Σ `d[p]`·`z[v]` over the pairs of u, added to `dz` when `add` is set.
     pub fn backward(&mut self, z: &[Real], width: usize, d: &[Real], dz: &mut [Real], add: bool) {
         let n_nodes = self.offsets.len() - 1;
         assert_eq!(2 * d.len(), self.pairs.len(), "one gradient a pair");

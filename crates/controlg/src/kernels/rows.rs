@@ -8,7 +8,7 @@ use rayon::prelude::*;
 /// Norms below this divide as this.
 pub const SMALLEST_NORM: Real = 1e-8;
 
-/// out[i] = x[index[i]].
+/// `out[i] = x[index[i]]`.
 pub fn gather_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
     assert_eq!(out.len(), index.len() * cols);
     if cols == 0 {
@@ -22,7 +22,7 @@ pub fn gather_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
     });
 }
 
-/// out[index[i]] += x[i], in the order of i where an index comes more than once.
+/// `out[index[i]] += x[i]`, in the order of i where an index comes more than once.
 pub fn scatter_add_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
     assert_eq!(x.len(), index.len() * cols);
     // Each task owns a strip of columns of all rows: no two tasks meet, whatever the indices.
@@ -113,7 +113,7 @@ pub fn hadamard(x: &[Real], y: &[Real], out: &mut [Real], add: bool) {
     tasks.for_each(|((out, x), y)| hadamard_chunk(x, y, out, add));
 }
 
-/// Multiplies each row by its own factor: out[i] = factors[i]·x[i], added to `out` when `add` is set.
+/// Multiplies each row by its own factor: `out[i]` = `factors[i]`·`x[i]`, added to `out` when `add` is set.
 pub fn scale_rows(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
     assert!(x.len() == factors.len() * cols && out.len() == x.len());
     if cols == 0 {

@@ -1,6 +1,6 @@
 //! Which instructions the loops use, decided when the program runs.
 //!
-//! A body is written once inside [`simd!`] and compiled twice: plainly, and with AVX2 and FMA. Processors without
+//! A body is written once inside `simd!` and compiled twice: plainly, and with AVX2 and FMA. Processors without
 //! them, and runs with `CONTROLG_SIMD=plain`, take the plain one. On other architectures the plain body is all
 //! there is, and the compiler vectorises it with what the architecture guarantees.
 

@@ -54,7 +54,7 @@ pub fn spmm_select(
 /// In the map of [`spmm_mapped`]: a column that is left out.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// out[i] = row `rows[i]` of S · h: the product for chosen rows.
+/// `out[i]` = row `rows[i]` of S · h: the product for chosen rows.
 pub fn spmm_rows(s: Sparse<'_>, rows: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
     let row = |i: usize| Some(rows[i] as usize);
     with_chosen(s, rows.len(), s.n_cols, row, Some, |chosen| spmm(chosen, h, width, out, add));
