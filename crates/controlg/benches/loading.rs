@@ -22,7 +22,8 @@ fn main() {
             measure("ogbn-arxiv", FeatureSource::Structural, Some(&Path::new(&folder).join("ogbn-arxiv")));
         }
     }
-    for name in ["synthetic", "synthetic:nodes=100000,degree=20", "synthetic:nodes=1000000,degree=20,features=128"]
+    for name in
+        ["synthetic", "synthetic:nodes=100000,degree=20", "synthetic:nodes=1000000,degree=20,features=128"]
     {
         measure(name, FeatureSource::Given, None);
     }
