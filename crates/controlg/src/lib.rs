@@ -7,15 +7,19 @@
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
+pub mod config;
 pub mod coordinator;
 pub mod data;
 pub mod encoder;
 pub mod error;
 pub mod graph;
 pub mod kernels;
+pub mod objective;
 pub mod registry;
 pub mod rng;
+pub mod setting;
 pub mod tensor;
+pub mod train;
 
 pub use data::{Dataset, Labels};
 pub use error::{Error, Result};

@@ -1,10 +1,71 @@
-//! Who learns next: numbers in, a decision out.
+//! Who learns next, decided from numbers alone: losses, gradient geometry, counts.
 //!
-//! Nothing here knows tensors, graphs or objectives. What was measured comes as a [`feedback::Reading`], what is to
-//! be done goes out as the number of a task, so the loop can be replayed, audited and driven by anybody's own
-//! training code.
+//! [`METHODS`] lists the ways to decide. The loop of the paper is in `feedback/`: [`Scheduler`] is that loop for
+//! people who keep their own training loop; the ablations are the same loop with a part switched off.
 
-pub mod feedback;
+mod feedback;
+mod method;
 pub mod min_norm;
+mod random;
+mod round_robin;
 
-pub use feedback::{Reading, Scheduler, Settings};
+pub use feedback::*;
+pub use method::{METHODS, Method};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+
+/// A way to decide.
+pub trait Coordinator: Send {
+    /// Whether it wants the objectives' losses from a few rounds of one step each before the first decision.
+    fn wants_warm_up(&self) -> bool {
+        false
+    }
+
+    /// Takes the losses of one such round.
+    fn warm_up(&mut self, _losses: &[f64]) {}
+
+    /// Whether the next decision wants a reading.
+    fn wants_reading(&self) -> bool {
+        false
+    }
+
+    /// Takes a reading, and tells what was made of it.
+    fn sense(&mut self, _reading: &Reading) -> Option<Sensing> {
+        None
+    }
+
+    /// The objective of the next block, and how it was chosen.
+    fn next(&mut self) -> Decision;
+
+    /// Everything it remembers, as JSON.
+    fn save(&self) -> Result<String>;
+
+    /// Takes over what [`Coordinator::save`] gave.
+    fn restore(&mut self, saved: &str) -> Result<()>;
+}
+
+/// What was made of a reading: the sensed figures, the state after them and the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sensing {
+    /// Weights, conflicts, normalised scores.
+    #[serde(flatten)]
+    pub sensed: Sensed,
+    /// Difficulties, normalised losses, scales, reference points.
+    #[serde(flatten)]
+    pub state: State,
+    /// Sensitivities, priorities, shares.
+    #[serde(flatten)]
+    pub plan: Plan,
+}
+
+/// Writes down and takes over what a coordinator remembers.
+fn to_json(state: &impl Serialize) -> Result<String> {
+    serde_json::to_string(state).map_err(|error| crate::Error::Failed(error.to_string()))
+}
+
+fn from_json<'de, T: Deserialize<'de>>(saved: &'de str) -> Result<T> {
+    serde_json::from_str(saved)
+        .map_err(|error| crate::Error::value("scheduler state", error, "what this version saved"))
+}

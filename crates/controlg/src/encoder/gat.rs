@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Encoder, Pass};
+use super::{Common, Encoder, Pass, layer};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::View;
-use crate::registry::{self, Entry};
+use crate::registry::Entry;
 use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, Attention, Init, Params, Tape, Var};
 
 /// On the list of encoders.
@@ -15,7 +16,24 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "gat",
     summary: "graph attention: neighbours weighted by a learned score, several heads side by side",
     paper: "Veličković et al., Graph Attention Networks, ICLR 2018",
-    build: |table| Ok(Box::new(Gat::new(registry::settings("encoder", table)?)?)),
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| Ok(Box::new(Gat::new(setting::settings("encoder", KEYS, table)?)?)),
+};
+
+const KEYS: &[Key] = &{
+    let [layers, width, hidden, norm, activation, last, dropout] = *layer::KEYS;
+    [
+        layers,
+        width,
+        hidden,
+        norm,
+        activation,
+        last,
+        dropout,
+        Key::new("heads", Range::Whole(1, 1024), "attention heads side by side; divides the widths"),
+        Key::new("negative_slope", Range::Number(0.0, 1.0), "slope of the leaky ReLU on the scores"),
+    ]
 };
 
 /// The settings of a graph attention network.
@@ -47,15 +65,12 @@ pub struct Gat {
 impl Gat {
     /// A network with these settings.
     pub fn new(settings: Settings) -> Result<Self> {
-        settings.common.check()?;
+        setting::check("encoder", KEYS, &settings)?;
         let heads = settings.heads;
         let divides = |width: usize| heads > 0 && width.is_multiple_of(heads);
         if !divides(settings.common.width) || !divides(settings.common.hidden) {
             let widths = format!("a number that divides the width {}", settings.common.width);
             return Err(Error::value("encoder.heads", heads, widths));
-        }
-        if !(0.0..=1.0).contains(&settings.negative_slope) {
-            return Err(Error::value("encoder.negative_slope", settings.negative_slope, "0 to 1"));
         }
         Ok(Gat { settings })
     }

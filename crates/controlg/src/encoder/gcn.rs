@@ -3,8 +3,9 @@
 use super::{Common, Encoder, Pass};
 use crate::error::Result;
 use crate::graph::View;
-use crate::registry::{self, Entry};
+use crate::registry::Entry;
 use crate::rng::Stream;
+use crate::setting;
 use crate::tensor::{Init, Params, Tape, Var};
 
 /// On the list of encoders.
@@ -12,7 +13,9 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "gcn",
     summary: "graph convolutions: neighbours averaged with weights from the degrees",
     paper: "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
-    build: |table| Ok(Box::new(Gcn::new(registry::settings("encoder", table)?)?)),
+    keys: Common::KEYS,
+    defaults: || setting::table_of(&Common::default()),
+    build: |table| Ok(Box::new(Gcn::new(setting::settings("encoder", Common::KEYS, table)?)?)),
 };
 
 /// A stack of graph convolutions. Parameters of a layer: weight (in × out), then bias, norm and slope as settled.

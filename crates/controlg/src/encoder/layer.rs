@@ -3,9 +3,25 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Norms, Pass};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
+
+/// The settings of every encoder, by name.
+pub(super) const KEYS: &[Key; 7] = &[
+    Key::new("layers", Range::Whole(1, 16), "number of layers"),
+    Key::new("width", Range::Whole(1, 65_536), "columns of the representations"),
+    Key::new("hidden", Range::Whole(0, 65_536), "columns between the layers; 0 for the same as width"),
+    Key::new("norm", Range::OneOf(&["batch", "layer", "none"]), "what follows each layer's product"),
+    Key::new("activation", Range::OneOf(&["prelu", "relu", "elu"]), "what follows the norm"),
+    Key::new(
+        "last",
+        Range::OneOf(&["activation", "linear"]),
+        "whether the last layer ends with norm and activation too, or with its product",
+    ),
+    Key::new("dropout", Range::Below(0.0, 1.0), "share of each later layer's inputs set to zero in training"),
+];
 
 /// The settings of every encoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,21 +92,12 @@ pub enum Last {
 }
 
 impl Common {
+    /// The settings' names and ranges.
+    pub const KEYS: &[Key] = KEYS;
+
     /// Refuses what no network can have.
     pub fn check(&self) -> Result<()> {
-        let within = |key: &str, value: usize, low: usize, high: usize| {
-            if (low..=high).contains(&value) {
-                return Ok(());
-            }
-            Err(Error::value(format_args!("encoder.{key}"), value, format_args!("{low} to {high}")))
-        };
-        within("layers", self.layers, 1, 16)?;
-        within("width", self.width, 1, 65_536)?;
-        within("hidden", self.hidden, 0, 65_536)?;
-        if !(0.0..1.0).contains(&self.dropout) {
-            return Err(Error::value("encoder.dropout", self.dropout, "at least 0 and below 1"));
-        }
-        Ok(())
+        setting::check("encoder", KEYS, self)
     }
 
     /// Columns that come out of a layer.

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(message("kind = 'gcm'"), "unknown encoder 'gcm', did you mean 'gcn'?");
         assert_eq!(message("width = 0"), "encoder.width: found 0, expected 1 to 65536");
         assert_eq!(message("layers = 99"), "encoder.layers: found 99, expected 1 to 16");
-        assert_eq!(message("dropout = 1"), "encoder.dropout: found 1, expected at least 0 and below 1");
+        assert_eq!(message("dropout = 1"), "encoder.dropout: found 1.0, expected at least 0 and below 1");
         let message_of_heads = message("kind = 'gat'\nheads = 3");
         assert_eq!(message_of_heads, "encoder.heads: found 3, expected a number that divides the width 512");
         assert!(

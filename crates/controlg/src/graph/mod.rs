@@ -8,6 +8,8 @@ mod features;
 mod held;
 mod ids;
 pub mod norm;
+pub mod partition;
+mod spectral;
 pub mod stats;
 pub mod structural;
 pub mod view;
@@ -18,6 +20,7 @@ pub use features::{Dense, Features};
 pub use held::Held;
 pub use ids::Ids;
 pub use norm::Operator;
+pub use spectral::Laplacian;
 pub use view::{EdgeDropper, NodeSet, Prepared, View};
 
 use crate::error::{Error, Result};

@@ -30,6 +30,7 @@ pub mod recon;
 pub mod reduce;
 pub mod rows;
 pub mod rowwise;
+pub mod spectral;
 pub mod spmm;
 #[cfg(test)]
 mod testing;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::setting::{Key, Range};
+
 /// How the plan is tracked (`[control]` in the run file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -53,14 +55,23 @@ impl Gain {
             Gain::Each(gains) => gains[k],
         }
     }
+}
 
-    /// Every number in it.
-    pub(super) fn values(&self) -> &[f64] {
-        match self {
-            Gain::All(gain) => std::slice::from_ref(gain),
-            Gain::Each(gains) => gains,
-        }
-    }
+impl ControlSettings {
+    /// The settings' names and ranges.
+    pub const KEYS: &[Key] = &[
+        Key::new(
+            "mode",
+            Range::OneOf(&["pid", "max-deficit", "draw"]),
+            "a draw from the softmax of PID logits, the largest deficit, or independent draws from the plan",
+        ),
+        Key::new("kp", Range::Gain(0.0, 1e6), "gain of the deficit"),
+        Key::new("ki", Range::Gain(0.0, 1e6), "gain of the deficits' running sum"),
+        Key::new("kd", Range::Gain(0.0, 1e6), "gain of the deficit's change"),
+        Key::new("explore", Range::Number(0.0, 1.0), "share of the probability spread over all objectives alike"),
+        Key::new("temperature", Range::Number(1e-6, 1e6), "temperature of the softmax"),
+        Key::new("integral_limit", Range::Number(0.0, 1e9), "bound of the running sum, against wind-up"),
+    ];
 }
 
 impl Default for ControlSettings {
@@ -90,9 +101,11 @@ pub struct Tracking {
     pub previous: Vec<f64>,
 }
 
-/// One decision and how it came about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One decision and how it came about. A method that does without a figure leaves it empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
+    /// The planned shares.
+    pub plan: Vec<f64>,
     /// Blocks each task should have had after this one.
     pub count_ref: Vec<f64>,
     /// Blocks each task has had before this one.
@@ -108,9 +121,16 @@ pub struct Decision {
     /// Probabilities (1−ε)·softmax(ν/τ) + ε/K.
     pub prob: Vec<f64>,
     /// The uniform number that the draw used.
-    pub draw: f64,
+    pub draw: Option<f64>,
     /// The task.
     pub task: usize,
+}
+
+impl Decision {
+    /// A draw from probabilities that need no explanation.
+    pub(crate) fn drawn(prob: Vec<f64>, draw: f64) -> Decision {
+        Decision { task: drawn(&prob, draw), prob, draw: Some(draw), ..Decision::default() }
+    }
 }
 
 impl Tracking {
@@ -128,15 +148,10 @@ impl Tracking {
     pub fn decide(&mut self, plan: &[f64], draw: f64, settings: &ControlSettings) -> Decision {
         let k = plan.len();
         let mut decision = Decision {
-            count_ref: Vec::with_capacity(k),
+            plan: plan.to_vec(),
             count: self.count.clone(),
-            deficit: Vec::with_capacity(k),
-            integral: Vec::with_capacity(k),
-            delta: Vec::with_capacity(k),
-            logit: Vec::with_capacity(k),
-            prob: Vec::with_capacity(k),
-            draw,
-            task: 0,
+            draw: Some(draw),
+            ..Decision::default()
         };
         for (i, share) in plan.iter().enumerate() {
             self.count_ref[i] += share;

@@ -29,8 +29,10 @@ pub use sense::{Reading, SenseSettings, Sensed, State, robust_norm, sense};
 
 use serde::{Deserialize, Serialize};
 
+use super::{Coordinator, Sensing, from_json, to_json};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
+use crate::setting;
 
 /// Everything that shapes the loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,34 +66,19 @@ impl Settings {
     /// Refuses values out of range, by name.
     pub fn check(&self, n_tasks: usize) -> Result<()> {
         let Settings { blocks_per_epoch, sense, plan, control, .. } = self;
-        let within = |key: &str, value: f64, least: f64, most: f64| {
-            if (least..=most).contains(&value) {
-                Ok(())
-            } else {
-                Err(Error::value(key, value, format_args!("a number from {least} to {most}")))
-            }
-        };
-        let positive = |key: &str, value: usize| match value {
-            0 => Err(Error::value(key, 0, "at least 1")),
-            _ => Ok(()),
-        };
-        positive("train.blocks_per_epoch", *blocks_per_epoch)?;
-        positive("sense.period", sense.period)?;
-        within("sense.alpha", sense.alpha, 0.0, 1e6)?;
-        within("sense.beta", sense.beta, 0.0, 1e6)?;
-        within("sense.rho", sense.rho, 0.0, 1.0)?;
-        within("sense.rho_loss", sense.rho_loss, 0.0, 1.0)?;
-        within("sense.difficulty_min", sense.difficulty_min, 0.0, sense.difficulty_max)?;
-        within("sense.difficulty_max", sense.difficulty_max, 0.0, 1e6)?;
-        within("plan.gamma", plan.gamma, 0.0, 1e6)?;
-        within("plan.delta", plan.delta, 1e-9, 1e6)?;
-        within("control.explore", control.explore, 0.0, 1.0)?;
-        within("control.temperature", control.temperature, 1e-6, 1e6)?;
-        within("control.integral_limit", control.integral_limit, 0.0, 1e9)?;
+        if *blocks_per_epoch == 0 {
+            return Err(Error::value("blocks_per_epoch", 0, "at least 1"));
+        }
+        setting::check("sense", SenseSettings::KEYS, sense)?;
+        setting::check("plan", PlanSettings::KEYS, plan)?;
+        setting::check("control", ControlSettings::KEYS, control)?;
+        if sense.difficulty_min > sense.difficulty_max {
+            let expected = format!("at most difficulty_max, {}", sense.difficulty_max);
+            return Err(Error::value("sense.difficulty_min", sense.difficulty_min, expected));
+        }
         for (key, gain) in
             [("control.kp", &control.kp), ("control.ki", &control.ki), ("control.kd", &control.kd)]
         {
-            gain.values().iter().try_for_each(|&gain| within(key, gain, 0.0, 1e6))?;
             if let Gain::Each(gains) = gain
                 && gains.len() != n_tasks
             {
@@ -211,6 +198,39 @@ impl Scheduler {
     }
 }
 
+impl Coordinator for Scheduler {
+    fn wants_warm_up(&self) -> bool {
+        // Equal shares need no reference point.
+        self.settings.plan.mode != PlanMode::Uniform
+    }
+
+    fn warm_up(&mut self, losses: &[f64]) {
+        Scheduler::warm_up(self, losses);
+    }
+
+    fn wants_reading(&self) -> bool {
+        self.sensing_due()
+    }
+
+    fn sense(&mut self, reading: &Reading) -> Option<Sensing> {
+        let (sensed, plan) = Scheduler::sense(self, reading);
+        Some(Sensing { sensed, state: self.state.clone(), plan })
+    }
+
+    fn next(&mut self) -> Decision {
+        Scheduler::next(self)
+    }
+
+    fn save(&self) -> Result<String> {
+        to_json(self)
+    }
+
+    fn restore(&mut self, saved: &str) -> Result<()> {
+        *self = from_json(saved)?;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,6 +312,6 @@ mod tests {
         assert!(refused(|s| s.control.explore = 1.5).starts_with("control.explore: found 1.5"));
         assert!(refused(|s| s.control.kp = Gain::Each(vec![1.0])).contains("one number, or 5"));
         assert!(refused(|s| s.sense.period = 0).starts_with("sense.period: found 0"));
-        assert!(refused(|s| s.sense.rho = f64::NAN).starts_with("sense.rho: found NaN"));
+        assert!(refused(|s| s.sense.rho = f64::NAN).starts_with("sense.rho: found nan"));
     }
 }

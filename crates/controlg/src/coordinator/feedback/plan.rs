@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::sense::State;
+use crate::setting::{Key, Range};
 
 /// Added to a slack before dividing by it.
 const SLACK_EPSILON: f64 = 1e-8;
@@ -30,6 +31,20 @@ pub enum PlanMode {
     LogHypervolume,
     /// Nothing: every task the same.
     Uniform,
+}
+
+impl PlanSettings {
+    /// The settings' names and ranges.
+    pub const KEYS: &[Key] = &[
+        Key::new(
+            "mode",
+            Range::OneOf(&["log-hypervolume", "uniform"]),
+            "shares follow the log-hypervolume's sensitivity tempered by difficulty, or are all the same",
+        ),
+        Key::new("gamma", Range::Number(0.0, 1e6), "how strongly difficulty tempers an objective's share"),
+        Key::new("floor", Range::Below(0.0, 1.0), "the least share of an objective; below 1/K"),
+        Key::new("delta", Range::Number(1e-9, 1e6), "the least distance of the reference point from the loss"),
+    ];
 }
 
 impl Default for PlanSettings {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::coordinator::min_norm;
+use crate::setting::{Key, Range};
 
 /// Added to a loss's scale before dividing by it.
 pub(super) const SCALE_EPSILON: f64 = 1e-12;
@@ -25,6 +26,19 @@ pub struct SenseSettings {
     pub difficulty_min: f64,
     /// The difficulty's upper bound.
     pub difficulty_max: f64,
+}
+
+impl SenseSettings {
+    /// The settings' names and ranges.
+    pub const KEYS: &[Key] = &[
+        Key::new("period", Range::Whole(1, 1_000_000), "blocks from one sensing to the next"),
+        Key::new("alpha", Range::Number(0.0, 1e6), "weight of the Rayleigh quotient in the difficulty"),
+        Key::new("beta", Range::Number(0.0, 1e6), "weight of the conflict in the difficulty"),
+        Key::new("rho", Range::Number(0.0, 1.0), "share of the new drive in the difficulty's moving average"),
+        Key::new("rho_loss", Range::Number(0.0, 1.0), "share of the new loss in the normalised loss"),
+        Key::new("difficulty_min", Range::Number(0.0, 1e6), "the difficulty's lower bound"),
+        Key::new("difficulty_max", Range::Number(0.0, 1e6), "the difficulty's upper bound"),
+    ];
 }
 
 impl Default for SenseSettings {

@@ -1,0 +1,117 @@
+//! Every key of the run file, with its default, its range and a line on what it is for.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Edges, FeatureChoice, Normalise, Train};
+use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings};
+use crate::encoder::ENCODERS;
+use crate::error::{Error, Result};
+use crate::objective::OBJECTIVES;
+use crate::setting::{self, Key, Range};
+
+/// The keys outside of any table.
+pub(super) const TOP: &[Key] = &[
+    Key::new("data", Range::Text, "a known data set's name, or a path"),
+    Key::new("method", Range::Text, "who decides; `controlg list methods`"),
+    Key::new("objectives", Range::Names, "the objectives that take part; `controlg list objectives`"),
+    Key::new("seed", Range::Whole(0, i64::MAX as u64), "where every draw starts"),
+    Key::new("features", Range::OneOf(&["given", "structural"]), "the files' features, or ones made from the edges"),
+    Key::new(
+        "normalise",
+        Range::OneOf(&["rows", "columns", "none"]),
+        "features: each row divided by its sum, each column to mean 0 and deviation 1, or as they are",
+    ),
+    Key::new(
+        "edges",
+        Range::OneOf(&["all", "train"]),
+        "all edges, or the training edges of the seed's edges-70-10-20 split (for link prediction)",
+    ),
+];
+
+/// The tables of the run file.
+const TABLES: &[&str] = &["encoder", "train", "objective", "sense", "plan", "control"];
+
+/// The keys outside of any table, as values.
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Top {
+    pub(super) data: String,
+    pub(super) method: String,
+    pub(super) objectives: Vec<String>,
+    pub(super) seed: u64,
+    pub(super) features: FeatureChoice,
+    pub(super) normalise: Normalise,
+    pub(super) edges: Edges,
+}
+
+impl Default for Top {
+    fn default() -> Self {
+        Top {
+            data: String::new(),
+            method: "controlg".to_owned(),
+            objectives: OBJECTIVES.iter().map(|entry| entry.name.to_owned()).collect(),
+            seed: 0,
+            features: FeatureChoice::Given,
+            normalise: Normalise::Rows,
+            edges: Edges::All,
+        }
+    }
+}
+
+/// Refuses names that are neither a key nor a table, and tables that are none.
+pub(super) fn check_top(table: &toml::Table) -> Result<()> {
+    for (name, value) in table {
+        if TABLES.contains(&name.as_str()) {
+            if !value.is_table() {
+                return Err(Error::value(name, value, format_args!("a table [{name}]")));
+            }
+        } else if !TOP.iter().any(|key| key.name == name) {
+            let mut known = TOP.to_vec();
+            known.extend(TABLES.iter().map(|name| Key::new(name, Range::Text, "")));
+            return Err(setting::unknown("", name, &known));
+        }
+    }
+    Ok(())
+}
+
+/// What `controlg list config` shows of a key.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeyDoc {
+    /// The key with its table.
+    pub name: String,
+    /// Its value when nothing is said, as it would be written.
+    pub default: String,
+    /// What it may be.
+    pub range: String,
+    /// What it is for.
+    pub doc: &'static str,
+}
+
+/// Every key.
+pub fn documented() -> Result<Vec<KeyDoc>> {
+    let mut all = Vec::new();
+    let mut add = |place: &str, keys: &[Key], defaults: &toml::Table| {
+        for key in keys {
+            let name = if place.is_empty() { key.name.to_owned() } else { format!("{place}.{}", key.name) };
+            let default = defaults.get(key.name).map(ToString::to_string).unwrap_or_default();
+            let doc = KeyDoc { name, default, range: key.range.to_string(), doc: key.doc };
+            if !all.contains(&doc) {
+                all.push(doc);
+            }
+        }
+    };
+    add("", TOP, &setting::table_of(&Top::default())?);
+    let kinds = Key::new("kind", Range::Text, "the network; `controlg list encoders`");
+    add("encoder", &[kinds], &[("kind".to_owned(), "gcn".into())].into_iter().collect());
+    for entry in ENCODERS {
+        add("encoder", entry.keys, &(entry.defaults)()?);
+    }
+    add("train", Train::KEYS, &setting::table_of(&Train::default())?);
+    for entry in OBJECTIVES {
+        add(&format!("objective.{}", entry.name), entry.keys, &(entry.defaults)()?);
+    }
+    add("sense", SenseSettings::KEYS, &setting::table_of(&SenseSettings::default())?);
+    add("plan", PlanSettings::KEYS, &setting::table_of(&PlanSettings::default())?);
+    add("control", ControlSettings::KEYS, &setting::table_of(&ControlSettings::default())?);
+    Ok(all)
+}

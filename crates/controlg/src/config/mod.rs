@@ -1,0 +1,326 @@
+//! The run file: from what was written to settings that are complete and checked.
+//!
+//! Settings come in layers, each over the one before: the defaults, the preset of a known data set, a run file,
+//! single keys. What comes out is everything a run depends on; written down, it repeats the run.
+//!
+//! ```
+//! use controlg::config::Config;
+//!
+//! let mut table = Config::preset("cora");
+//! controlg::config::set(&mut table, "train.epochs=4").unwrap();
+//! let config = Config::from_table(table).unwrap();
+//! assert_eq!((config.train.epochs, config.control.explore), (4, 0.05));
+//! assert!(config.to_toml().unwrap().contains("epochs = 4"));
+//! ```
+
+mod keys;
+mod preset;
+mod train;
+
+pub use keys::{KeyDoc, documented};
+pub use train::{RateSchedule, Train};
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::coordinator::{ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings};
+use crate::data::limits;
+use crate::encoder;
+use crate::error::{Error, Result};
+use crate::objective::{self, OBJECTIVES};
+use crate::registry;
+use crate::setting;
+
+/// Everything a run depends on. [`Config::from_table`] makes it and checks it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// A known name or a path.
+    pub data: String,
+    /// The method, on [`METHODS`](crate::coordinator::METHODS) or an objective's name.
+    pub method: String,
+    /// The objectives that take part.
+    pub objectives: Vec<String>,
+    /// Where every draw starts.
+    pub seed: u64,
+    /// Where node features come from.
+    pub features: FeatureChoice,
+    /// What is done to them first.
+    pub normalise: Normalise,
+    /// Which edges pretraining sees.
+    pub edges: Edges,
+    /// The encoder's table, complete.
+    pub encoder: toml::Table,
+    /// How training goes.
+    pub train: Train,
+    /// The objectives' tables, complete.
+    pub objective: BTreeMap<String, toml::Table>,
+    /// How measurements become state.
+    pub sense: SenseSettings,
+    /// How state becomes shares.
+    pub plan: PlanSettings,
+    /// How shares become decisions.
+    pub control: ControlSettings,
+}
+
+/// Where node features come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FeatureChoice {
+    /// The files.
+    Given,
+    /// Made from the edges alone.
+    Structural,
+}
+
+/// What is done to the features first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Normalise {
+    /// Each row is divided by its sum.
+    Rows,
+    /// Each column gets mean 0 and deviation 1.
+    Columns,
+    /// Nothing.
+    None,
+}
+
+/// Which edges pretraining sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Edges {
+    /// All.
+    All,
+    /// The training edges of the seed's `edges-70-10-20` split: what link prediction may be judged on.
+    Train,
+}
+
+impl Config {
+    /// The preset of a known data set as a table with its name, to be overridden; for others the name alone.
+    pub fn preset(data: &str) -> toml::Table {
+        let mut table = preset::find(data);
+        table.insert("data".to_owned(), data.into());
+        table
+    }
+
+    /// Complete, checked settings from what a run file says; what it does not say comes from the preset of its data
+    /// set, else from the defaults.
+    pub fn from_table(table: toml::Table) -> Result<Config> {
+        let data = match table.get("data") {
+            Some(toml::Value::String(data)) => data.clone(),
+            Some(other) => return Err(Error::value("data", other, "a known name or a path")),
+            None => return Err(Error::value("data", "nothing", "a known name or a path")),
+        };
+        let mut merged = Config::preset(&data);
+        merge(&mut merged, table);
+        keys::check_top(&merged)?;
+
+        let mut take = |name: &str| match merged.remove(name) {
+            Some(toml::Value::Table(table)) => table,
+            _ => toml::Table::new(),
+        };
+        let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
+        let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
+        let top: keys::Top = setting::settings("", keys::TOP, merged)?;
+        let names: Vec<&'static str> = OBJECTIVES.iter().map(|entry| entry.name).collect();
+        let method = Method::find(&top.method, &names)?;
+        let objectives = pool_of(&top, &names)?;
+
+        let mut config = Config {
+            data: top.data,
+            method: top.method,
+            seed: top.seed,
+            features: top.features,
+            normalise: top.normalise,
+            edges: top.edges,
+            encoder: completed_encoder(encoder)?,
+            train: setting::settings("train", Train::KEYS, train)?,
+            objective: completed_objectives(objective, &objectives)?,
+            objectives,
+            sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
+            plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
+            control: setting::settings("control", ControlSettings::KEYS, control)?,
+        };
+        let mut settings = config.scheduler();
+        (method.adjust)(&mut settings);
+        (config.sense, config.plan, config.control) = (settings.sense, settings.plan, settings.control);
+        config.check()?;
+        Ok(config)
+    }
+
+    /// What single settings cannot show: how they fit together.
+    fn check(&self) -> Result<()> {
+        self.train.check()?;
+        self.scheduler().check(self.objectives.len())?;
+        encoder::build(self.encoder.clone())?;
+        for (name, table) in &self.objective {
+            objective::build(name, table.clone())?;
+        }
+        let warm_up = self.warm_up_steps()?;
+        if warm_up >= self.total_steps() {
+            let found = format!("{} rounds of {} steps", self.train.warmup_rounds, self.objectives.len());
+            let expected = format!("fewer than the {} steps of the run", self.total_steps());
+            return Err(Error::value("train.warmup_rounds", found, expected));
+        }
+        Ok(())
+    }
+
+    /// The coordinator of its method.
+    pub fn coordinator(&self) -> Result<Box<dyn Coordinator>> {
+        let names: Vec<&'static str> = OBJECTIVES.iter().map(|entry| entry.name).collect();
+        Method::find(&self.method, &names)?.build(self.objectives.clone(), &self.scheduler())
+    }
+
+    /// The settings of the loop.
+    pub fn scheduler(&self) -> Settings {
+        Settings {
+            seed: self.seed,
+            blocks_per_epoch: self.train.blocks_per_epoch(),
+            sense: self.sense.clone(),
+            plan: self.plan.clone(),
+            control: self.control.clone(),
+        }
+    }
+
+    /// Steps of the whole run.
+    pub fn total_steps(&self) -> u64 {
+        self.train.epochs as u64 * self.train.batches_per_epoch as u64
+    }
+
+    /// Steps of the warm-up, which count among them; none for a method that does without.
+    pub fn warm_up_steps(&self) -> Result<u64> {
+        let rounds = if self.coordinator()?.wants_warm_up() { self.train.warmup_rounds } else { 0 };
+        Ok(rounds as u64 * self.objectives.len() as u64)
+    }
+
+    /// The run file that repeats this run.
+    pub fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| Error::Failed(error.to_string()))
+    }
+
+    /// SHA-256 of the run file, in hexadecimal.
+    pub fn hash(&self) -> Result<String> {
+        let digest = Sha256::digest(self.to_toml()?.as_bytes());
+        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Reads a run file, without completing it. What is wrong in it is said with its name.
+pub fn read(path: &Path) -> Result<toml::Table> {
+    let text = limits::read_text(path)?;
+    text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+        let place = line.map(|line| format!("line {line}")).unwrap_or_default();
+        Error::input(path, place, error.message(), "TOML")
+    })
+}
+
+/// Puts `key=value` into a table; the key's dots lead into the tables of the run file. What is not a TOML value is
+/// text, and where a list is wanted `a,b` is one.
+pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
+    let Some((key, text)) = assignment.split_once('=') else {
+        return Err(Error::value("--set", format_args!("'{assignment}'"), "key=value"));
+    };
+    let (key, text) = (key.trim(), text.trim());
+    let value = match format!("x = {text}").parse::<toml::Table>() {
+        Ok(mut parsed) => parsed.remove("x").unwrap_or_else(|| text.into()),
+        Err(_) if key == "objectives" => text.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>().into(),
+        Err(_) => text.into(),
+    };
+    let mut at = table;
+    let mut path: Vec<&str> = key.split('.').collect();
+    let last = path.pop().filter(|name| !name.is_empty());
+    let Some(last) = last else {
+        return Err(Error::value("--set", format_args!("'{assignment}'"), "key=value"));
+    };
+    for part in path {
+        let inner = at.entry(part).or_insert_with(|| toml::Table::new().into());
+        let found = inner.to_string();
+        let Some(inner) = inner.as_table_mut() else {
+            return Err(Error::value(format_args!("--set {key}"), format_args!("{part} = {found}"), "a table"));
+        };
+        at = inner;
+    }
+    at.insert(last.to_owned(), value);
+    Ok(())
+}
+
+/// Lays one table over another.
+pub fn merge(under: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => merge(under, over),
+            (_, value) => {
+                under.insert(key, value);
+            }
+        }
+    }
+}
+
+/// The objectives of a run: those named, or the one that the method names.
+fn pool_of(top: &keys::Top, known: &[&'static str]) -> Result<Vec<String>> {
+    if known.contains(&top.method.as_str()) {
+        return Ok(vec![top.method.clone()]);
+    }
+    if top.objectives.is_empty() {
+        return Err(Error::value("objectives", "none", "at least one"));
+    }
+    for (at, name) in top.objectives.iter().enumerate() {
+        registry::find("objective", OBJECTIVES, name)?;
+        if top.objectives[..at].contains(name) {
+            return Err(Error::value("objectives", format_args!("{name} twice"), "each objective once"));
+        }
+    }
+    Ok(top.objectives.clone())
+}
+
+fn completed_encoder(mut given: toml::Table) -> Result<toml::Table> {
+    let kind = match given.remove("kind") {
+        None => "gcn".to_owned(),
+        Some(toml::Value::String(kind)) => kind,
+        Some(other) => return Err(Error::value("encoder.kind", other, "the name of an encoder")),
+    };
+    let entry = registry::find("encoder", encoder::ENCODERS, &kind)?;
+    let mut table = completed("encoder", entry.keys, (entry.defaults)()?, given)?;
+    table.insert("kind".to_owned(), kind.into());
+    Ok(table)
+}
+
+fn completed_objectives(given: toml::Table, pool: &[String]) -> Result<BTreeMap<String, toml::Table>> {
+    let mut tables = BTreeMap::new();
+    for (name, table) in given {
+        registry::find("objective", OBJECTIVES, &name)?;
+        let toml::Value::Table(table) = table else {
+            return Err(Error::value(format_args!("objective.{name}"), table, "a table"));
+        };
+        tables.insert(name, table);
+    }
+    // Tables of objectives that do not take part are checked and left out.
+    for entry in OBJECTIVES {
+        let given = tables.remove(entry.name).unwrap_or_default();
+        let place = format!("objective.{}", entry.name);
+        let table = completed(&place, entry.keys, (entry.defaults)()?, given)?;
+        if pool.iter().any(|name| name == entry.name) {
+            tables.insert(entry.name.to_owned(), table);
+        }
+    }
+    Ok(tables)
+}
+
+fn completed(
+    place: &str,
+    keys: &[setting::Key],
+    defaults: toml::Table,
+    given: toml::Table,
+) -> Result<toml::Table> {
+    setting::checked(place, keys, given).map(|given| {
+        let mut table = defaults;
+        merge(&mut table, given);
+        table
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+use super::*;
+
+fn config(text: &str) -> Result<Config> {
+    Config::from_table(text.parse().unwrap())
+}
+
+fn message(text: &str) -> String {
+    config(text).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
+}
+
+#[test]
+#[allow(clippy::float_cmp)] // settings are copied, not computed
+fn presets_are_the_papers_table_and_can_be_overridden() {
+    let arxiv = config("data = 'ogbn-arxiv'\nplan.delta = 0.3").unwrap();
+    assert_eq!((arxiv.train.block, arxiv.train.epochs, arxiv.train.batches_per_epoch), (10, 4, 500));
+    assert_eq!((arxiv.plan.floor, arxiv.plan.gamma, arxiv.plan.delta), (0.0, 0.5, 0.3));
+    assert_eq!(arxiv.normalise, Normalise::Columns);
+    for (name, _) in super::preset::find("cora") {
+        assert!(["encoder", "train", "sense", "plan", "control"].contains(&name.as_str()));
+    }
+    for known in crate::data::catalogue::ALL {
+        let config = config(&format!("data = '{}'", known.name)).unwrap();
+        assert!(config.total_steps() > 100, "{}", known.name);
+    }
+    assert_eq!(config("data = 'my/graph'").unwrap().train, Train::default());
+}
+
+#[test]
+fn a_resolved_config_reads_back_to_itself() {
+    for text in ["data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]", "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'"] {
+        let first = config(text).unwrap();
+        let written = first.to_toml().unwrap();
+        assert_eq!(config(&written).unwrap(), first, "{written}");
+        assert_eq!(first.hash().unwrap(), config(&written).unwrap().hash().unwrap());
+    }
+}
+
+#[test]
+fn ablations_and_objectives_alone_show_in_the_settings() {
+    let ablation = config("data = 'cora'\nmethod = 'controlg-no-state'").unwrap();
+    assert!(ablation.sense.alpha.abs() + ablation.sense.beta.abs() < 1e-12);
+    let alone = config("data = 'cora'\nmethod = 'p_decor'").unwrap();
+    assert_eq!(alone.objectives, ["p_decor"]);
+    assert_eq!(alone.objective.keys().collect::<Vec<_>>(), ["p_decor"]);
+    assert_eq!(alone.warm_up_steps().unwrap(), 0);
+}
+
+#[test]
+fn bad_settings_are_refused_by_name_and_value() {
+    let cora = |rest: &str| message(&format!("data = 'cora'\n{rest}"));
+    assert_eq!(
+        cora("plan.floor = 0.2"),
+        "plan.floor: found 0.2, expected less than 1/5 = 0.2000 for 5 objectives, and not negative"
+    );
+    assert_eq!(cora("trian.epochs = 2"), "unknown setting 'trian', did you mean 'train'?");
+    assert_eq!(cora("train.epcohs = 2"), "unknown setting 'train.epcohs', did you mean 'train.epochs'?");
+    assert_eq!(cora("train.block = 51"), "train.block: found 51, expected at most train.batches_per_epoch, 50");
+    assert_eq!(cora("encoder.width = 0"), "encoder.width: found 0, expected 1 to 65536");
+    assert_eq!(cora("method = 'contrlg'"), "unknown method 'contrlg', did you mean 'controlg'?");
+    assert_eq!(cora("objectives = ['p_lnk']"), "unknown objective 'p_lnk', did you mean 'p_link'?");
+    assert_eq!(cora("objectives = ['p_par', 'p_par']"), "objectives: found p_par twice, expected each objective once");
+    assert_eq!(cora("objective.p_link.batch = 0"), "objective.p_link.batch: found 0, expected 1 to 1073741824");
+    assert_eq!(cora("objective.p_par = 3"), "objective.p_par: found 3, expected a table");
+    assert_eq!(cora("seed = -1"), "seed: found -1, expected a whole number from 0");
+    assert_eq!(cora("train = 3"), "train: found 3, expected a table [train]");
+    assert!(cora("train.warmup_rounds = 400").starts_with("train.warmup_rounds: found 400 rounds of 5 steps"));
+    assert!(message("method = 'random'").starts_with("data: found nothing"));
+}
+
+#[test]
+fn single_keys_are_toml_values_or_text() {
+    let mut table = Config::preset("cora");
+    for assignment in ["train.lr=3e-4", "method=random", "objectives=p_link, p_par", "seed = 3", "control.kp=[1,2]"] {
+        set(&mut table, assignment).unwrap();
+    }
+    let config = Config::from_table(table).unwrap();
+    assert_eq!((config.method.as_str(), config.seed, config.objectives.len()), ("random", 3, 2));
+    for wrong in ["nonsense", "=3", "data.x=1"] {
+        assert!(set(&mut Config::preset("cora"), wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn every_key_is_documented_and_has_a_default() {
+    let documented = documented().unwrap();
+    for doc in &documented {
+        assert!(!doc.doc.is_empty() && !doc.range.is_empty() && !doc.default.is_empty(), "{}", doc.name);
+    }
+    // Everything in a resolved config is on the list.
+    fn walk(place: &str, table: &toml::Table, names: &mut Vec<String>) {
+        for (key, value) in table {
+            let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+            match value {
+                toml::Value::Table(inner) => walk(&name, inner, names),
+                _ => names.push(name),
+            }
+        }
+    }
+    for kind in ["gcn", "gat"] {
+        let resolved = config(&format!("data = 'cora'\nencoder.kind = '{kind}'")).unwrap();
+        let mut names = Vec::new();
+        walk("", &setting::table_of(&resolved).unwrap(), &mut names);
+        for name in names {
+            assert!(documented.iter().any(|doc| doc.name == name), "{name} is not documented");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `[train]`: how long, how fast.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::setting::{Key, Range};
+use crate::tensor::{self, Decay, Schedule};
+
+/// How training goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Train {
+    /// Number of epochs.
+    pub epochs: usize,
+    /// Steps of an epoch.
+    pub batches_per_epoch: usize,
+    /// Steps of a block, which go to one objective.
+    pub block: usize,
+    /// The learning rate.
+    pub lr: f64,
+    /// How the rate changes.
+    pub schedule: RateSchedule,
+    /// Steps over which the rate climbs at first.
+    pub warmup_steps: usize,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// The longest gradient that is let through; 0 for any.
+    pub clip: f64,
+    /// Rounds of one step for each objective before the first plan.
+    pub warmup_rounds: usize,
+    /// Whether each objective keeps its own moments of the encoder's gradient.
+    pub per_task_moments: bool,
+}
+
+/// How the learning rate changes over the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RateSchedule {
+    /// Not at all.
+    Constant,
+    /// Half a cosine, down to zero at the end.
+    Cosine,
+}
+
+impl Default for Train {
+    fn default() -> Self {
+        Train {
+            epochs: 20,
+            batches_per_epoch: 50,
+            block: 1,
+            lr: 1e-3,
+            schedule: RateSchedule::Constant,
+            warmup_steps: 0,
+            weight_decay: 1e-5,
+            clip: 0.0,
+            warmup_rounds: 5,
+            per_task_moments: false,
+        }
+    }
+}
+
+impl Train {
+    /// The settings' names and ranges.
+    pub const KEYS: &[Key] = &[
+        Key::new("epochs", Range::Whole(1, 1_000_000), "number of epochs; counts and integrals start anew in each"),
+        Key::new("batches_per_epoch", Range::Whole(1, 1_000_000), "steps of an epoch"),
+        Key::new("block", Range::Whole(1, 1_000_000), "steps of a block, which all go to one objective"),
+        Key::new("lr", Range::Number(0.0, 10.0), "learning rate of AdamW"),
+        Key::new("schedule", Range::OneOf(&["constant", "cosine"]), "how the learning rate changes over the run"),
+        Key::new("warmup_steps", Range::Whole(0, 1_000_000_000), "steps over which the learning rate climbs"),
+        Key::new("weight_decay", Range::Number(0.0, 10.0), "decoupled weight decay"),
+        Key::new("clip", Range::Number(0.0, 1e9), "longest gradient that is let through as it is; 0 for any"),
+        Key::new("warmup_rounds", Range::Whole(1, 10_000), "rounds of one step an objective before the first plan"),
+        Key::new("per_task_moments", Range::Flag, "own moments of the encoder's gradient for each objective"),
+    ];
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.block > self.batches_per_epoch {
+            let expected = format!("at most train.batches_per_epoch, {}", self.batches_per_epoch);
+            return Err(Error::value("train.block", self.block, expected));
+        }
+        Ok(())
+    }
+
+    /// Blocks of an epoch; the last is shorter where the block does not divide the epoch.
+    pub fn blocks_per_epoch(&self) -> usize {
+        self.batches_per_epoch.div_ceil(self.block)
+    }
+
+    /// The optimiser's settings.
+    pub fn optimiser(&self) -> tensor::Settings {
+        let total = self.epochs as u64 * self.batches_per_epoch as u64;
+        let decay = match self.schedule {
+            RateSchedule::Constant => Decay::Constant,
+            RateSchedule::Cosine => Decay::Cosine { total },
+        };
+        tensor::Settings {
+            rate: self.lr,
+            schedule: Schedule { warmup: self.warmup_steps as u64, decay },
+            weight_decay: self.weight_decay,
+            clip: (self.clip > 0.0).then_some(self.clip),
+            ..tensor::Settings::default()
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Each block goes to an objective drawn uniformly.
+
+use super::{Coordinator, Decision, from_json, to_json};
+use crate::error::Result;
+use crate::rng::Stream;
+
+/// Draws without memory.
+pub(super) struct Random {
+    pub(super) n_tasks: usize,
+    pub(super) seed: u64,
+    pub(super) blocks: u64,
+}
+
+impl Coordinator for Random {
+    fn next(&mut self) -> Decision {
+        let draw = Stream::new(self.seed, "schedule", "", self.blocks).uniform();
+        self.blocks += 1;
+        Decision::drawn(vec![1.0 / self.n_tasks as f64; self.n_tasks], draw)
+    }
+
+    fn save(&self) -> Result<String> {
+        to_json(&self.blocks)
+    }
+
+    fn restore(&mut self, saved: &str) -> Result<()> {
+        self.blocks = from_json(saved)?;
+        Ok(())
+    }
+}

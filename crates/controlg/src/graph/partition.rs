@@ -1,0 +1,111 @@
+//! Cutting a graph into parts of equal size with few edges between them: METIS, k-way.
+
+use std::sync::Mutex;
+
+use super::Csr;
+use crate::error::{Error, Result};
+
+/// The part, 0..parts, of each node. METIS minimises the edges between parts and keeps each within `imbalance` of
+/// the mean size; nodes without neighbours fill the smallest parts, whose edges they cannot change.
+///
+/// The same graph, parts and seed give the same answer.
+pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Result<Vec<u32>> {
+    let n = adjacency.n_rows();
+    if parts == 0 || parts > n {
+        let expected = format!("1 to {n}, the number of nodes");
+        return Err(Error::value("parts", parts, expected));
+    }
+    let connected: Vec<u32> = (0..n as u32).filter(|&node| !adjacency.row(node as usize).is_empty()).collect();
+    let mut part = vec![u32::MAX; n];
+    if parts == 1 || connected.len() <= parts {
+        // Nothing to optimise: METIS wants at least as many nodes as parts.
+        connected.iter().enumerate().for_each(|(i, &node)| part[node as usize] = (i % parts) as u32);
+    } else {
+        let found = kway(adjacency, &connected, parts, imbalance, seed)?;
+        connected.iter().zip(found).for_each(|(&node, found)| part[node as usize] = found as u32);
+    }
+    let mut sizes = vec![0usize; parts];
+    part.iter().filter(|&&p| p != u32::MAX).for_each(|&p| sizes[p as usize] += 1);
+    for slot in part.iter_mut().filter(|p| **p == u32::MAX) {
+        let smallest = (0..parts).min_by_key(|&p| sizes[p]).unwrap_or(0);
+        sizes[smallest] += 1;
+        *slot = smallest as u32;
+    }
+    Ok(part)
+}
+
+/// METIS draws from one generator of the whole process: two calls at once would disturb each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn kway(
+    adjacency: &Csr,
+    nodes: &[u32],
+    parts: usize,
+    imbalance: f64,
+    seed: i32,
+) -> Result<Vec<metis::Idx>> {
+    let failed = |why: &dyn std::fmt::Display| Error::Failed(format!("METIS could not cut the graph: {why}"));
+    let index = |x: usize| metis::Idx::try_from(x).map_err(|_| failed(&"it has more than 2³¹ − 1 edge ends"));
+    let mut place = vec![0; adjacency.n_rows()];
+    for (i, &node) in nodes.iter().enumerate() {
+        place[node as usize] = index(i)?;
+    }
+    let (mut offsets, mut neighbours) = (vec![0], Vec::with_capacity(adjacency.n_entries()));
+    for &node in nodes {
+        neighbours.extend(adjacency.row(node as usize).iter().map(|&other| place[other as usize]));
+        offsets.push(index(neighbours.len())?);
+    }
+    let graph = metis::Graph::new(1, index(parts)?, &offsets, &neighbours).map_err(|error| failed(&error))?;
+    // In thousandths above the mean.
+    let tolerance = ((imbalance - 1.0) * 1000.0).round() as metis::Idx;
+    let mut found = vec![0; nodes.len()];
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    graph
+        .set_option(metis::option::Seed(seed))
+        .set_option(metis::option::UFactor(tolerance.max(1)))
+        .part_kway(&mut found)
+        .map_err(|error| failed(&error))?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EdgeList;
+
+    /// Cliques of ten nodes in a row, one edge from each to the next, and some nodes without any.
+    fn cliques(count: u32, alone: usize) -> Csr {
+        let mut pairs = Vec::new();
+        for c in 0..count {
+            let nodes = c * 10..c * 10 + 10;
+            pairs.extend(nodes.clone().flat_map(|u| (u + 1..c * 10 + 10).map(move |v| (u, v))));
+            if c > 0 {
+                pairs.push((c * 10 - 1, c * 10));
+            }
+        }
+        EdgeList { pairs, weights: None }.into_adjacency(count as usize * 10 + alone).0
+    }
+
+    #[test]
+    fn cliques_stay_whole_and_lone_nodes_fill_up() {
+        let adjacency = cliques(8, 4);
+        let part = partition(&adjacency, 4, 1.03, 0).unwrap();
+        assert_eq!(part, partition(&adjacency, 4, 1.03, 0).unwrap());
+        for clique in part[..80].chunks(10) {
+            assert!(clique.iter().all(|p| p == &clique[0]), "{part:?}");
+        }
+        let mut sizes = [0; 4];
+        part.iter().for_each(|&p| sizes[p as usize] += 1);
+        assert_eq!(sizes, [21; 4]);
+    }
+
+    #[test]
+    fn more_parts_than_nodes_are_refused_and_few_connected_ones_served() {
+        let message = partition(&cliques(1, 0), 11, 1.03, 0).unwrap_err().to_string();
+        assert_eq!(message, "parts: found 11, expected 1 to 10, the number of nodes");
+        let pair = EdgeList { pairs: vec![(0, 1)], weights: None }.into_adjacency(6).0;
+        let mut part = partition(&pair, 6, 1.03, 0).unwrap();
+        part.sort_unstable();
+        assert_eq!(part, [0, 1, 2, 3, 4, 5]);
+    }
+}

@@ -1,0 +1,108 @@
+//! `p_decor`, decorrelation: the same columns in two views should agree, different ones should not repeat each other.
+//!
+//! Y⁽ⁱ⁾ = standardised columns of head(Z⁽ⁱ⁾), C = Y⁽¹⁾ᵀY⁽²⁾/B, L = Σᵢ(1 − Cᵢᵢ)² + λ Σ_{i≠j} Cᵢⱼ² (Barlow Twins).
+//! Z: n×h, head: h→width→width, C: width×width. Values start in the tens: a plain sum of losses is ruled by it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, unfit};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Params, Tape, Var};
+
+/// On the list of objectives.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "p_decor",
+    summary: "decorrelation: columns agree between two views and do not repeat each other",
+    paper: "Zbontar et al., Barlow Twins: Self-Supervised Learning via Redundancy Reduction, ICML 2021",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| Ok(Box::new(Decor { settings: setting::settings("objective.p_decor", KEYS, table)? })),
+};
+
+const KEYS: &[Key] = &[
+    Key::new("width", Range::Whole(1, 65_536), "columns that are compared"),
+    Key::new("head", Range::OneOf(&["mlp", "none"]), "what stands between representation and comparison"),
+    Key::new("lambda", Range::Number(0.0, 1e6), "weight of the correlations between different columns"),
+    Key::new("all_up_to", Range::Whole(0, 1 << 40), "largest graph of which every node takes part"),
+    Key::new("batch", Range::Whole(2, 1 << 30), "nodes that take part on a larger graph"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped in each view"),
+    Key::new("mask_features", Range::Below(0.0, 1.0), "share of the feature columns masked in each view"),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    width: usize,
+    head: Head,
+    lambda: f64,
+    all_up_to: usize,
+    batch: usize,
+    drop_edges: f64,
+    mask_features: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Head {
+    Mlp,
+    None,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            width: 256,
+            head: Head::Mlp,
+            lambda: 0.01,
+            all_up_to: 20_000,
+            batch: 10_000,
+            drop_edges: 0.3,
+            mask_features: 0.3,
+        }
+    }
+}
+
+struct Decor {
+    settings: Settings,
+}
+
+impl Objective for Decor {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        match graph.n_nodes() {
+            1 => Err(unfit("p_decor", "one node", "at least two, to correlate over")),
+            _ => Ok(()),
+        }
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        if self.settings.head == Head::Mlp {
+            init_mlp((sizes.width, self.settings.width, self.settings.width), params, group, stream);
+        }
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        Sight::pair(self.settings.drop_edges, self.settings.mask_features)
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        let n = step.graph.n_nodes();
+        let rows = (n > self.settings.all_up_to).then(|| step.stream.sample(n, self.settings.batch));
+        let head = tape.group(step.group);
+        let [y1, y2] = [step.z[0], step.z[1]].map(|z| {
+            let picked = match &rows {
+                Some(rows) => tape.gather(z, rows.clone()),
+                None => z,
+            };
+            let projected = match self.settings.head {
+                Head::Mlp => mlp(tape, &head, picked),
+                Head::None => picked,
+            };
+            tape.standardise_columns(projected, false, 1e-5)
+        });
+        tape.barlow(y1, y2, self.settings.lambda)
+    }
+}

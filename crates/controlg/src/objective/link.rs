@@ -1,0 +1,164 @@
+//! `p_link`, link prediction: do two nodes share an edge?
+//!
+//! L = −mean_{E⁺} log σ(s_uv) − mean_{E⁻} log(1 − σ(s_uv)), with U = relu(norm(Z)·W + b), s_uv = wᵀ(U_u ⊙ U_v) + c.
+//! Positives are edges, negatives as many uniform pairs that are none. Z: n×h, W: h×hidden, w: 1×hidden. A fresh head
+//! gives about 2 ln 2.
+//!
+//! Rows are normalised before the head: bare dot products start with huge logits.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Objective, Purpose, Sight, Sizes, Step, unfit};
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Activation, Init, Mean, Params, Tape, Var};
+
+/// On the list of objectives.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "p_link",
+    summary: "link prediction: tell edges from pairs of nodes without one",
+    paper: "Zhang and Chen, Link Prediction Based on Graph Neural Networks, NeurIPS 2018; Ju et al., Multi-task \
+            Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| Ok(Box::new(Link { settings: setting::settings("objective.p_link", KEYS, table)?, edges: vec![] })),
+};
+
+const KEYS: &[Key] = &[
+    Key::new("decoder", Range::OneOf(&["mlp", "dot"]), "score of a pair: a small network, or the bare product"),
+    Key::new("hidden", Range::Whole(1, 65_536), "width of the small network"),
+    Key::new("batch", Range::Whole(1, 1 << 30), "edges of a step, and as many pairs without one"),
+    Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges of a sensing"),
+    Key::new("mean", Range::OneOf(&["separate", "joint"]), "one mean over each kind of pair, or one over all"),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    decoder: Decoder,
+    hidden: usize,
+    batch: usize,
+    sense_batch: usize,
+    mean: Averaging,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Decoder {
+    Mlp,
+    Dot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Averaging {
+    Separate,
+    Joint,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            decoder: Decoder::Mlp,
+            hidden: 256,
+            batch: 8192,
+            sense_batch: 50_000,
+            mean: Averaging::Separate,
+        }
+    }
+}
+
+struct Link {
+    settings: Settings,
+    edges: Vec<(u32, u32)>,
+}
+
+impl Objective for Link {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        let pairs = graph.n_nodes() as u128 * (graph.n_nodes() as u128 - 1) / 2;
+        match graph.n_edges() as u128 {
+            0 => Err(unfit("p_link", "a graph without edges", "at least one edge to predict")),
+            all if all == pairs => {
+                Err(unfit("p_link", "a graph with every possible edge", "a pair of nodes without one"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        u32::try_from(graph.n_edges()).map_err(|_| {
+            Error::value("objective p_link", format_args!("{} edges", graph.n_edges()), "fewer than 2³²")
+        })?;
+        self.edges = graph.edges().collect();
+        Ok(())
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        if self.settings.decoder == Decoder::Mlp {
+            let hidden = self.settings.hidden;
+            params.add(group, "weight", (sizes.width, hidden), Init::XavierUniform, stream);
+            params.add(group, "bias", (1, hidden), Init::Constant(0.0), stream);
+            params.add(group, "score.weight", (1, hidden), Init::XavierUniform, stream);
+            params.add(group, "score.bias", (1, 1), Init::Constant(0.0), stream);
+        }
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        vec![Sight::default()]
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        let count = match step.purpose {
+            Purpose::Training => self.settings.batch,
+            Purpose::Sensing => self.settings.sense_batch,
+        };
+        let (us, vs, n_positive) = self.pairs(step.graph, count, step.stream);
+        let scores = match self.settings.decoder {
+            Decoder::Dot => tape.pair_dot(step.z[0], us, vs),
+            Decoder::Mlp => {
+                let head = tape.group(step.group);
+                let z = tape.normalise_rows(step.z[0]);
+                let u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
+                let scores = tape.pair_dot_weighted(u, head[2], us, vs);
+                tape.activate(scores, Some(head[3]), Activation::Identity)
+            }
+        };
+        let mean = match self.settings.mean {
+            Averaging::Separate => Mean::Separate,
+            Averaging::Joint => Mean::Joint,
+        };
+        tape.binary_cross_entropy(scores, n_positive, mean)
+    }
+}
+
+impl Link {
+    /// Both ends of up to `count` edges, all of them in their order when there are no more, and of as many pairs u ≠ v
+    /// that are no edge; and how many of the pairs are edges.
+    fn pairs(&self, graph: &Graph, count: usize, stream: &mut Stream) -> (Vec<u32>, Vec<u32>, usize) {
+        let count = count.min(self.edges.len());
+        let (mut us, mut vs) = (Vec::with_capacity(2 * count), Vec::with_capacity(2 * count));
+        let mut add = |(u, v): (u32, u32)| {
+            us.push(u);
+            vs.push(v);
+        };
+        if count == self.edges.len() {
+            self.edges.iter().copied().for_each(&mut add);
+        } else {
+            let drawn = stream.sample(self.edges.len(), count);
+            drawn.into_iter().map(|edge| self.edges[edge as usize]).for_each(&mut add);
+        }
+        let n = graph.n_nodes();
+        let mut missing = count;
+        while missing > 0 {
+            let (u, v) = (stream.below(n) as u32, stream.below(n) as u32);
+            if u != v && !graph.adjacency().contains(u, v) {
+                add((u, v));
+                missing -= 1;
+            }
+        }
+        (us, vs, count)
+    }
+}

@@ -1,0 +1,248 @@
+//! `p_minsg`, node against subgraph: does a node's representation in one view find its neighbourhood in another?
+//!
+//! L = −(1/B) Σ_v log( e^{cos(p_v, q_v)/τ} / Σ_u e^{cos(p_v, q_u)/τ} ), p = head(z⁽¹⁾), q = head(c⁽²⁾), over B nodes
+//! whose contexts are each other's negatives. c is a readout of the neighbourhood in the second view:
+//! `walk-mean` C = (I + P + … + P^hops)·Z/(hops + 1) with P = D⁻¹A of the whole graph (a node without neighbours is its
+//! own context), `ego-mean` the mean over the exact ball of that radius, `node` Z itself. Z: n×h. A fresh head gives
+//! about ln B.
+//!
+//! On dense graphs the exact ball is nearly the whole graph and all contexts coincide; the walk keeps them apart.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, unfit};
+use crate::error::{Error, Result};
+use crate::graph::{Csr, Graph, Operator};
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Contrast, Params, Tape, Var};
+
+/// On the list of objectives.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "p_minsg",
+    summary: "node-subgraph contrast: match each node with its neighbourhood in another view",
+    paper: "Ju et al., Multi-task Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        Ok(Box::new(Minsg { settings: setting::settings("objective.p_minsg", KEYS, table)?, operator: None }))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new(
+        "readout",
+        Range::OneOf(&["walk-mean", "ego-mean", "node"]),
+        "a node's context: mean along walks, mean over the exact ball, or the node itself",
+    ),
+    Key::new("hops", Range::Whole(1, 10), "radius of the context"),
+    Key::new("ego_nodes", Range::Whole(0, 1 << 20), "most nodes of a ball, drawn at random; 0 for all of them"),
+    Key::new("similarity", Range::OneOf(&["cosine", "dot"]), "how two rows are compared"),
+    Key::new("head", Range::OneOf(&["mlp", "none"]), "what stands between representation and comparison"),
+    Key::new("batch", Range::Whole(2, 1 << 20), "nodes of a step, the same number when sensing"),
+    Key::new("temperature", Range::Number(1e-3, 100.0), "divides the similarities"),
+    Key::new("symmetric", Range::Flag, "whether contexts look for their nodes too"),
+    Key::new("intra_view", Range::Flag, "whether nodes of the same view are negatives too"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped in each view"),
+    Key::new("mask_features", Range::Below(0.0, 1.0), "share of the feature columns masked in each view"),
+];
+
+/// Entries of all exact balls together that are kept at most.
+const MOST_ENTRIES: usize = 5_000_000;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    readout: Readout,
+    hops: usize,
+    ego_nodes: usize,
+    similarity: Similarity,
+    head: Head,
+    batch: usize,
+    temperature: f64,
+    symmetric: bool,
+    intra_view: bool,
+    drop_edges: f64,
+    mask_features: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Readout {
+    WalkMean,
+    EgoMean,
+    Node,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Similarity {
+    Cosine,
+    Dot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Head {
+    Mlp,
+    None,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            readout: Readout::WalkMean,
+            hops: 3,
+            ego_nodes: 0,
+            similarity: Similarity::Cosine,
+            head: Head::Mlp,
+            batch: 2048,
+            temperature: 0.2,
+            symmetric: false,
+            intra_view: false,
+            drop_edges: 0.3,
+            mask_features: 0.3,
+        }
+    }
+}
+
+struct Minsg {
+    settings: Settings,
+    /// One step of the walk, or the mean over balls.
+    operator: Option<Operator>,
+}
+
+impl Objective for Minsg {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        match graph.n_nodes() {
+            1 => Err(unfit("p_minsg", "one node", "at least two, to tell apart")),
+            _ => Ok(()),
+        }
+    }
+
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        let Settings { readout, hops, ego_nodes, .. } = self.settings;
+        self.operator = match readout {
+            Readout::WalkMean => Some(walk(graph.adjacency())),
+            Readout::EgoMean => Some(balls(graph.adjacency(), hops, ego_nodes)?),
+            Readout::Node => None,
+        };
+        Ok(())
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        if self.settings.head == Head::Mlp {
+            init_mlp((sizes.width, sizes.width, sizes.width), params, group, stream);
+        }
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        Sight::pair(self.settings.drop_edges, self.settings.mask_features)
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        let anchors = step.stream.sample(step.graph.n_nodes(), self.settings.batch);
+        let head = tape.group(step.group);
+        let contexts = self.contexts(tape, step.z[1]);
+        let [p, q] = [step.z[0], contexts].map(|rows| {
+            let picked = tape.gather(rows, anchors.clone());
+            let projected = match self.settings.head {
+                Head::Mlp => mlp(tape, &head, picked),
+                Head::None => picked,
+            };
+            match self.settings.similarity {
+                Similarity::Cosine => tape.normalise_rows(projected),
+                Similarity::Dot => projected,
+            }
+        });
+        let how = Contrast {
+            temperature: self.settings.temperature,
+            intra_view: self.settings.intra_view,
+            both_directions: self.settings.symmetric,
+        };
+        tape.info_nce(p, q, how)
+    }
+}
+
+impl Minsg {
+    fn contexts<'a>(&'a self, tape: &mut Tape<'a>, z: Var) -> Var {
+        let Some(operator) = &self.operator else { return z };
+        if self.settings.readout == Readout::EgoMean {
+            return tape.propagate(operator, z);
+        }
+        // Z + P·(Z + P·(Z + …)), a product for each hop.
+        let mut sum = z;
+        for _ in 0..self.settings.hops {
+            let carried = tape.propagate(operator, sum);
+            sum = tape.add(z, carried);
+        }
+        tape.scale(sum, 1.0 / (self.settings.hops + 1) as f64)
+    }
+}
+
+/// D⁻¹A, where a node without neighbours stays where it is.
+fn walk(adjacency: &Csr) -> Operator {
+    rows_of(adjacency.n_rows(), |node, row| {
+        let total: f64 = adjacency.entries(node).map(|(_, weight)| f64::from(weight)).sum();
+        row.extend(adjacency.entries(node).map(|(other, weight)| (other, f64::from(weight) / total)));
+        if row.is_empty() {
+            row.push((node as u32, 1.0));
+        }
+        Ok(())
+    })
+    .expect("rows of a walk are always there")
+}
+
+/// The mean over the nodes at most `hops` steps away, the node itself included; over `most` of them drawn at random
+/// where there are more and `most` is not 0.
+fn balls(adjacency: &Csr, hops: usize, most: usize) -> Result<Operator> {
+    let (mut seen, mut total) = (vec![u32::MAX; adjacency.n_rows()], 0);
+    rows_of(adjacency.n_rows(), |node, row| {
+        let mut ball = vec![node as u32];
+        seen[node] = node as u32;
+        let mut reached = 0;
+        for _ in 0..hops {
+            let frontier = reached..ball.len();
+            reached = ball.len();
+            for at in frontier {
+                for &next in adjacency.row(ball[at] as usize) {
+                    if std::mem::replace(&mut seen[next as usize], node as u32) != node as u32 {
+                        ball.push(next);
+                    }
+                }
+            }
+        }
+        if most > 0 && ball.len() > most {
+            let mut stream = Stream::new(0, "sense", "p_minsg/ball", node as u64);
+            let picked = stream.sample(ball.len(), most);
+            ball = picked.into_iter().map(|at| ball[at as usize]).collect();
+        }
+        total += ball.len();
+        if total > MOST_ENTRIES {
+            return Err(Error::value(
+                "objective.p_minsg.readout",
+                format_args!("ego-mean on balls of more than {MOST_ENTRIES} nodes together"),
+                "walk-mean, or a limit such as objective.p_minsg.ego_nodes = 64",
+            ));
+        }
+        ball.sort_unstable();
+        let share = 1.0 / ball.len() as f64;
+        row.extend(ball.into_iter().map(|other| (other, share)));
+        Ok(())
+    })
+}
+
+/// An operator from its rows, each filled with (column, value).
+fn rows_of(n: usize, mut fill: impl FnMut(usize, &mut Vec<(u32, f64)>) -> Result<()>) -> Result<Operator> {
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut row = Vec::new();
+    for node in 0..n {
+        row.clear();
+        fill(node, &mut row)?;
+        columns.extend(row.iter().map(|entry| entry.0));
+        values.extend(row.iter().map(|entry| entry.1 as crate::Real));
+        offsets.push(columns.len());
+    }
+    Ok(Operator::general(Csr::new(n, offsets, columns, Some(values))))
+}

@@ -1,0 +1,84 @@
+//! `p_par`, partition prediction: which part of the graph does a node belong to?
+//!
+//! L = mean over all nodes of the cross-entropy between Z·W + b and the node's part, one of `parts` that METIS cut the
+//! training graph into, once. Z: n×h, W: h×parts. A fresh head gives about ln(parts).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Objective, Sight, Sizes, Step, unfit};
+use crate::error::Result;
+use crate::graph::{Graph, partition};
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Activation, Init, Params, Tape, Var};
+
+/// On the list of objectives.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "p_par",
+    summary: "partition prediction: tell which METIS part of the graph a node lies in",
+    paper: "You et al., When Does Self-Supervision Help Graph Convolutional Networks?, ICML 2020; Karypis and Kumar, \
+            A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs, SIAM J. Sci. Comput. 1998",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        Ok(Box::new(Par { settings: setting::settings("objective.p_par", KEYS, table)?, part: vec![] }))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new("parts", Range::Whole(2, 1 << 20), "number of parts"),
+    Key::new("imbalance", Range::Number(1.001, 2.0), "largest part over the mean"),
+    Key::new("seed", Range::Whole(0, i32::MAX as u64), "where METIS starts; the same for every run"),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    parts: usize,
+    imbalance: f64,
+    seed: i32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { parts: 20, imbalance: 1.03, seed: 0 }
+    }
+}
+
+struct Par {
+    settings: Settings,
+    part: Vec<u32>,
+}
+
+impl Objective for Par {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        let (n, parts) = (graph.n_nodes(), self.settings.parts);
+        if n < parts {
+            let found = format!("{n} nodes for objective.p_par.parts = {parts}");
+            return Err(unfit("p_par", found, "at least one node a part"));
+        }
+        Ok(())
+    }
+
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        let Settings { parts, imbalance, seed } = self.settings;
+        self.part = partition::partition(graph.adjacency(), parts, imbalance, seed)?;
+        Ok(())
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        params.add(group, "weight", (sizes.width, self.settings.parts), Init::XavierUniform, stream);
+        params.add(group, "bias", (1, self.settings.parts), Init::Constant(0.0), stream);
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        vec![Sight::default()]
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        let head = tape.group(step.group);
+        let logits = tape.linear(step.z[0], head[0], Some(head[1]), Activation::Identity);
+        tape.cross_entropy(logits, &self.part)
+    }
+}

@@ -1,0 +1,87 @@
+//! `p_recon`, masked feature reconstruction: what does a hidden node look like, judged by its neighbours?
+//!
+//! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the hidden nodes M. The
+//! decoder is R = Z·W₀ with R_v = 0 for v ∈ M, x̂ = Â·R·W₁ + b: without that second masking it could copy. Z: n×h,
+//! W₀: h×h, W₁: h×d, stored by feature. A fresh head gives about 1.
+//!
+//! With sparse features x̂ is never formed; see [`Tape::reconstruct`].
+
+use serde::{Deserialize, Serialize};
+
+use super::{Objective, Sight, Sizes, Step, unfit};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Distance, Init, Params, Tape, Var};
+
+/// On the list of objectives.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "p_recon",
+    summary: "masked feature reconstruction: rebuild hidden nodes' features from their neighbours",
+    paper: "Hou et al., GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD 2022",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| Ok(Box::new(Recon { settings: setting::settings("objective.p_recon", KEYS, table)? })),
+};
+
+const KEYS: &[Key] = &[
+    Key::new("mask", Range::Below(1e-6, 1.0), "share of the nodes whose features are hidden"),
+    Key::new("replace", Range::Below(0.0, 1.0), "share of those that show another node's features, not the token"),
+    Key::new("exponent", Range::Number(1.0, 10.0), "power of the cosine error"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped, for encoder and decoder"),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    mask: f64,
+    replace: f64,
+    exponent: f64,
+    drop_edges: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { mask: 0.5, replace: 0.0, exponent: 3.0, drop_edges: 0.0 }
+    }
+}
+
+struct Recon {
+    settings: Settings,
+}
+
+impl Objective for Recon {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        if (self.settings.mask * graph.n_nodes() as f64) < 1.0 {
+            let found = format!("{} nodes with objective.p_recon.mask = {}", graph.n_nodes(), self.settings.mask);
+            return Err(unfit("p_recon", found, "at least one hidden node"));
+        }
+        Ok(())
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        params.add(group, "token", (1, sizes.n_features), Init::Constant(0.0), stream);
+        params.add(group, "0.weight", (sizes.width, sizes.width), Init::XavierUniform, stream);
+        params.add(group, "1.weight", (sizes.n_features, sizes.width), Init::XavierUniform, stream);
+        params.add(group, "1.bias", (1, sizes.n_features), Init::Constant(0.0), stream);
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        let Settings { mask, replace, drop_edges, .. } = self.settings;
+        vec![Sight { mask_nodes: mask, replace, drop_edges, ..Sight::default() }]
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        let head = tape.group(step.group);
+        let shown = &step.shown[0];
+        let hidden = shown.hidden.as_ref().expect("its sight hides nodes");
+        let r = tape.matmul(step.z[0], head[1]);
+        let r = tape.mask_rows(r, hidden.clone(), None);
+        let r = tape.propagate(shown.view.operator(), r);
+        let r = tape.gather(r, hidden.ids().to_vec());
+        let distance = Distance::Cosine { gamma: self.settings.exponent };
+        tape.reconstruct(r, head[2], Some(head[3]), step.prepared, hidden.ids().to_vec(), distance)
+    }
+}

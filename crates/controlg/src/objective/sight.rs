@@ -1,0 +1,74 @@
+//! How an objective wants the encoder to see the graph.
+
+use std::sync::Arc;
+
+use crate::graph::{EdgeDropper, Graph, NodeSet, Prepared, View, view};
+use crate::rng::Stream;
+
+/// What is left out or replaced in one pass. The default is the clean graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sight {
+    /// Share of the undirected edges that is dropped.
+    pub drop_edges: f64,
+    /// Share of the feature columns that reads as zero.
+    pub mask_features: f64,
+    /// Share of the nodes whose features are hidden behind the objective's token.
+    pub mask_nodes: f64,
+    /// Share of those that are shown another node's features instead of the token.
+    pub replace: f64,
+    /// Tells views of one objective apart that are drawn alike.
+    pub which: u8,
+}
+
+/// A view as it was drawn.
+#[derive(Clone, Debug)]
+pub struct Shown<'a> {
+    /// What the encoder sees.
+    pub view: View<'a>,
+    /// The nodes whose features are hidden, behind the token or another node's; `None` when none are.
+    pub hidden: Option<Arc<NodeSet>>,
+}
+
+impl Sight {
+    /// Two independent views with edges dropped and columns masked.
+    pub fn pair(drop_edges: f64, mask_features: f64) -> Vec<Sight> {
+        let one = |which| Sight { drop_edges, mask_features, which, ..Sight::default() };
+        vec![one(0), one(1)]
+    }
+
+    /// Whether the view holds an objective's own token, so that no other can share it.
+    pub fn has_token(&self) -> bool {
+        self.mask_nodes > 0.0
+    }
+
+    /// Draws the view.
+    pub fn draw<'a>(
+        &self,
+        graph: &'a Graph,
+        prepared: &'a Prepared<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> Shown<'a> {
+        let n = graph.n_nodes();
+        let mut view = prepared.whole();
+        if self.drop_edges > 0.0 {
+            view = view.on(dropper.drop_edges(graph.adjacency(), self.drop_edges, stream));
+        }
+        if self.mask_features > 0.0 {
+            view = view.with_columns(view::mask_features(graph.n_features(), self.mask_features, stream));
+        }
+        if !self.has_token() {
+            return Shown { view, hidden: None };
+        }
+        let drawn = stream.sample(n, (self.mask_nodes * n as f64) as usize);
+        let hidden = Arc::new(NodeSet::new(n, &drawn));
+        let (replaced, behind) = drawn.split_at((self.replace * drawn.len() as f64) as usize);
+        if replaced.is_empty() {
+            return Shown { view: view.with_masked(hidden.clone()), hidden: Some(hidden) };
+        }
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        replaced.iter().for_each(|&node| order[node as usize] = stream.below(n) as u32);
+        let view = view.with_order(order).with_masked(Arc::new(NodeSet::new(n, behind)));
+        Shown { view, hidden: Some(hidden) }
+    }
+}

@@ -1,0 +1,215 @@
+//! Settings of the run file: what each may be, what it is for, and how a table of them is read.
+//!
+//! One list of [`Key`]s a table feeds the checks, the error messages and `controlg list config`.
+
+use std::fmt::{self, Display};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+
+/// One setting of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name within the table.
+    pub name: &'static str,
+    /// What it may be.
+    pub range: Range,
+    /// What it is for, in one line.
+    pub doc: &'static str,
+}
+
+/// What a setting may be. Bounds are allowed values themselves unless it says otherwise.
+#[derive(Clone, Copy, Debug)]
+pub enum Range {
+    /// A whole number.
+    Whole(u64, u64),
+    /// A number.
+    Number(f64, f64),
+    /// A number below its upper bound.
+    Below(f64, f64),
+    /// A number, or a list with one for each objective.
+    Gain(f64, f64),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// A list of names.
+    Names,
+    /// True or false.
+    Flag,
+}
+
+impl Key {
+    /// A setting.
+    pub const fn new(name: &'static str, range: Range, doc: &'static str) -> Key {
+        Key { name, range, doc }
+    }
+}
+
+impl Range {
+    /// Whether a value is within it.
+    pub fn contains(&self, value: &toml::Value) -> bool {
+        let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
+        match *self {
+            Range::Whole(least, most) => value
+                .as_integer()
+                .and_then(|whole| u64::try_from(whole).ok())
+                .is_some_and(|whole| (least..=most).contains(&whole)),
+            Range::Number(least, most) => number(value).is_some_and(|x| (least..=most).contains(&x)),
+            Range::Below(least, most) => number(value).is_some_and(|x| (least..most).contains(&x)),
+            Range::Gain(least, most) => match value {
+                toml::Value::Array(each) => {
+                    each.iter().all(|gain| Range::Number(least, most).contains(gain))
+                }
+                one => Range::Number(least, most).contains(one),
+            },
+            Range::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Range::Text => value.is_str(),
+            Range::Names => value.as_array().is_some_and(|names| names.iter().all(toml::Value::is_str)),
+            Range::Flag => value.is_bool(),
+        }
+    }
+}
+
+impl Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Range::Whole(least, most) if *most >= i64::MAX as u64 => write!(f, "a whole number from {least}"),
+            Range::Whole(least, most) => write!(f, "{least} to {most}"),
+            Range::Number(least, most) => write!(f, "a number from {least} to {most}"),
+            Range::Below(least, most) => write!(f, "at least {least} and below {most}"),
+            Range::Gain(least, most) => {
+                write!(f, "a number from {least} to {most}, or a list with one for each objective")
+            }
+            Range::OneOf(words) => f.write_str(&words.join(", ")),
+            Range::Text => f.write_str("text"),
+            Range::Names => f.write_str("a list of names"),
+            Range::Flag => f.write_str("true or false"),
+        }
+    }
+}
+
+/// Settings from a table of the run file: a key that is missing takes its default, one that is unknown or out of
+/// range is an error that names it. `place` is the table's name.
+pub fn settings<T>(place: &str, keys: &[Key], table: toml::Table) -> Result<T>
+where
+    T: Default + Serialize + DeserializeOwned,
+{
+    let mut merged = table_of(&T::default())?;
+    merged.extend(checked(place, keys, table)?);
+    T::deserialize(merged).map_err(|error| Error::value(place, "settings that do not fit", error.message()))
+}
+
+/// A table whose keys are all known and whose values are all in range.
+pub fn checked(place: &str, keys: &[Key], table: toml::Table) -> Result<toml::Table> {
+    let check = |(name, value): (String, toml::Value)| {
+        let Some(key) = keys.iter().find(|key| key.name == name) else {
+            return Err(unknown(place, &name, keys));
+        };
+        let value = coerced(key.range, value);
+        check_one(place, key, &value)?;
+        Ok((name, value))
+    };
+    table.into_iter().map(check).collect()
+}
+
+/// Refuses settings that are out of range, by name and value.
+pub fn check(place: &str, keys: &[Key], settings: &impl Serialize) -> Result<()> {
+    let table = table_of(settings)?;
+    keys.iter().filter_map(|key| Some((key, table.get(key.name)?))).try_for_each(|(key, value)| {
+        check_one(place, key, value)
+    })
+}
+
+/// Settings as a table.
+pub fn table_of(settings: &impl Serialize) -> Result<toml::Table> {
+    toml::Table::try_from(settings).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// The error about a key that a table does not have.
+pub fn unknown(place: &str, name: &str, keys: &[Key]) -> Error {
+    let prefix = if place.is_empty() { String::new() } else { format!("{place}.") };
+    // Names are compared without the table's, which would make all of them alike.
+    let near = keys.iter().any(|key| strsim::jaro_winkler(name, key.name) > 0.8);
+    let names = keys.iter().map(|key| key.name);
+    if near {
+        let nearest = names.max_by(|a, b| {
+            strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b))
+        });
+        let known = format!("{prefix}{}", nearest.unwrap_or_default());
+        return Error::unknown("setting", &format!("{prefix}{name}"), [known.as_str()]);
+    }
+    let place = if place.is_empty() { "run file" } else { place };
+    let known: Vec<&str> = names.collect();
+    Error::value(place, format_args!("an unknown setting '{name}'"), format_args!("one of {}", known.join(", ")))
+}
+
+fn check_one(place: &str, key: &Key, value: &toml::Value) -> Result<()> {
+    if key.range.contains(value) {
+        return Ok(());
+    }
+    let prefix = if place.is_empty() { String::new() } else { format!("{place}.") };
+    Err(Error::value(format_args!("{prefix}{}", key.name), value, key.range))
+}
+
+/// A whole number where a number with a fraction is meant is that number.
+fn coerced(range: Range, value: toml::Value) -> toml::Value {
+    match (range, value) {
+        (Range::Number(..) | Range::Below(..) | Range::Gain(..), toml::Value::Integer(whole)) => {
+            toml::Value::Float(whole as f64)
+        }
+        (Range::Gain(..), toml::Value::Array(each)) => {
+            toml::Value::Array(each.into_iter().map(|one| coerced(range, one)).collect())
+        }
+        (_, value) => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+    #[serde(default)]
+    struct Both {
+        width: usize,
+        rate: f64,
+    }
+
+    const KEYS: &[Key] = &[
+        Key::new("width", Range::Whole(0, 9), "how wide"),
+        Key::new("rate", Range::Number(0.0, 5.0), "how fast"),
+    ];
+
+    fn parse(text: &str) -> Result<Both> {
+        settings("encoder", KEYS, text.parse().unwrap())
+    }
+
+    #[test]
+    fn what_is_missing_takes_its_default_and_whole_numbers_are_numbers() {
+        assert_eq!(parse("rate = 2").unwrap(), Both { width: 0, rate: 2.0 });
+    }
+
+    #[test]
+    fn unknown_keys_and_wrong_values_are_named() {
+        let message = |text| parse(text).unwrap_err().to_string();
+        assert_eq!(message("widht = 2"), "unknown setting 'encoder.widht', did you mean 'encoder.width'?");
+        assert_eq!(
+            message("zzz = 2"),
+            "encoder: found an unknown setting 'zzz', expected one of width, rate"
+        );
+        assert_eq!(message("width = 'a'"), "encoder.width: found \"a\", expected 0 to 9");
+        assert_eq!(message("width = -1"), "encoder.width: found -1, expected 0 to 9");
+        assert_eq!(message("rate = nan"), "encoder.rate: found nan, expected a number from 0 to 5");
+    }
+
+    #[test]
+    fn gains_are_one_number_or_a_list() {
+        let range = Range::Gain(0.0, 1.0);
+        let value = |text: &str| format!("x = {text}").parse::<toml::Table>().unwrap()["x"].clone();
+        assert!(range.contains(&value("0.5")) && range.contains(&value("[0.1, 1]")));
+        assert!(!range.contains(&value("[0.1, 2.0]")) && !range.contains(&value("'a'")));
+    }
+}

@@ -1,0 +1,5 @@
+//! Pretraining.
+
+mod model;
+
+pub use model::{Model, Parts, Task};
