@@ -35,6 +35,23 @@ pub(crate) struct Common {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Pretrain an encoder on a graph, and write its embeddings and the record of every decision.
+    Pretrain(Pretrain),
+    /// Derive every decision of a run again from its record; exit code 1 at the first that differs.
+    Audit {
+        /// A run's folder, or its trace.jsonl.
+        run: PathBuf,
+    },
+    /// Embed a graph, new nodes included, with the encoder of a run.
+    Embed {
+        /// A run's folder.
+        run: PathBuf,
+        /// A known name or a path; its features must be those of the graph trained on.
+        data: String,
+        /// The folder to write [default: RUN/embed].
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Data sets: which there are, what is in them, getting them, changing their format.
     #[command(subcommand)]
     Data(Data),
@@ -43,6 +60,50 @@ pub(crate) enum Command {
         /// Which list.
         what: List,
     },
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Pretrain {
+    /// A known name (`cora`, `synthetic`) or a path; may come from the run file instead.
+    #[arg(required_unless_present = "config")]
+    pub(crate) data: Option<String>,
+    /// Who decides which objective learns next; `controlg list methods` [default: controlg].
+    #[arg(long, value_name = "M")]
+    pub(crate) method: Option<String>,
+    /// The objectives that take part [default: all five].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) objectives: Option<Vec<String>>,
+    /// Where every draw starts [default: 0].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// What the embeddings are for: link prediction may see the training edges only [default: nc].
+    #[arg(long = "for", value_enum, value_name = "TASK")]
+    pub(crate) task: Option<Task>,
+    /// Where node features come from [default: given].
+    #[arg(long, value_enum)]
+    pub(crate) features: Option<Features>,
+    /// The run's folder [default: runs/DATA-METHOD-SEED].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// A run file; what it does not say comes from the data set's preset.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// One setting, e.g. train.epochs=4; `controlg list config` shows all.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Go on with the run in the folder, from its last checkpoint.
+    #[arg(long)]
+    pub(crate) resume: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Task {
+    /// Node classification: all edges are seen.
+    Nc,
+    /// Link prediction: the training edges of the seed's split are seen.
+    Lp,
+    /// Clustering: all edges are seen.
+    Cluster,
 }
 
 #[derive(Subcommand)]
@@ -109,4 +170,6 @@ pub(crate) enum List {
     Protocols,
     /// Data sets known by name.
     Datasets,
+    /// The keys of the run file.
+    Config,
 }

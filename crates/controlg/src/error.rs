@@ -41,6 +41,17 @@ pub enum Error {
     },
     /// A computation that cannot go on.
     Failed(String),
+    /// A check that was asked for and did not hold.
+    Check {
+        /// The file that was checked.
+        file: PathBuf,
+        /// The place in it.
+        place: String,
+        /// What stands there.
+        found: String,
+        /// What follows from the rest.
+        expected: String,
+    },
 }
 
 impl Error {
@@ -89,9 +100,11 @@ impl Error {
         }
     }
 
-    /// The program's exit code for this error: 2 for wrong use or bad input, 3 for a failure at run time.
+    /// The program's exit code for this error: 1 for a check that did not hold, 2 for wrong use or bad input, 3 for a
+    /// failure at run time.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Error::Check { .. } => 1,
             Error::Input { .. } | Error::Unknown { .. } => 2,
             Error::Io { .. } | Error::Failed(_) => 3,
         }
@@ -126,6 +139,9 @@ impl Display for Error {
             }
             Error::Io { doing, source } => line += &format!("{doing}: {source}"),
             Error::Failed(words) => line += words,
+            Error::Check { file, place, found, expected } => {
+                line += &format!("{}: {place}: found {found}, but {expected} follows", file.display());
+            }
         }
         for c in line.chars() {
             if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }

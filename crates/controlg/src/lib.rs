@@ -7,6 +7,7 @@
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
+pub mod audit;
 pub mod config;
 pub mod coordinator;
 pub mod data;

@@ -60,9 +60,7 @@ impl Range {
             Range::Number(least, most) => number(value).is_some_and(|x| (least..=most).contains(&x)),
             Range::Below(least, most) => number(value).is_some_and(|x| (least..most).contains(&x)),
             Range::Gain(least, most) => match value {
-                toml::Value::Array(each) => {
-                    each.iter().all(|gain| Range::Number(least, most).contains(gain))
-                }
+                toml::Value::Array(each) => each.iter().all(|gain| Range::Number(least, most).contains(gain)),
                 one => Range::Number(least, most).contains(one),
             },
             Range::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
@@ -118,9 +116,9 @@ pub fn checked(place: &str, keys: &[Key], table: toml::Table) -> Result<toml::Ta
 /// Refuses settings that are out of range, by name and value.
 pub fn check(place: &str, keys: &[Key], settings: &impl Serialize) -> Result<()> {
     let table = table_of(settings)?;
-    keys.iter().filter_map(|key| Some((key, table.get(key.name)?))).try_for_each(|(key, value)| {
-        check_one(place, key, value)
-    })
+    keys.iter()
+        .filter_map(|key| Some((key, table.get(key.name)?)))
+        .try_for_each(|(key, value)| check_one(place, key, value))
 }
 
 /// Settings as a table.
@@ -135,15 +133,18 @@ pub fn unknown(place: &str, name: &str, keys: &[Key]) -> Error {
     let near = keys.iter().any(|key| strsim::jaro_winkler(name, key.name) > 0.8);
     let names = keys.iter().map(|key| key.name);
     if near {
-        let nearest = names.max_by(|a, b| {
-            strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b))
-        });
+        let nearest =
+            names.max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
         let known = format!("{prefix}{}", nearest.unwrap_or_default());
         return Error::unknown("setting", &format!("{prefix}{name}"), [known.as_str()]);
     }
     let place = if place.is_empty() { "run file" } else { place };
     let known: Vec<&str> = names.collect();
-    Error::value(place, format_args!("an unknown setting '{name}'"), format_args!("one of {}", known.join(", ")))
+    Error::value(
+        place,
+        format_args!("an unknown setting '{name}'"),
+        format_args!("one of {}", known.join(", ")),
+    )
 }
 
 fn check_one(place: &str, key: &Key, value: &toml::Value) -> Result<()> {

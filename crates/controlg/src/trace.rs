@@ -202,7 +202,8 @@ impl Writer {
     /// Opens a record to go on after `end`; what stands behind it, from a run that was cut off, is removed.
     pub fn open(path: &Path, end: End) -> Result<Writer> {
         let open = || {
-            let mut file = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
+            let mut file =
+                OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
             let length = file.metadata()?.len();
             if length >= end.bytes {
                 file.set_len(end.bytes)?;
@@ -210,10 +211,16 @@ impl Writer {
             }
             Ok((file, length))
         };
-        let (file, length) = open().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
+        let (file, length) =
+            open().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
         if length < end.bytes {
             let found = format!("{length} bytes");
-            return Err(Error::input(path, "", found, format_args!("at least the {} of the checkpoint", end.bytes)));
+            return Err(Error::input(
+                path,
+                "",
+                found,
+                format_args!("at least the {} of the checkpoint", end.bytes),
+            ));
         }
         Ok(Writer { path: path.to_owned(), file, end })
     }

@@ -3,15 +3,22 @@
 use std::fmt::Write;
 
 use controlg::Result;
-use controlg::registry::Summary;
+use controlg::coordinator::METHODS;
+use controlg::objective::{OBJECTIVES, Objective};
+use controlg::registry::{Entry, Summary};
 
 use crate::args::List;
 use crate::output::Output;
 
 pub(super) fn run(what: List, output: &Output) -> Result<()> {
     let summaries: Vec<Summary> = match what {
-        // Their modules are still to come; an empty list is the truth until then.
-        List::Methods | List::Objectives => Vec::new(),
+        List::Config => return config(output),
+        List::Methods => {
+            let alone =
+                |entry: &Entry<dyn Objective>| Summary { summary: "this objective alone", ..entry.summary() };
+            METHODS.iter().map(|method| method.summary()).chain(OBJECTIVES.iter().map(alone)).collect()
+        }
+        List::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
         List::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),
         List::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
         List::Datasets => controlg::data::catalogue::ALL.iter().map(|known| known.summary()).collect(),
@@ -28,4 +35,14 @@ fn table(summaries: &[Summary]) -> String {
         let _ = writeln!(text, "{name:<width$}  {summary}{paper}");
     }
     text
+}
+
+fn config(output: &Output) -> Result<()> {
+    let keys = controlg::config::documented()?;
+    let width = keys.iter().map(|key| key.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for key in &keys {
+        let _ = writeln!(text, "{:<width$} = {}  # {} ({})", key.name, key.default, key.doc, key.range);
+    }
+    output.result(&keys, text)
 }

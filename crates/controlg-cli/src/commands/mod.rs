@@ -1,7 +1,10 @@
 //! What each command means: calls to the library, and what is printed of their results.
 
+mod audit;
 mod data;
+mod embed;
 mod list;
+mod pretrain;
 
 use controlg::Result;
 use controlg::data::LoadOptions;
@@ -14,6 +17,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let output = Output::new(&args.common);
     match &args.command {
         Command::Data(command) => data::run(command, &args.common, &output),
+        Command::Pretrain(command) => pretrain::run(command, &args.common, &output),
+        Command::Audit { run } => audit::run(run, &output),
+        Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &output),
         Command::List { what } => list::run(*what, &output),
     }
 }

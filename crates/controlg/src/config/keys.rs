@@ -15,7 +15,11 @@ pub(super) const TOP: &[Key] = &[
     Key::new("method", Range::Text, "who decides; `controlg list methods`"),
     Key::new("objectives", Range::Names, "the objectives that take part; `controlg list objectives`"),
     Key::new("seed", Range::Whole(0, i64::MAX as u64), "where every draw starts"),
-    Key::new("features", Range::OneOf(&["given", "structural"]), "the files' features, or ones made from the edges"),
+    Key::new(
+        "features",
+        Range::OneOf(&["given", "structural"]),
+        "the files' features, or ones made from the edges",
+    ),
     Key::new(
         "normalise",
         Range::OneOf(&["rows", "columns", "none"]),

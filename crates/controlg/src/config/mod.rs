@@ -226,7 +226,9 @@ pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
     let (key, text) = (key.trim(), text.trim());
     let value = match format!("x = {text}").parse::<toml::Table>() {
         Ok(mut parsed) => parsed.remove("x").unwrap_or_else(|| text.into()),
-        Err(_) if key == "objectives" => text.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>().into(),
+        Err(_) if key == "objectives" => {
+            text.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>().into()
+        }
         Err(_) => text.into(),
     };
     let mut at = table;
@@ -239,7 +241,11 @@ pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
         let inner = at.entry(part).or_insert_with(|| toml::Table::new().into());
         let found = inner.to_string();
         let Some(inner) = inner.as_table_mut() else {
-            return Err(Error::value(format_args!("--set {key}"), format_args!("{part} = {found}"), "a table"));
+            return Err(Error::value(
+                format_args!("--set {key}"),
+                format_args!("{part} = {found}"),
+                "a table",
+            ));
         };
         at = inner;
     }
@@ -265,7 +271,8 @@ pub fn first_difference(a: &Config, b: &Config) -> Result<Option<(String, String
         let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
         keys.into_iter().find_map(|key| {
             let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
-            let shown = |table: &toml::Table| table.get(key).map_or("nothing".to_owned(), ToString::to_string);
+            let shown =
+                |table: &toml::Table| table.get(key).map_or("nothing".to_owned(), ToString::to_string);
             match (a.get(key), b.get(key)) {
                 (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => look(&name, a, b),
                 (x, y) if x == y => None,

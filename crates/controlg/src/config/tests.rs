@@ -27,7 +27,9 @@ fn presets_are_the_papers_table_and_can_be_overridden() {
 
 #[test]
 fn a_resolved_config_reads_back_to_itself() {
-    for text in ["data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]", "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'"] {
+    for text in
+        ["data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]", "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'"]
+    {
         let first = config(text).unwrap();
         let written = first.to_toml().unwrap();
         assert_eq!(config(&written).unwrap(), first, "{written}");
@@ -54,23 +56,36 @@ fn bad_settings_are_refused_by_name_and_value() {
     );
     assert_eq!(cora("trian.epochs = 2"), "unknown setting 'trian', did you mean 'train'?");
     assert_eq!(cora("train.epcohs = 2"), "unknown setting 'train.epcohs', did you mean 'train.epochs'?");
-    assert_eq!(cora("train.block = 51"), "train.block: found 51, expected at most train.batches_per_epoch, 50");
+    assert_eq!(
+        cora("train.block = 51"),
+        "train.block: found 51, expected at most train.batches_per_epoch, 50"
+    );
     assert_eq!(cora("encoder.width = 0"), "encoder.width: found 0, expected 1 to 65536");
     assert_eq!(cora("method = 'contrlg'"), "unknown method 'contrlg', did you mean 'controlg'?");
     assert_eq!(cora("objectives = ['p_lnk']"), "unknown objective 'p_lnk', did you mean 'p_link'?");
-    assert_eq!(cora("objectives = ['p_par', 'p_par']"), "objectives: found p_par twice, expected each objective once");
-    assert_eq!(cora("objective.p_link.batch = 0"), "objective.p_link.batch: found 0, expected 1 to 1073741824");
+    assert_eq!(
+        cora("objectives = ['p_par', 'p_par']"),
+        "objectives: found p_par twice, expected each objective once"
+    );
+    assert_eq!(
+        cora("objective.p_link.batch = 0"),
+        "objective.p_link.batch: found 0, expected 1 to 1073741824"
+    );
     assert_eq!(cora("objective.p_par = 3"), "objective.p_par: found 3, expected a table");
     assert_eq!(cora("seed = -1"), "seed: found -1, expected a whole number from 0");
     assert_eq!(cora("train = 3"), "train: found 3, expected a table [train]");
-    assert!(cora("train.warmup_rounds = 400").starts_with("train.warmup_rounds: found 400 rounds of 5 steps"));
+    assert!(
+        cora("train.warmup_rounds = 400").starts_with("train.warmup_rounds: found 400 rounds of 5 steps")
+    );
     assert!(message("method = 'random'").starts_with("data: found nothing"));
 }
 
 #[test]
 fn single_keys_are_toml_values_or_text() {
     let mut table = Config::preset("cora");
-    for assignment in ["train.lr=3e-4", "method=random", "objectives=p_link, p_par", "seed = 3", "control.kp=[1,2]"] {
+    for assignment in
+        ["train.lr=3e-4", "method=random", "objectives=p_link, p_par", "seed = 3", "control.kp=[1,2]"]
+    {
         set(&mut table, assignment).unwrap();
     }
     let config = Config::from_table(table).unwrap();

@@ -62,15 +62,27 @@ impl Default for Train {
 impl Train {
     /// The settings' names and ranges.
     pub const KEYS: &[Key] = &[
-        Key::new("epochs", Range::Whole(1, 1_000_000), "number of epochs; counts and integrals start anew in each"),
+        Key::new(
+            "epochs",
+            Range::Whole(1, 1_000_000),
+            "number of epochs; counts and integrals start anew in each",
+        ),
         Key::new("batches_per_epoch", Range::Whole(1, 1_000_000), "steps of an epoch"),
         Key::new("block", Range::Whole(1, 1_000_000), "steps of a block, which all go to one objective"),
         Key::new("lr", Range::Number(0.0, 10.0), "learning rate of AdamW"),
-        Key::new("schedule", Range::OneOf(&["constant", "cosine"]), "how the learning rate changes over the run"),
+        Key::new(
+            "schedule",
+            Range::OneOf(&["constant", "cosine"]),
+            "how the learning rate changes over the run",
+        ),
         Key::new("warmup_steps", Range::Whole(0, 1_000_000_000), "steps over which the learning rate climbs"),
         Key::new("weight_decay", Range::Number(0.0, 10.0), "decoupled weight decay"),
         Key::new("clip", Range::Number(0.0, 1e9), "longest gradient that is let through as it is; 0 for any"),
-        Key::new("warmup_rounds", Range::Whole(1, 10_000), "rounds of one step an objective before the first plan"),
+        Key::new(
+            "warmup_rounds",
+            Range::Whole(1, 10_000),
+            "rounds of one step an objective before the first plan",
+        ),
         Key::new("per_task_moments", Range::Flag, "own moments of the encoder's gradient for each objective"),
     ];
 

@@ -35,7 +35,9 @@ pub const METHODS: &[Method] = &[
         summary: "every block a uniform draw",
         paper: "",
         adjust: |_| {},
-        build: |tasks, settings| Ok(Box::new(Random { n_tasks: tasks.len(), seed: settings.seed, blocks: 0 })),
+        build: |tasks, settings| {
+            Ok(Box::new(Random { n_tasks: tasks.len(), seed: settings.seed, blocks: 0 }))
+        },
     },
     Method {
         name: "round-robin",

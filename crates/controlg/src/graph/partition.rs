@@ -15,7 +15,8 @@ pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Re
         let expected = format!("1 to {n}, the number of nodes");
         return Err(Error::value("parts", parts, expected));
     }
-    let connected: Vec<u32> = (0..n as u32).filter(|&node| !adjacency.row(node as usize).is_empty()).collect();
+    let connected: Vec<u32> =
+        (0..n as u32).filter(|&node| !adjacency.row(node as usize).is_empty()).collect();
     let mut part = vec![u32::MAX; n];
     if parts == 1 || connected.len() <= parts {
         // Nothing to optimise: METIS wants at least as many nodes as parts.
@@ -37,13 +38,7 @@ pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Re
 /// METIS draws from one generator of the whole process: two calls at once would disturb each other.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-fn kway(
-    adjacency: &Csr,
-    nodes: &[u32],
-    parts: usize,
-    imbalance: f64,
-    seed: i32,
-) -> Result<Vec<metis::Idx>> {
+fn kway(adjacency: &Csr, nodes: &[u32], parts: usize, imbalance: f64, seed: i32) -> Result<Vec<metis::Idx>> {
     let failed = |why: &dyn std::fmt::Display| Error::Failed(format!("METIS could not cut the graph: {why}"));
     let index = |x: usize| metis::Idx::try_from(x).map_err(|_| failed(&"it has more than 2³¹ − 1 edge ends"));
     let mut place = vec![0; adjacency.n_rows()];

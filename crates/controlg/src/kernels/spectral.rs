@@ -72,8 +72,7 @@ mod tests {
     fn the_edge_form_equals_the_matrix_form() {
         // A path of four nodes and an isolated one.
         let (offsets, columns) = (vec![0, 1, 3, 5, 6, 6], vec![1u32, 0, 2, 1, 3, 2]);
-        let adjacency =
-            Sparse { n_rows: 5, n_cols: 5, offsets: &offsets, columns: &columns, values: None };
+        let adjacency = Sparse { n_rows: 5, n_cols: 5, offsets: &offsets, columns: &columns, values: None };
         let degrees = [1.0f64, 2.0, 2.0, 1.0, 0.0];
         let scale = degrees.map(|d| if d > 0.0 { 1.0 / d.sqrt() } else { 0.0 });
         let width = 19;

@@ -24,15 +24,25 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
             Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: KEYS,
     defaults: || setting::table_of(&Settings::default()),
-    build: |table| Ok(Box::new(Link { settings: setting::settings("objective.p_link", KEYS, table)?, edges: vec![] })),
+    build: |table| {
+        Ok(Box::new(Link { settings: setting::settings("objective.p_link", KEYS, table)?, edges: vec![] }))
+    },
 };
 
 const KEYS: &[Key] = &[
-    Key::new("decoder", Range::OneOf(&["mlp", "dot"]), "score of a pair: a small network, or the bare product"),
+    Key::new(
+        "decoder",
+        Range::OneOf(&["mlp", "dot"]),
+        "score of a pair: a small network, or the bare product",
+    ),
     Key::new("hidden", Range::Whole(1, 65_536), "width of the small network"),
     Key::new("batch", Range::Whole(1, 1 << 30), "edges of a step, and as many pairs without one"),
     Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges of a sensing"),
-    Key::new("mean", Range::OneOf(&["separate", "joint"]), "one mean over each kind of pair, or one over all"),
+    Key::new(
+        "mean",
+        Range::OneOf(&["separate", "joint"]),
+        "one mean over each kind of pair, or one over all",
+    ),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -37,7 +37,11 @@ const KEYS: &[Key] = &[
         "a node's context: mean along walks, mean over the exact ball, or the node itself",
     ),
     Key::new("hops", Range::Whole(1, 10), "radius of the context"),
-    Key::new("ego_nodes", Range::Whole(0, 1 << 20), "most nodes of a ball, drawn at random; 0 for all of them"),
+    Key::new(
+        "ego_nodes",
+        Range::Whole(0, 1 << 20),
+        "most nodes of a ball, drawn at random; 0 for all of them",
+    ),
     Key::new("similarity", Range::OneOf(&["cosine", "dot"]), "how two rows are compared"),
     Key::new("head", Range::OneOf(&["mlp", "none"]), "what stands between representation and comparison"),
     Key::new("batch", Range::Whole(2, 1 << 20), "nodes of a step, the same number when sensing"),

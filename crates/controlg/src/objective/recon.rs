@@ -28,7 +28,11 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 
 const KEYS: &[Key] = &[
     Key::new("mask", Range::Below(1e-6, 1.0), "share of the nodes whose features are hidden"),
-    Key::new("replace", Range::Below(0.0, 1.0), "share of those that show another node's features, not the token"),
+    Key::new(
+        "replace",
+        Range::Below(0.0, 1.0),
+        "share of those that show another node's features, not the token",
+    ),
     Key::new("exponent", Range::Number(1.0, 10.0), "power of the cosine error"),
     Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped, for encoder and decoder"),
 ];
@@ -55,7 +59,8 @@ struct Recon {
 impl Objective for Recon {
     fn check(&self, graph: &Graph) -> Result<()> {
         if (self.settings.mask * graph.n_nodes() as f64) < 1.0 {
-            let found = format!("{} nodes with objective.p_recon.mask = {}", graph.n_nodes(), self.settings.mask);
+            let found =
+                format!("{} nodes with objective.p_recon.mask = {}", graph.n_nodes(), self.settings.mask);
             return Err(unfit("p_recon", found, "at least one hidden node"));
         }
         Ok(())

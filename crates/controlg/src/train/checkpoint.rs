@@ -73,7 +73,12 @@ pub(super) fn restore(
             if word(&path, &tensors, name)? != expected {
                 let what = if name == "config_hash" { "settings" } else { "data" };
                 let expected = format!("the {what} that the run was started with");
-                return Err(Error::input(&path, name, format_args!("a checkpoint of other {what}"), expected));
+                return Err(Error::input(
+                    &path,
+                    name,
+                    format_args!("a checkpoint of other {what}"),
+                    expected,
+                ));
             }
         }
         return apply(&path, &tensors, training).map(Some);
@@ -109,7 +114,8 @@ fn whole(path: &Path) -> Result<Tensors> {
 
 fn word<'t>(path: &Path, tensors: &'t Tensors, name: &str) -> Result<&'t str> {
     let word = tensors.words.get(name);
-    word.map(String::as_str).ok_or_else(|| Error::input(path, name, "nothing", "a checkpoint of this version"))
+    word.map(String::as_str)
+        .ok_or_else(|| Error::input(path, name, "nothing", "a checkpoint of this version"))
 }
 
 fn digest(tensors: &Tensors) -> String {

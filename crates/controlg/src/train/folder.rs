@@ -71,7 +71,12 @@ impl<'a> Folder<'a> {
             }
             let before = Config::from_table(config::read(&existing)?)?;
             if let Some((key, was, is)) = config::first_difference(&before, config)? {
-                return Err(Error::input(&existing, key, format_args!("{was}, but now {is}"), "the same settings"));
+                return Err(Error::input(
+                    &existing,
+                    key,
+                    format_args!("{was}, but now {is}"),
+                    "the same settings",
+                ));
             }
         } else if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) && !resume {
             return Err(Error::input(path, "", "a folder with other files", "a new or empty folder"));
@@ -155,5 +160,7 @@ pub fn write_embeddings(folder: &Path, embeddings: &Dense, ids: &Ids) -> Result<
     files::whole(&folder.join("embeddings.parquet"), |beside| {
         arrays::write_embeddings_parquet(beside, ids, embeddings)
     })?;
-    files::whole(&folder.join("embeddings.npy"), |beside| arrays::write_npy(beside, n, width, embeddings.data()))
+    files::whole(&folder.join("embeddings.npy"), |beside| {
+        arrays::write_npy(beside, n, width, embeddings.data())
+    })
 }

@@ -22,8 +22,7 @@ impl Input {
             Edges::All => graph.clone(),
             Edges::Train => EdgeSplit::draw(graph, config.seed)?.training_graph(graph)?,
         };
-        let scale =
-            (config.normalise == Normalise::Columns).then(|| ColumnScale::of(seen.features()));
+        let scale = (config.normalise == Normalise::Columns).then(|| ColumnScale::of(seen.features()));
         let features = normalised(seen.features(), config.normalise, scale.as_ref());
         let graph = match features {
             Some(features) => seen.with_features(features)?,
@@ -34,7 +33,11 @@ impl Input {
 }
 
 /// Normalised features; `None` where they stay as they are.
-pub(super) fn normalised(features: &Features, how: Normalise, scale: Option<&ColumnScale>) -> Option<Features> {
+pub(super) fn normalised(
+    features: &Features,
+    how: Normalise,
+    scale: Option<&ColumnScale>,
+) -> Option<Features> {
     match (how, scale) {
         (Normalise::Rows, _) => Some(divide_rows_by_sums(features)),
         (Normalise::Columns, Some(scale)) => Some(scale.apply(features)),

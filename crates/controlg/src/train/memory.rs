@@ -16,7 +16,11 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let learned = params.len() * real;
     // A second copy of the moments is held while a checkpoint is written.
     let optimiser = 2 * learned * model.optimisers().len();
-    let compared = if training.config().method.starts_with("controlg") { encoder * real * model.names().len() } else { 0 };
+    let compared = if training.config().method.starts_with("controlg") {
+        encoder * real * model.names().len()
+    } else {
+        0
+    };
     let graphs = read.memory_bytes() + seen.memory_bytes() + model.prepared_bytes();
     let passes = model.pass_bytes();
     (PROGRAM + graphs + learned + learned + optimiser + compared + passes) as u64

@@ -169,7 +169,12 @@ impl<'g> Model<'g> {
 
     /// Visits all objectives on their frozen samples: loss, and where gradients are wanted the Rayleigh quotient of
     /// the gradient at the representations and the gradient at the encoder's parameters.
-    fn look(&mut self, step: u64, gradients: bool, mut visit: impl FnMut(usize, f64, f64, &[Real])) -> Result<()> {
+    fn look(
+        &mut self,
+        step: u64,
+        gradients: bool,
+        mut visit: impl FnMut(usize, f64, f64, &[Real]),
+    ) -> Result<()> {
         for ViewGroup { sights, members } in &self.views {
             let shown: Vec<Shown<'_>> = sights
                 .iter()
@@ -233,7 +238,8 @@ impl<'g> Model<'g> {
     /// The representations of the whole graph, and the statistics of its batch norms.
     pub fn embed(&self) -> (Dense, Vec<ColumnStats>) {
         let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.prepared, &self.pool);
-        let z = encoder::embed_with(&*self.encoder, &self.params, ENCODER, &self.prepared, &stats, &self.pool);
+        let z =
+            encoder::embed_with(&*self.encoder, &self.params, ENCODER, &self.prepared, &stats, &self.pool);
         (z, stats)
     }
 

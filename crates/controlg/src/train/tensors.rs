@@ -67,7 +67,10 @@ impl Tensors {
     /// The values of a matrix of this many elements.
     pub(super) fn values(&self, path: &Path, name: &str, len: usize) -> Result<Vec<Real>> {
         let bytes = self.part(path, name, REAL, len * size_of::<Real>())?;
-        Ok(bytes.chunks_exact(size_of::<Real>()).map(|raw| Real::from_le_bytes(raw.try_into().expect("a number"))).collect())
+        Ok(bytes
+            .chunks_exact(size_of::<Real>())
+            .map(|raw| Real::from_le_bytes(raw.try_into().expect("a number")))
+            .collect())
     }
 
     /// Numbers of double precision.
@@ -130,7 +133,10 @@ impl Tensors {
         let mut at = 0;
         for (name, part) in &self.parts {
             let end = at + part.bytes.len();
-            header.insert(name.clone(), json!({ "dtype": part.kind, "shape": part.shape, "data_offsets": [at, end] }));
+            header.insert(
+                name.clone(),
+                json!({ "dtype": part.kind, "shape": part.shape, "data_offsets": [at, end] }),
+            );
             at = end;
         }
         let mut header = Value::Object(header).to_string();

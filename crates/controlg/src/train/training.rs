@@ -73,7 +73,14 @@ impl<'g> Training<'g> {
     pub fn header(&self) -> Record {
         let Config { data, method, seed, objectives, .. } = self.config.clone();
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Record::Run(Box::new(RunLine { version, data, method, seed, objectives, config: self.config.clone() }))
+        Record::Run(Box::new(RunLine {
+            version,
+            data,
+            method,
+            seed,
+            objectives,
+            config: self.config.clone(),
+        }))
     }
 
     /// Does the next round of the warm-up or the next block, and gives its lines of the record; `None` at the end.

@@ -68,7 +68,11 @@ impl ControlSettings {
         Key::new("kp", Range::Gain(0.0, 1e6), "gain of the deficit"),
         Key::new("ki", Range::Gain(0.0, 1e6), "gain of the deficits' running sum"),
         Key::new("kd", Range::Gain(0.0, 1e6), "gain of the deficit's change"),
-        Key::new("explore", Range::Number(0.0, 1.0), "share of the probability spread over all objectives alike"),
+        Key::new(
+            "explore",
+            Range::Number(0.0, 1.0),
+            "share of the probability spread over all objectives alike",
+        ),
         Key::new("temperature", Range::Number(1e-6, 1e6), "temperature of the softmax"),
         Key::new("integral_limit", Range::Number(0.0, 1e9), "bound of the running sum, against wind-up"),
     ];

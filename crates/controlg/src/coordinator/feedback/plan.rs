@@ -43,7 +43,11 @@ impl PlanSettings {
         ),
         Key::new("gamma", Range::Number(0.0, 1e6), "how strongly difficulty tempers an objective's share"),
         Key::new("floor", Range::Below(0.0, 1.0), "the least share of an objective; below 1/K"),
-        Key::new("delta", Range::Number(1e-9, 1e6), "the least distance of the reference point from the loss"),
+        Key::new(
+            "delta",
+            Range::Number(1e-9, 1e6),
+            "the least distance of the reference point from the loss",
+        ),
     ];
 }
 

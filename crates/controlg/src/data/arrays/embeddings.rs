@@ -45,7 +45,8 @@ fn write_group(
     let width = embeddings.n_cols();
     let mut group = file.next_row_group()?;
     if let Some(mut column) = group.next_column()? {
-        let names: Vec<ByteArray> = rows.clone().map(|node| ByteArray::from(ids.get(node).as_bytes())).collect();
+        let names: Vec<ByteArray> =
+            rows.clone().map(|node| ByteArray::from(ids.get(node).as_bytes())).collect();
         column.typed::<ByteArrayType>().write_batch(&names, None, None)?;
         column.close()?;
     }

@@ -1,0 +1,120 @@
+//! `controlg pretrain`: from what was typed to a run's folder.
+
+use std::path::PathBuf;
+
+use controlg::config::{self, Config, FeatureChoice};
+use controlg::data::{self, FeatureSource, LoadOptions};
+use controlg::train::{Event, Folder};
+use controlg::{Error, Result};
+
+use crate::args::{Common, Pretrain, Task};
+use crate::output::Output;
+use crate::progress::Progress;
+
+pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<()> {
+    let config = resolve(args)?;
+    let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
+    // What is wrong with the folder is said before the data is read.
+    let run = Folder::open(&folder, &config, args.resume)?;
+    let features = match config.features {
+        FeatureChoice::Given => FeatureSource::Given,
+        FeatureChoice::Structural => FeatureSource::Structural,
+    };
+    let options = LoadOptions { data_dir: common.data_dir.clone(), features };
+    let dataset = data::load(&config.data, &options)?;
+    let graph = dataset.graph;
+    output.remark(format_args!(
+        "{}: {} nodes, {} edges, {} features; {} on {}, seed {}, {} steps",
+        config.data,
+        graph.n_nodes(),
+        graph.n_edges(),
+        graph.n_features(),
+        config.method,
+        config.objectives.join(" "),
+        config.seed,
+        config.total_steps(),
+    ));
+    dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
+
+    let mut progress = Progress::new(&config, output);
+    let outcome = run.pretrain(&graph, |event| match event {
+        Event::Memory(bytes) => output.remark(format_args!("memory: about {} MB", bytes.div_ceil(1_000_000))),
+        Event::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
+        Event::Resumed(steps) => output.remark(format_args!("going on after step {steps}")),
+        Event::Line(record) => progress.show(record),
+    });
+    progress.end();
+    let outcome = outcome?;
+    let peak = outcome.peak_bytes.map(|bytes| format!(", at most {} MB", bytes.div_ceil(1_000_000)));
+    let text = format!(
+        "{}: embeddings of {} nodes after {} steps, {:.1} s{}",
+        outcome.run.display(),
+        graph.n_nodes(),
+        outcome.steps,
+        outcome.seconds,
+        peak.unwrap_or_default(),
+    );
+    output.result(&outcome, text)
+}
+
+/// The settings in their layers: preset, run file, single keys, flags.
+fn resolve(args: &Pretrain) -> Result<Config> {
+    let mut table = toml::Table::new();
+    if let Some(path) = &args.config {
+        table = config::read(path)?;
+        let mut alone = table.clone();
+        alone.entry("data").or_insert_with(|| "any".into());
+        Config::from_table(alone).map_err(|error| in_file(error, path))?;
+    }
+    if let Some(data) = &args.data {
+        table.insert("data".to_owned(), data.as_str().into());
+    }
+    for assignment in &args.set {
+        config::set(&mut table, assignment)?;
+    }
+    if let Some(method) = &args.method {
+        table.insert("method".to_owned(), method.as_str().into());
+    }
+    if let Some(objectives) = &args.objectives {
+        table.insert("objectives".to_owned(), objectives.clone().into());
+    }
+    if let Some(seed) = args.seed {
+        let seed = i64::try_from(seed).map_err(|_| Error::value("--seed", seed, "at most 2⁶³ − 1"))?;
+        table.insert("seed".to_owned(), seed.into());
+    }
+    if let Some(features) = args.features {
+        let word = match features {
+            crate::args::Features::Given => "given",
+            crate::args::Features::Structural => "structural",
+        };
+        table.insert("features".to_owned(), word.into());
+    }
+    if let Some(task) = args.task {
+        let edges = if task == Task::Lp { "train" } else { "all" };
+        table.insert("edges".to_owned(), edges.into());
+    }
+    Config::from_table(table)
+}
+
+/// The same error, with the file that it is about.
+fn in_file(error: Error, path: &std::path::Path) -> Error {
+    match error {
+        Error::Input { file: None, place, found, expected } => {
+            Error::Input { file: Some(path.to_owned()), place, found, expected }
+        }
+        other => other,
+    }
+}
+
+/// `runs/DATA-METHOD-SEED`, beside the user.
+fn default_folder(config: &Config) -> PathBuf {
+    let name: String = config
+        .data
+        .rsplit(['/', '\\'])
+        .find(|part| !part.is_empty())
+        .unwrap_or("graph")
+        .chars()
+        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
+        .collect();
+    PathBuf::from("runs").join(format!("{name}-{}-{}", config.method, config.seed))
+}

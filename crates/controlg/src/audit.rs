@@ -1,0 +1,345 @@
+//! Does every decision of a run follow from its record?
+//!
+//! The measured numbers (losses, gradient norms, cosines, Rayleigh quotients) are taken from the record; everything
+//! that was made of them is derived again with the settings in its first line: scores, difficulties, reference points,
+//! weights, plans, deficits, integrals, logits, probabilities, draws and tasks. The laws of the method are checked on
+//! the recorded numbers themselves. A line that was changed in any other way is betrayed by its seal.
+
+mod laws;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing};
+use crate::error::{Error, Result};
+use crate::setting;
+use crate::trace::{self, BlockLine, Line, Record, RunLine, SenseLine, WarmupLine};
+
+/// What an audit that found nothing wrong has seen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The record.
+    pub record: PathBuf,
+    /// The method.
+    pub method: String,
+    /// The objectives; arrays are in their order.
+    pub objectives: Vec<String>,
+    /// Sensings.
+    pub sensings: usize,
+    /// Blocks.
+    pub blocks: usize,
+    /// Steps that the record accounts for.
+    pub steps: u64,
+    /// Steps of the whole run.
+    pub total_steps: u64,
+    /// Mean planned share of each objective; empty for a method without a plan.
+    pub planned: Vec<f64>,
+    /// Share of the blocks that each objective got.
+    pub realised: Vec<f64>,
+    /// Largest difference between realised and planned share at the end of a whole epoch.
+    pub tracking_error: Option<f64>,
+    /// Largest deficit, in blocks.
+    pub worst_deficit: Option<f64>,
+    /// Most blocks in a row without one of the objectives.
+    pub longest_drought: usize,
+    /// What exploration promises with 99 % certainty for a run of this length.
+    pub drought_bound: Option<f64>,
+}
+
+/// Derives a run's decisions again. `run` is its folder or its record. The first thing that does not follow is an
+/// [`Error::Check`].
+pub fn audit(run: &Path) -> Result<Summary> {
+    let path = if run.is_dir() { run.join("trace.jsonl") } else { run.to_owned() };
+    let lines = trace::read(&path)?;
+    let mut audit: Option<Audit> = None;
+    for line in &lines {
+        let place = |field: &str| Place { path: &path, line: line.number, field: field.to_owned() };
+        match (&line.record, &mut audit) {
+            (Record::Run(header), None) => audit = Some(Audit::start(header, &place(""))?),
+            (Record::Warmup(found), Some(audit)) => audit.warm_up(found, &place)?,
+            (Record::Sense(found), Some(audit)) => audit.sense(found, &place)?,
+            (Record::Block(found), Some(audit)) => audit.block(found, &place)?,
+            (Record::Run(_), Some(_)) | (_, None) => {
+                return Err(place("kind").differs("a second header", "one header, first"));
+            }
+        }
+        check_seal(line, &place("seal"))?;
+    }
+    let Some(audit) = audit else { return Err(Error::input(&path, "", "no header", "a run's record")) };
+    Ok(audit.summary(path))
+}
+
+fn check_seal(line: &Line, place: &Place<'_>) -> Result<()> {
+    if line.sealed {
+        Ok(())
+    } else {
+        Err(place.differs("a line that was changed", "the line as it was written"))
+    }
+}
+
+/// A field of a line.
+struct Place<'p> {
+    path: &'p Path,
+    line: usize,
+    field: String,
+}
+
+impl Place<'_> {
+    fn differs(&self, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Error {
+        let field = if self.field.is_empty() { String::new() } else { format!(", {}", self.field) };
+        Error::Check {
+            file: self.path.to_owned(),
+            place: format!("line {}{field}", self.line),
+            found: found.to_string(),
+            expected: expected.to_string(),
+        }
+    }
+
+    /// A count that must be the same.
+    fn same<T: PartialEq + std::fmt::Display>(&self, found: T, expected: T) -> Result<()> {
+        if found == expected { Ok(()) } else { Err(self.differs(found, expected)) }
+    }
+
+    /// Numbers that must be the same but for the last digits, in which mathematical libraries differ.
+    fn close(&self, found: &[f64], expected: &[f64]) -> Result<()> {
+        if found.len() != expected.len() {
+            let count = |n: usize| format!("{n} numbers");
+            return Err(self.differs(count(found.len()), count(expected.len())));
+        }
+        for (k, (&found, &expected)) in found.iter().zip(expected).enumerate() {
+            if (found - expected).abs() > 1e-9 * expected.abs().max(1.0)
+                || found.is_nan() != expected.is_nan()
+            {
+                let place = Place { path: self.path, line: self.line, field: format!("{}[{k}]", self.field) };
+                return Err(place.differs(found, expected));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A run that is being lived through again.
+struct Audit {
+    config: Config,
+    coordinator: Box<dyn Coordinator>,
+    rounds: usize,
+    steps: u64,
+    sensings: usize,
+    blocks: usize,
+    /// Whether the next block wanted a reading and has had it.
+    sensed: bool,
+    state: Option<Sensing>,
+    figures: Figures,
+}
+
+/// What the summary is made of.
+#[derive(Default)]
+struct Figures {
+    plan_total: Vec<f64>,
+    served: Vec<usize>,
+    served_in_epoch: Vec<u64>,
+    since: Vec<usize>,
+    longest: usize,
+    worst_deficit: Option<f64>,
+    tracking_error: Option<f64>,
+}
+
+impl Audit {
+    fn start(header: &RunLine, place: &Place<'_>) -> Result<Audit> {
+        let config = Config::from_table(setting::table_of(&header.config)?)
+            .map_err(|error| place.differs(error, "settings that a run can have"))?;
+        let named = (&header.data, &header.method, header.seed, &header.objectives);
+        if config != header.config || named != (&config.data, &config.method, config.seed, &config.objectives)
+        {
+            return Err(place.differs("a header that contradicts its settings", "the settings of the run"));
+        }
+        let k = config.objectives.len();
+        let figures = Figures {
+            plan_total: vec![0.0; k],
+            served: vec![0; k],
+            served_in_epoch: vec![0; k],
+            since: vec![0; k],
+            ..Figures::default()
+        };
+        let coordinator = config.coordinator()?;
+        Ok(Audit {
+            config,
+            coordinator,
+            rounds: 0,
+            steps: 0,
+            sensings: 0,
+            blocks: 0,
+            sensed: false,
+            state: None,
+            figures,
+        })
+    }
+
+    fn warm_up<'p>(&mut self, found: &WarmupLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
+        if !self.coordinator.wants_warm_up() || self.rounds > self.config.train.warmup_rounds {
+            return Err(place("kind").differs("a round of warm-up", "no more rounds"));
+        }
+        place("round").same(found.round, self.rounds)?;
+        place("step").same(found.step, self.steps)?;
+        laws::finite(&found.loss, self.config.objectives.len(), &place("loss"))?;
+        self.coordinator.warm_up(&found.loss);
+        if self.rounds < self.config.train.warmup_rounds {
+            self.steps += self.config.objectives.len() as u64;
+        }
+        self.rounds += 1;
+        Ok(())
+    }
+
+    fn sense<'p>(&mut self, found: &SenseLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
+        self.check_warmed_up(&place("kind"))?;
+        if self.sensed || !self.coordinator.wants_reading() {
+            return Err(place("kind").differs("a sensing", "none before this block"));
+        }
+        self.check_place(found.epoch, found.block, found.step, place)?;
+        laws::measured(found, self.config.objectives.len(), place)?;
+        let Some(derived) = self.coordinator.sense(&found.reading()) else {
+            return Err(place("kind").differs("a sensing", "none with this method"));
+        };
+        let (a, b) = (&found.sensing, &derived);
+        for (field, found, expected) in [
+            ("lambda", &a.sensed.lambda, &b.sensed.lambda),
+            ("conf", &a.sensed.conf, &b.sensed.conf),
+            ("rq_norm", &a.sensed.rq_norm, &b.sensed.rq_norm),
+            ("conf_norm", &a.sensed.conf_norm, &b.sensed.conf_norm),
+            ("difficulty", &a.state.difficulty, &b.state.difficulty),
+            ("loss_norm", &a.state.loss_norm, &b.state.loss_norm),
+            ("loss_scale", &a.state.loss_scale, &b.state.loss_scale),
+            ("reference", &a.state.reference, &b.state.reference),
+            ("hv_weight", &a.plan.hv_weight, &b.plan.hv_weight),
+            ("priority", &a.plan.priority, &b.plan.priority),
+            ("plan", &a.plan.plan, &b.plan.plan),
+        ] {
+            place(field).close(found, expected)?;
+        }
+        laws::sensed(found, self.state.as_ref(), &self.config, place)?;
+        self.state = Some(derived);
+        self.sensed = true;
+        self.sensings += 1;
+        Ok(())
+    }
+
+    fn block<'p>(&mut self, found: &BlockLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
+        self.check_warmed_up(&place("kind"))?;
+        if self.coordinator.wants_reading() && !self.sensed {
+            return Err(place("kind").differs("a block", "the sensing that is due before it"));
+        }
+        self.check_place(found.epoch, found.block, found.step, place)?;
+        if self.steps >= self.config.total_steps() {
+            return Err(place("kind").differs("a block", "the end of the run"));
+        }
+        let decision = self.coordinator.next();
+        self.sensed = false;
+        self.compare(found, &decision, place)?;
+        laws::decided(found, &self.config, place)?;
+        let train = &self.config.train;
+        let left = (train.batches_per_epoch - (found.block - 1) * train.block) as u64;
+        let steps = (train.block as u64).min(left).min(self.config.total_steps() - self.steps);
+        place("steps").same(found.steps, steps)?;
+        laws::finite(&[found.loss], 1, &place("loss"))?;
+        self.steps += steps;
+        self.blocks += 1;
+        self.figures.count(&decision, found.block == train.blocks_per_epoch());
+        Ok(())
+    }
+
+    fn compare<'p>(
+        &self,
+        found: &BlockLine,
+        derived: &Decision,
+        place: &dyn Fn(&str) -> Place<'p>,
+    ) -> Result<()> {
+        let counts = |counts: &[u64]| counts.iter().map(|&n| n as f64).collect::<Vec<f64>>();
+        place("plan").close(&found.plan, &derived.plan)?;
+        place("count_ref").close(&found.count_ref, &derived.count_ref)?;
+        place("count").close(&counts(&found.count), &counts(&derived.count))?;
+        place("deficit").close(&found.deficit, &derived.deficit)?;
+        place("integral").close(&found.integral, &derived.integral)?;
+        place("delta").close(&found.delta, &derived.delta)?;
+        place("logit").close(&found.logit, &derived.logit)?;
+        place("prob").close(&found.prob, &derived.prob)?;
+        place("draw").close(found.draw.as_slice(), derived.draw.as_slice())?;
+        place("task").same(found.task.as_str(), self.config.objectives[derived.task].as_str())
+    }
+
+    fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
+        if self.coordinator.wants_warm_up() && self.rounds <= self.config.train.warmup_rounds {
+            let expected = format!("round {} of the warm-up", self.rounds);
+            return Err(place.differs("the loop's first line", expected));
+        }
+        Ok(())
+    }
+
+    fn check_place<'p>(
+        &self,
+        epoch: usize,
+        block: usize,
+        step: u64,
+        place: &dyn Fn(&str) -> Place<'p>,
+    ) -> Result<()> {
+        let blocks = self.config.train.blocks_per_epoch();
+        place("epoch").same(epoch, self.blocks / blocks + 1)?;
+        place("block").same(block, self.blocks % blocks + 1)?;
+        place("step").same(step, self.steps)
+    }
+
+    fn summary(self, record: PathBuf) -> Summary {
+        let Audit { config, figures, blocks, .. } = self;
+        let share = |total: f64| total / blocks.max(1) as f64;
+        let k = config.objectives.len() as f64;
+        let explores = config.control.mode == ControlMode::Pid && config.control.explore > 0.0;
+        let planned = figures.worst_deficit.is_some();
+        let drought_bound = (planned && explores && k > 1.0).then(|| {
+            // P(gap > s) ≤ (1 − ε/K)^s for each objective and start: the s at which all together stay below 1 %.
+            (0.01 / (k * blocks.max(1) as f64)).ln() / (1.0 - config.control.explore / k).ln()
+        });
+        Summary {
+            record,
+            method: config.method.clone(),
+            sensings: self.sensings,
+            blocks,
+            steps: self.steps,
+            total_steps: config.total_steps(),
+            planned: if planned {
+                figures.plan_total.iter().map(|&p| share(p)).collect()
+            } else {
+                Vec::new()
+            },
+            realised: figures.served.iter().map(|&n| share(n as f64)).collect(),
+            tracking_error: figures.tracking_error,
+            worst_deficit: figures.worst_deficit,
+            longest_drought: figures.longest,
+            drought_bound,
+            objectives: config.objectives,
+        }
+    }
+}
+
+impl Figures {
+    fn count(&mut self, decision: &Decision, epoch_ends: bool) {
+        self.served[decision.task] += 1;
+        self.served_in_epoch[decision.task] += 1;
+        for (k, since) in self.since.iter_mut().enumerate() {
+            *since = if k == decision.task { 0 } else { *since + 1 };
+            self.longest = self.longest.max(*since);
+        }
+        self.plan_total.iter_mut().zip(&decision.plan).for_each(|(total, share)| *total += share);
+        let largest = |values: &mut dyn Iterator<Item = f64>, so_far: Option<f64>| {
+            values.fold(so_far, |most, x| Some(most.map_or(x, |most: f64| most.max(x))))
+        };
+        self.worst_deficit = largest(&mut decision.deficit.iter().copied(), self.worst_deficit);
+        if epoch_ends {
+            let blocks: u64 = self.served_in_epoch.iter().sum();
+            let behind = decision.count_ref.iter().zip(&self.served_in_epoch);
+            let mut errors = behind.map(|(planned, &served)| (planned - served as f64).abs() / blocks as f64);
+            self.tracking_error = largest(&mut errors, self.tracking_error);
+            self.served_in_epoch.fill(0);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The laws of the method, checked on recorded numbers.
+
+use super::Place;
+use crate::config::Config;
+use crate::coordinator::{ControlMode, PlanMode, Sensing};
+use crate::error::Result;
+use crate::trace::{BlockLine, SenseLine};
+
+type PlaceOf<'f, 'p> = &'f dyn Fn(&str) -> Place<'p>;
+
+/// One finite number an objective.
+pub(super) fn finite(values: &[f64], count: usize, place: &Place<'_>) -> Result<()> {
+    if values.len() != count || values.iter().any(|x| !x.is_finite()) {
+        return Err(place.differs(format_args!("{values:?}"), format_args!("{count} finite numbers")));
+    }
+    Ok(())
+}
+
+/// What was measured can have been measured: quotients in [0, 2], cosines of unit vectors.
+pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Result<()> {
+    finite(&line.loss, k, &place("loss"))?;
+    let shape = line.grad_norm.len() == k && line.rq.len() == k && line.gram.len() == k;
+    if !shape || line.gram.iter().any(|row| row.len() != k) {
+        return Err(place("gram").differs("arrays of other lengths", format_args!("{k} objectives")));
+    }
+    within(&line.rq, 0.0, 2.0 + 1e-9, &place("rq"))?;
+    within(&line.grad_norm, 0.0, f64::INFINITY, &place("grad_norm"))?;
+    for a in 0..k {
+        within(&line.gram[a], -1.0, 1.0, &place("gram"))?;
+        let unit = line.grad_norm[a] > 0.0;
+        for b in 0..k {
+            let (found, back) = (line.gram[a][b], line.gram[b][a]);
+            let expected = if a == b && unit { 1.0 } else { back };
+            if (found - expected).abs() > 1e-9 {
+                return Err(place(&format!("gram[{a}][{b}]")).differs(found, expected));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Weights on the simplex that no other point beats, conflicts in [0, 1], difficulties within their bounds, reference
+/// points that never fall and keep their distance, shares that sum to one above the floor.
+pub(super) fn sensed(
+    line: &SenseLine,
+    before: Option<&Sensing>,
+    config: &Config,
+    place: PlaceOf<'_, '_>,
+) -> Result<()> {
+    let Sensing { sensed, state, plan } = &line.sensing;
+    let k = config.objectives.len();
+    let used: Vec<usize> =
+        (0..k).filter(|&a| line.grad_norm[a] > 0.0 && line.grad_norm[a].is_finite()).collect();
+    if !used.is_empty() {
+        sums_to_one(&sensed.lambda, &place("lambda"))?;
+        optimal(&line.gram, &sensed.lambda, &used, &place("lambda"))?;
+    }
+    within(&sensed.lambda, 0.0, 1.0, &place("lambda"))?;
+    within(&sensed.conf, 0.0, 1.0, &place("conf"))?;
+    let (least, most) = (config.sense.difficulty_min, config.sense.difficulty_max);
+    within(&state.difficulty, least, most, &place("difficulty"))?;
+    within(&plan.hv_weight, f64::MIN_POSITIVE, f64::INFINITY, &place("hv_weight"))?;
+    for a in 0..k {
+        let slack = state.reference[a] - state.loss_norm[a];
+        if slack < config.plan.delta * (1.0 - 1e-9) {
+            let expected = format!("at least plan.delta = {} above the loss", config.plan.delta);
+            return Err(place("reference").differs(state.reference[a], expected));
+        }
+        if let Some(before) = before.filter(|before| state.reference[a] < before.state.reference[a]) {
+            let expected = format!("at least {}, as before", before.state.reference[a]);
+            return Err(place("reference").differs(state.reference[a], expected));
+        }
+    }
+    sums_to_one(&plan.plan, &place("plan"))?;
+    let floor = if config.plan.mode == PlanMode::Uniform || k == 1 { 0.0 } else { config.plan.floor };
+    within(&plan.plan, floor - 1e-12, 1.0 + 1e-12, &place("plan"))
+}
+
+/// Deficits that sum to one, counts that add up, probabilities that are such, and the largest deficit served where that
+/// is the rule.
+pub(super) fn decided(line: &BlockLine, config: &Config, place: PlaceOf<'_, '_>) -> Result<()> {
+    let k = config.objectives.len() as f64;
+    if !line.prob.is_empty() {
+        sums_to_one(&line.prob, &place("prob"))?;
+        let explored = config.control.mode == ControlMode::Pid && !line.deficit.is_empty();
+        let least = if explored { config.control.explore / k } else { 0.0 };
+        within(&line.prob, least - 1e-12, 1.0 + 1e-12, &place("prob"))?;
+    }
+    if line.deficit.is_empty() {
+        return Ok(());
+    }
+    sums_to_one(&line.deficit, &place("deficit"))?;
+    place("count").same(line.count.iter().sum::<u64>(), line.block as u64 - 1)?;
+    if config.control.mode == ControlMode::MaxDeficit {
+        // d = N − N^ref after the block: −(K − 1) < d < 1.
+        for (a, (reference, &count)) in line.count_ref.iter().zip(&line.count).enumerate() {
+            let served = u64::from(config.objectives[a] == line.task);
+            let ahead = (count + served) as f64 - reference;
+            if ahead >= 1.0 || ahead <= -(k - 1.0) && k > 1.0 {
+                let expected = format!("less than 1 block ahead and {} behind", k - 1.0);
+                return Err(place("count").differs(format_args!("{ahead} blocks ahead"), expected));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sums_to_one(values: &[f64], place: &Place<'_>) -> Result<()> {
+    let sum: f64 = values.iter().sum();
+    if (sum - 1.0).abs() < 1e-9 {
+        Ok(())
+    } else {
+        Err(place.differs(format_args!("a sum of {sum}"), "a sum of 1"))
+    }
+}
+
+fn within(values: &[f64], least: f64, most: f64, place: &Place<'_>) -> Result<()> {
+    // NaN stands for what could not be measured, and is no breach.
+    match values.iter().find(|&&x| x < least || x > most) {
+        Some(x) => Err(place.differs(x, format_args!("{least} to {most}"))),
+        None => Ok(()),
+    }
+}
+
+/// Karush, Kuhn, Tucker: (Qλ)_k ≥ λᵀQλ for all, with equality where λ_k > 0.
+fn optimal(gram: &[Vec<f64>], lambda: &[f64], used: &[usize], place: &Place<'_>) -> Result<()> {
+    let slope = |a: usize| used.iter().map(|&b| gram[a][b] * lambda[b]).sum::<f64>();
+    let value: f64 = used.iter().map(|&a| lambda[a] * slope(a)).sum();
+    for &a in used {
+        let gap = slope(a) - value;
+        if gap < -1e-7 || (lambda[a] > 1e-7 && gap > 1e-7) {
+            return Err(place.differs(format_args!("weights {lambda:?}"), "those of the point of least norm"));
+        }
+    }
+    Ok(())
+}
