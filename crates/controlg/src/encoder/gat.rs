@@ -81,6 +81,11 @@ impl Encoder for Gat {
         self.settings.common.width
     }
 
+    fn kept_per_node(&self) -> usize {
+        let projected: usize = (0..self.settings.common.layers).map(|l| self.settings.common.out_width(l)).sum();
+        self.settings.common.kept_per_node() + projected
+    }
+
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         let (common, heads) = (&self.settings.common, self.settings.heads);
         let mut from = n_features;

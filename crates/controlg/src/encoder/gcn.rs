@@ -37,6 +37,10 @@ impl Encoder for Gcn {
         self.settings.width
     }
 
+    fn kept_per_node(&self) -> usize {
+        self.settings.kept_per_node()
+    }
+
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         let mut from = n_features;
         for layer in 0..self.settings.layers {

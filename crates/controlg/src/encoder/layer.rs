@@ -105,6 +105,12 @@ impl Common {
         if layer + 1 < self.layers && self.hidden > 0 { self.hidden } else { self.width }
     }
 
+    /// Numbers that each node's passage through all layers keeps: a layer's output, and before a norm its input.
+    pub(super) fn kept_per_node(&self) -> usize {
+        let kept = |layer: usize| self.out_width(layer) * if self.norm_of(layer) == Norm::None { 1 } else { 2 };
+        (0..self.layers).map(kept).sum()
+    }
+
     /// The norm of a layer.
     fn norm_of(&self, layer: usize) -> Norm {
         if self.is_linear(layer) { Norm::None } else { self.norm }

@@ -25,6 +25,9 @@ pub trait Encoder: Send + Sync {
     /// Number of columns of the representations.
     fn width(&self) -> usize;
 
+    /// Numbers that a pass keeps for each node until its way back is done.
+    fn kept_per_node(&self) -> usize;
+
     /// Adds the network's parameters to an empty group and initialises them.
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
 

@@ -11,6 +11,7 @@ mod ids;
 pub mod norm;
 pub mod partition;
 mod spectral;
+mod subgraph;
 pub mod stats;
 pub mod structural;
 pub mod view;
@@ -22,6 +23,7 @@ pub use held::Held;
 pub use ids::Ids;
 pub use norm::Operator;
 pub use spectral::Laplacian;
+pub use subgraph::Subgraph;
 pub use view::{EdgeDropper, NodeSet, Prepared, View};
 
 use crate::error::{Error, Result};

@@ -141,6 +141,17 @@ impl Objective for Minsg {
         }
     }
 
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
+        let n = graph.n_nodes();
+        let batch = n.min(self.settings.batch);
+        let contexts = match self.settings.readout {
+            Readout::WalkMean => 2 * self.settings.hops + 1,
+            Readout::EgoMean => 1,
+            Readout::Node => 0,
+        };
+        vec![(n * width, contexts + 3), (batch * width, 14), (batch * batch.min(1024), 2)]
+    }
+
     fn sights(&self) -> Vec<Sight> {
         Sight::pair(self.settings.drop_edges, self.settings.mask_features)
     }

@@ -38,6 +38,9 @@ pub trait Objective: Send + Sync {
     /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream);
 
+    /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
+
     /// How the encoder is shown the graph, one entry a pass. Equal sights of two objectives are sensed in one pass.
     fn sights(&self) -> Vec<Sight>;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Objective, Sight, Sizes, Step, unfit};
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::{Features, Graph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -71,6 +71,17 @@ impl Objective for Recon {
         params.add(group, "0.weight", (sizes.width, sizes.width), Init::XavierUniform, stream);
         params.add(group, "1.weight", (sizes.n_features, sizes.width), Init::XavierUniform, stream);
         params.add(group, "1.bias", (1, sizes.n_features), Init::Constant(0.0), stream);
+    }
+
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
+        let n = graph.n_nodes();
+        let hidden = (self.settings.mask * n as f64) as usize;
+        let decoded = match graph.features() {
+            // The sparse form keeps the decoder's gradient, the dense one x̂ and its gradient.
+            Features::Sparse(_) => (graph.n_features() * width, 1),
+            Features::Dense(_) => (hidden * graph.n_features(), 3),
+        };
+        vec![(n * width, 5), (hidden * width, 6), decoded]
     }
 
     fn sights(&self) -> Vec<Sight> {

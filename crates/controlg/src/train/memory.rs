@@ -6,15 +6,14 @@ use crate::graph::Graph;
 
 /// Bytes that a run will take at its peak, within about a quarter.
 ///
-/// Counted are the graph as it was read and as it is seen, parameters with gradients and two moments, one gradient an
-/// objective when they are compared, and the values that one pass keeps for its way back.
+/// Counted are the graph as it was read and as it is seen, parameters with gradients and two moments, a checkpoint of
+/// them, one gradient an objective when they are compared, and what one pass and its way back hold.
 pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let model = training.model();
     let real = size_of::<Real>();
     let params = model.params();
     let encoder = params.groups()[0].data().len();
     let learned = params.len() * real;
-    // A second copy of the moments is held while a checkpoint is written.
     let optimiser = 2 * learned * model.optimisers().len();
     let compared = if training.config().method.starts_with("controlg") {
         encoder * real * model.names().len()
@@ -23,7 +22,9 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     };
     let graphs = read.memory_bytes() + seen.memory_bytes() + model.prepared_bytes();
     let passes = model.pass_bytes();
-    (PROGRAM + graphs + learned + learned + optimiser + compared + passes) as u64
+    // A checkpoint is gathered in memory before it is written.
+    let checkpoint = learned + optimiser;
+    (PROGRAM + graphs + 2 * learned + optimiser + compared + checkpoint + passes) as u64
 }
 
 /// The program itself, its threads and their scratch space.

@@ -1,5 +1,7 @@
 //! An encoder with the heads of several objectives, and the two things that are done with it: a step, and a look.
 
+use std::collections::BTreeMap;
+
 use crate::Real;
 use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Pass};
@@ -248,12 +250,26 @@ impl<'g> Model<'g> {
         self.prepared.memory_bytes()
     }
 
-    /// Bytes of the values that the largest pass keeps, roughly: for each view and layer its output, what the norm
-    /// keeps and a gradient on its way, and as much again for the heads.
+    /// Bytes of what a pass and its way back hold at once. Buffers of one size serve all objectives, one after the
+    /// other, so each size counts as often as the objective that needs it most.
     pub(super) fn pass_bytes(&self) -> usize {
-        let values = self.graph.n_nodes() * self.encoder.width() * size_of::<Real>();
+        let (n, width) = (self.graph.n_nodes(), self.encoder.width());
         let views = self.views.iter().map(|group| group.sights.len()).max().unwrap_or(1);
-        views * 8 * values
+        // The representations' gradient travels through three buffers.
+        let encoder = views * n * self.encoder.kept_per_node() + 3 * n * width;
+        let mut most: BTreeMap<usize, usize> = BTreeMap::new();
+        for Task { objective, .. } in &self.tasks {
+            let mut own: BTreeMap<usize, usize> = BTreeMap::new();
+            for (len, count) in objective.buffers(self.graph, width) {
+                *own.entry(len).or_default() += count;
+            }
+            for (len, count) in own {
+                let most = most.entry(len).or_default();
+                *most = count.max(*most);
+            }
+        }
+        let heads: usize = most.iter().map(|(len, count)| len * count).sum();
+        (encoder + heads) * size_of::<Real>()
     }
 
     /// The names of the objectives.
