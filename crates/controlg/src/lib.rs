@@ -12,6 +12,7 @@ pub mod coordinator;
 pub mod data;
 pub mod encoder;
 pub mod error;
+pub mod files;
 pub mod graph;
 pub mod kernels;
 pub mod objective;
@@ -19,6 +20,7 @@ pub mod registry;
 pub mod rng;
 pub mod setting;
 pub mod tensor;
+pub mod trace;
 pub mod train;
 
 pub use data::{Dataset, Labels};

@@ -259,6 +259,23 @@ pub fn merge(under: &mut toml::Table, over: toml::Table) {
     }
 }
 
+/// The first key in which two settings differ, with both values.
+pub fn first_difference(a: &Config, b: &Config) -> Result<Option<(String, String, String)>> {
+    fn look(place: &str, a: &toml::Table, b: &toml::Table) -> Option<(String, String, String)> {
+        let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+        keys.into_iter().find_map(|key| {
+            let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };
+            let shown = |table: &toml::Table| table.get(key).map_or("nothing".to_owned(), ToString::to_string);
+            match (a.get(key), b.get(key)) {
+                (Some(toml::Value::Table(a)), Some(toml::Value::Table(b))) => look(&name, a, b),
+                (x, y) if x == y => None,
+                _ => Some((name, shown(a), shown(b))),
+            }
+        })
+    }
+    Ok(look("", &setting::table_of(a)?, &setting::table_of(b)?))
+}
+
 /// The objectives of a run: those named, or the one that the method names.
 fn pool_of(top: &keys::Top, known: &[&'static str]) -> Result<Vec<String>> {
     if known.contains(&top.method.as_str()) {

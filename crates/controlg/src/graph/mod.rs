@@ -5,6 +5,7 @@
 mod build;
 mod csr;
 mod features;
+mod fingerprint;
 mod held;
 mod ids;
 pub mod norm;

@@ -175,35 +175,71 @@ pub fn divide_rows_by_sums(features: &Features) -> Features {
     }
 }
 
-/// Gives each column mean 0 and standard deviation 1 (of the population, with 1e-8 added). The result is dense.
-pub fn standardise_columns(features: &Features) -> Features {
-    let (n, d) = (features.n_rows(), features.n_cols());
-    let mut data = vec![0.0; n * d];
+/// Mean and standard deviation of each column, with 1e-8 added to the deviation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnScale {
+    /// The means.
+    pub mean: Vec<f64>,
+    /// The deviations, of the population.
+    pub deviation: Vec<f64>,
+}
+
+impl ColumnScale {
+    /// Of these features.
+    pub fn of(features: &Features) -> Self {
+        let (n, d) = (features.n_rows() as f64, features.n_cols());
+        let mut mean = vec![0.0f64; d];
+        each_value(features, |column, x| mean[column] += x);
+        mean.iter_mut().for_each(|mean| *mean /= n);
+        // What is not stored is zero: its share is added at the end.
+        let (mut square, mut stored) = (vec![0.0f64; d], vec![0.0f64; d]);
+        each_value(features, |column, x| {
+            square[column] += (x - mean[column]).powi(2);
+            stored[column] += 1.0;
+        });
+        let total = |column: usize| square[column] + (n - stored[column]) * mean[column].powi(2);
+        let deviation = (0..d).map(|column| (total(column) / n).sqrt() + 1e-8).collect();
+        ColumnScale { mean, deviation }
+    }
+
+    /// (x − mean)/deviation in every column. The result is dense.
+    ///
+    /// # Panics
+    /// When the features have another number of columns.
+    pub fn apply(&self, features: &Features) -> Features {
+        let (n, d) = (features.n_rows(), features.n_cols());
+        assert_eq!(self.mean.len(), d, "one scale a column");
+        let scaled = |column: usize, x: f64| ((x - self.mean[column]) / self.deviation[column]) as Real;
+        let mut data = Vec::with_capacity(n * d);
+        match features {
+            Features::Dense(dense) => {
+                data.extend(dense.data().iter().enumerate().map(|(i, &x)| scaled(i % d, f64::from(x))));
+            }
+            Features::Sparse(csr) => {
+                let nothing: Vec<Real> = (0..d).map(|column| scaled(column, 0.0)).collect();
+                for row in 0..n {
+                    data.extend_from_slice(&nothing);
+                    let to = &mut data[row * d..];
+                    csr.entries(row).for_each(|(c, x)| to[c as usize] = scaled(c as usize, f64::from(x)));
+                }
+            }
+        }
+        Features::Dense(Dense::new(n, d, data))
+    }
+}
+
+fn each_value(features: &Features, mut visit: impl FnMut(usize, f64)) {
     match features {
-        Features::Dense(dense) => data.copy_from_slice(dense.data()),
+        Features::Dense(dense) => {
+            let d = dense.n_cols();
+            dense.data().iter().enumerate().for_each(|(i, &x)| visit(i % d, f64::from(x)));
+        }
         Features::Sparse(csr) => {
-            for (row, to) in data.chunks_exact_mut(d).enumerate() {
-                csr.entries(row).for_each(|(column, x)| to[column as usize] = x);
+            for row in 0..csr.n_rows() {
+                csr.entries(row).for_each(|(column, x)| visit(column as usize, f64::from(x)));
             }
         }
     }
-    let (mut mean, mut square) = (vec![0.0f64; d], vec![0.0f64; d]);
-    for row in data.chunks_exact(d) {
-        row.iter().zip(&mut mean).for_each(|(&x, mean)| *mean += f64::from(x));
-    }
-    mean.iter_mut().for_each(|mean| *mean /= n as f64);
-    for row in data.chunks_exact(d) {
-        for ((&x, &mean), square) in row.iter().zip(&mean).zip(&mut square) {
-            *square += (f64::from(x) - mean).powi(2);
-        }
-    }
-    let deviation: Vec<f64> = square.iter().map(|square| (square / n as f64).sqrt() + 1e-8).collect();
-    for row in data.chunks_exact_mut(d) {
-        for ((x, &mean), &deviation) in row.iter_mut().zip(&mean).zip(&deviation) {
-            *x = ((f64::from(*x) - mean) / deviation) as Real;
-        }
-    }
-    Features::Dense(Dense::new(n, d, data))
 }
 
 fn row_sums(matrix: &Csr) -> Vec<f64> {
@@ -286,7 +322,8 @@ mod tests {
     #[test]
     fn standardised_columns_have_mean_zero_and_deviation_one() {
         let csr = Csr::new(2, vec![0, 1, 2, 2, 3], vec![0, 0, 0], Some(vec![1.0, 3.0, 4.0]));
-        let Features::Dense(dense) = standardise_columns(&Features::Sparse(csr)) else { panic!("dense") };
+        let features = Features::Sparse(csr);
+        let Features::Dense(dense) = ColumnScale::of(&features).apply(&features) else { panic!("dense") };
         let column = |j: usize| (0..4).map(move |i| (i, j));
         let sum = |j| column(j).map(|(i, j)| f64::from(dense.row(i)[j])).sum::<f64>();
         let square = |j| column(j).map(|(i, j)| f64::from(dense.row(i)[j]).powi(2)).sum::<f64>();

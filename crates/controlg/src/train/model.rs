@@ -237,6 +237,19 @@ impl<'g> Model<'g> {
         (z, stats)
     }
 
+    /// Bytes that were prepared of the graph for training.
+    pub(super) fn prepared_bytes(&self) -> usize {
+        self.prepared.memory_bytes()
+    }
+
+    /// Bytes of the values that the largest pass keeps, roughly: for each view and layer its output, what the norm
+    /// keeps and a gradient on its way, and as much again for the heads.
+    pub(super) fn pass_bytes(&self) -> usize {
+        let values = self.graph.n_nodes() * self.encoder.width() * size_of::<Real>();
+        let views = self.views.iter().map(|group| group.sights.len()).max().unwrap_or(1);
+        views * 8 * values
+    }
+
     /// The names of the objectives.
     pub fn names(&self) -> Vec<String> {
         self.tasks.iter().map(|task| task.name.clone()).collect()

@@ -5,11 +5,13 @@
 //! and allocates up to 4 GB for it. Here a member is first unpacked within [`super::limits`], then its header must
 //! promise exactly the bytes that are there, so that no promise costs memory.
 
+mod embeddings;
 mod npy;
 mod npz;
 mod sparse;
 mod write;
 
+pub use embeddings::write_embeddings_parquet;
 pub use npy::{parse_npy, read_npy};
 pub use npz::NpzFile;
 pub use write::{write_csr_npz, write_npy};

@@ -1,0 +1,140 @@
+//! The last complete states of a run, to go on from after a kill.
+//!
+//! A checkpoint is one file: parameters, optimiser, coordinator, progress, and where the record ended. It carries a
+//! hash of its content. The last two are kept, so that a damaged one costs a little time and nothing else. Random
+//! streams need no saving: each is named by what it is for.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::Training;
+use super::tensors::Tensors;
+use crate::error::{Error, Result};
+use crate::trace::End;
+
+/// How many are kept.
+const KEPT: usize = 2;
+
+/// What a checkpoint belongs to; going on with other data or settings is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// The settings' hash.
+    pub(super) config: String,
+    /// The graph's hash.
+    pub(super) data: String,
+}
+
+/// Writes the state of a run, then removes those that are older than the one before.
+pub(super) fn save(folder: &Path, training: &Training<'_>, owner: &Owner, end: &End) -> Result<()> {
+    fs::create_dir_all(folder)
+        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    let json = |error: serde_json::Error| Error::Failed(error.to_string());
+    let mut tensors = Tensors::default();
+    tensors.add_params(training.model().params());
+    for (at, optimiser) in training.model().optimisers().iter().enumerate() {
+        tensors.add_bytes(format!("optimiser/{at}"), optimiser.to_bytes());
+    }
+    let words = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("config_hash", owner.config.clone()),
+        ("data_hash", owner.data.clone()),
+        ("progress", serde_json::to_string(training.progress()).map_err(json)?),
+        ("scheduler", training.save_coordinator()?),
+        ("trace", serde_json::to_string(end).map_err(json)?),
+    ];
+    tensors.words = words.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    tensors.words.insert("digest".to_owned(), digest(&tensors));
+    tensors.write(&folder.join(format!("step-{:012}.safetensors", training.progress().steps)))?;
+    for old in list(folder).into_iter().skip(KEPT) {
+        let _ = fs::remove_file(old);
+    }
+    Ok(())
+}
+
+/// Puts a run into the state of the newest checkpoint that is whole, and gives the end of its record; `None` when
+/// there is none. Each damaged one is told to `on_damage`.
+pub(super) fn restore(
+    folder: &Path,
+    training: &mut Training<'_>,
+    owner: &Owner,
+    mut on_damage: impl FnMut(&Error),
+) -> Result<Option<End>> {
+    for path in list(folder) {
+        let tensors = match whole(&path) {
+            Ok(tensors) => tensors,
+            Err(error) => {
+                on_damage(&error);
+                continue;
+            }
+        };
+        for (name, expected) in [("config_hash", &owner.config), ("data_hash", &owner.data)] {
+            if word(&path, &tensors, name)? != expected {
+                let what = if name == "config_hash" { "settings" } else { "data" };
+                let expected = format!("the {what} that the run was started with");
+                return Err(Error::input(&path, name, format_args!("a checkpoint of other {what}"), expected));
+            }
+        }
+        return apply(&path, &tensors, training).map(Some);
+    }
+    Ok(None)
+}
+
+fn apply(path: &Path, tensors: &Tensors, training: &mut Training<'_>) -> Result<End> {
+    let parse = |name: &str| word(path, tensors, name);
+    let wrong = |error: serde_json::Error| Error::input(path, "metadata", error, "what this version saved");
+    let progress = serde_json::from_str(parse("progress")?).map_err(wrong)?;
+    let end = serde_json::from_str(parse("trace")?).map_err(wrong)?;
+    let n_groups = training.model().params().groups().len();
+    for group in 0..n_groups {
+        tensors.fill(path, training.model_mut().params_mut(), group)?;
+    }
+    for (at, optimiser) in training.model_mut().optimisers_mut().iter_mut().enumerate() {
+        optimiser.restore(tensors.bytes(path, &format!("optimiser/{at}"))?)?;
+    }
+    training.restore(progress, parse("scheduler")?)?;
+    Ok(end)
+}
+
+/// A checkpoint whose content is as it was written.
+fn whole(path: &Path) -> Result<Tensors> {
+    let mut tensors = Tensors::read(path)?;
+    let given = tensors.words.remove("digest").unwrap_or_default();
+    if given != digest(&tensors) {
+        return Err(Error::input(path, "", "a damaged checkpoint", "content that matches its hash"));
+    }
+    Ok(tensors)
+}
+
+fn word<'t>(path: &Path, tensors: &'t Tensors, name: &str) -> Result<&'t str> {
+    let word = tensors.words.get(name);
+    word.map(String::as_str).ok_or_else(|| Error::input(path, name, "nothing", "a checkpoint of this version"))
+}
+
+fn digest(tensors: &Tensors) -> String {
+    let mut hash = Sha256::new();
+    for (name, text) in &tensors.words {
+        hash.update(format!("{name}={text}\n"));
+    }
+    tensors.each_part(|name, bytes| {
+        hash.update(format!("{name} {}\n", bytes.len()));
+        hash.update(bytes);
+    });
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// All checkpoints, the newest first.
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("step-") && name.ends_with(".safetensors")
+        })
+        .collect();
+    paths.sort();
+    paths.reverse();
+    paths
+}

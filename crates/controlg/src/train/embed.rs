@@ -1,0 +1,77 @@
+//! A trained encoder, kept in a run's folder and used on any graph with the same features.
+
+use std::path::Path;
+
+use super::input::{Input, normalised};
+use super::tensors::Tensors;
+use super::{Model, folder};
+use crate::config::{self, Config};
+use crate::encoder;
+use crate::error::{Error, Result};
+use crate::graph::norm::ColumnScale;
+use crate::graph::{Dense, Graph, Prepared};
+use crate::rng::Stream;
+use crate::tensor::{ColumnStats, Params, Pool};
+
+/// The embeddings of a graph by the encoder of a finished run. Batch norms and scaled columns use the statistics of the
+/// graph that was trained on: a node's embedding does not depend on who else is embedded beyond its neighbourhood, and
+/// the same graph gives the same bytes again.
+pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
+    let config = Config::from_table(config::read(&run.join(folder::CONFIG))?)?;
+    let path = run.join(folder::MODEL);
+    let tensors = Tensors::read(&path)?;
+    let width = tensors.words.get("features").and_then(|text| text.parse::<usize>().ok());
+    let width = width.ok_or_else(|| Error::input(&path, "features", "nothing", "the number of features"))?;
+    if graph.n_features() != width {
+        let expected = format!("{width}, as in the graph that {} was trained on", run.display());
+        return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
+    }
+
+    let encoder = encoder::build(config.encoder.clone())?;
+    let mut params = Params::new();
+    let group = params.add_group("encoder");
+    encoder.init(width, &mut params, group, &mut Stream::new(config.seed, "init", "encoder", 0));
+    tensors.fill(&path, &mut params, group)?;
+    let stats = read_stats(&path, &tensors)?;
+    let scale = match tensors.contains("features/mean") {
+        true => Some(ColumnScale {
+            mean: tensors.doubles(&path, "features/mean", width)?,
+            deviation: tensors.doubles(&path, "features/deviation", width)?,
+        }),
+        false => None,
+    };
+    let graph = match normalised(graph.features(), config.normalise, scale.as_ref()) {
+        Some(features) => graph.clone().with_features(features)?,
+        None => graph.clone(),
+    };
+    let prepared = Prepared::new(&graph);
+    Ok(encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new()))
+}
+
+/// Everything that [`embed`] needs, with heads.
+pub(super) fn model_file(model: &Model<'_>, stats: &[ColumnStats], input: &Input) -> Tensors {
+    let mut tensors = Tensors::default();
+    tensors.add_params(model.params());
+    for (at, ColumnStats { mean, inverse_std }) in stats.iter().enumerate() {
+        tensors.add(format!("norm/{at}.mean"), &[mean.len()], mean);
+        tensors.add(format!("norm/{at}.inverse_std"), &[inverse_std.len()], inverse_std);
+    }
+    if let Some(ColumnScale { mean, deviation }) = &input.scale {
+        tensors.add_doubles("features/mean".to_owned(), mean);
+        tensors.add_doubles("features/deviation".to_owned(), deviation);
+    }
+    tensors.words.insert("features".to_owned(), input.graph.n_features().to_string());
+    tensors
+}
+
+fn read_stats(path: &Path, tensors: &Tensors) -> Result<Vec<ColumnStats>> {
+    let mut stats = Vec::new();
+    while let Some(len) = tensors.len_of(&format!("norm/{}.mean", stats.len())) {
+        let at = stats.len();
+        stats.push(ColumnStats {
+            mean: tensors.values(path, &format!("norm/{at}.mean"), len)?,
+            inverse_std: tensors.values(path, &format!("norm/{at}.inverse_std"), len)?,
+        });
+    }
+    Ok(stats)
+}

@@ -1,0 +1,210 @@
+//! The loop: warm up, then block by block sense when it is due, decide, step.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Model, Parts, Task};
+use crate::config::Config;
+use crate::coordinator::Coordinator;
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
+use crate::{encoder, objective};
+
+/// A run in progress.
+pub struct Training<'g> {
+    config: Config,
+    model: Model<'g>,
+    coordinator: Box<dyn Coordinator>,
+    progress: Progress,
+    timings: Timings,
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Rounds of warm-up whose losses were taken; the last takes no steps.
+    pub rounds: usize,
+    /// Blocks done.
+    pub blocks: u64,
+    /// Steps done, those of the warm-up included.
+    pub steps: u64,
+}
+
+/// Where the time went, in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timings {
+    /// Measuring losses and gradients, the warm-up's included.
+    pub sensing: f64,
+    /// Making a plan of them.
+    pub planning: f64,
+    /// Choosing objectives.
+    pub control: f64,
+    /// Steps of the optimiser.
+    pub training: f64,
+}
+
+impl<'g> Training<'g> {
+    /// A run at its start. Settings that the graph cannot serve are refused before any work.
+    pub fn new(graph: &'g Graph, config: &Config) -> Result<Self> {
+        let mut tasks = Vec::new();
+        for name in &config.objectives {
+            let table = config.objective.get(name).cloned().unwrap_or_default();
+            tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
+        }
+        let parts = Parts {
+            encoder: encoder::build(config.encoder.clone())?,
+            tasks,
+            optimiser: config.train.optimiser(),
+            per_task_moments: config.train.per_task_moments,
+            seed: config.seed,
+        };
+        Ok(Training {
+            coordinator: config.coordinator()?,
+            model: Model::new(graph, parts)?,
+            config: config.clone(),
+            progress: Progress::default(),
+            timings: Timings::default(),
+        })
+    }
+
+    /// The first line of the record.
+    pub fn header(&self) -> Record {
+        let Config { data, method, seed, objectives, .. } = self.config.clone();
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Record::Run(Box::new(RunLine { version, data, method, seed, objectives, config: self.config.clone() }))
+    }
+
+    /// Does the next round of the warm-up or the next block, and gives its lines of the record; `None` at the end.
+    pub fn advance(&mut self) -> Result<Option<Vec<Record>>> {
+        if self.coordinator.wants_warm_up() && self.progress.rounds <= self.config.train.warmup_rounds {
+            return Ok(Some(vec![self.round()?]));
+        }
+        if self.progress.steps >= self.config.total_steps() {
+            return Ok(None);
+        }
+        let mut records = Vec::new();
+        if self.coordinator.wants_reading() {
+            records.extend(self.sense()?);
+        }
+        records.push(self.block()?);
+        Ok(Some(records))
+    }
+
+    /// Takes the losses and, but for the last time, one step on each objective.
+    fn round(&mut self) -> Result<Record> {
+        let start = Instant::now();
+        let (round, step) = (self.progress.rounds, self.progress.steps);
+        let loss = self.model.losses(step)?;
+        self.coordinator.warm_up(&loss);
+        self.timings.sensing += start.elapsed().as_secs_f64();
+        if round < self.config.train.warmup_rounds {
+            let start = Instant::now();
+            for task in 0..self.config.objectives.len() {
+                self.model.step(task, self.progress.steps)?;
+                self.progress.steps += 1;
+            }
+            self.timings.training += start.elapsed().as_secs_f64();
+        }
+        self.progress.rounds += 1;
+        Ok(Record::Warmup(WarmupLine { round, step, loss, ms: milliseconds(start) }))
+    }
+
+    fn sense(&mut self) -> Result<Option<Record>> {
+        let (epoch, block) = self.place();
+        let step = self.progress.steps;
+        let start = Instant::now();
+        let reading = self.model.measure(step)?;
+        let measured = start.elapsed().as_secs_f64();
+        let sensing = self.coordinator.sense(&reading);
+        self.timings.sensing += measured;
+        self.timings.planning += start.elapsed().as_secs_f64() - measured;
+        Ok(sensing.map(|sensing| {
+            Record::Sense(Box::new(SenseLine {
+                epoch,
+                block,
+                step,
+                loss: reading.loss,
+                grad_norm: reading.grad_norm,
+                rq: reading.rq,
+                gram: reading.gram,
+                sensing,
+                ms: milliseconds(start),
+            }))
+        }))
+    }
+
+    fn block(&mut self) -> Result<Record> {
+        let (epoch, block) = self.place();
+        let step = self.progress.steps;
+        let start = Instant::now();
+        let decision = self.coordinator.next();
+        self.timings.control += start.elapsed().as_secs_f64();
+
+        let train = &self.config.train;
+        let left_in_epoch = (train.batches_per_epoch - (block - 1) * train.block) as u64;
+        let steps = (train.block as u64).min(left_in_epoch).min(self.config.total_steps() - step);
+        let start = Instant::now();
+        let mut total = 0.0;
+        for at in step..step + steps {
+            total += self.model.step(decision.task, at)?;
+        }
+        self.timings.training += start.elapsed().as_secs_f64();
+        self.progress.steps += steps;
+        self.progress.blocks += 1;
+        let line = BlockLine::of(decision, &self.config.objectives);
+        let (loss, ms) = (total / steps as f64, milliseconds(start));
+        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, loss, ms, ..line })))
+    }
+
+    /// The epoch and the block within it that come next, both from 1.
+    fn place(&self) -> (usize, usize) {
+        let blocks = self.config.train.blocks_per_epoch();
+        (self.progress.blocks as usize / blocks + 1, self.progress.blocks as usize % blocks + 1)
+    }
+
+    /// Whether an epoch has just ended.
+    pub fn at_epoch_end(&self) -> bool {
+        self.progress.blocks > 0 && self.place().1 == 1
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// What is trained.
+    pub fn model(&self) -> &Model<'g> {
+        &self.model
+    }
+
+    /// Where the time went.
+    pub fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn model_mut(&mut self) -> &mut Model<'g> {
+        &mut self.model
+    }
+
+    pub(super) fn save_coordinator(&self) -> Result<String> {
+        self.coordinator.save()
+    }
+
+    pub(super) fn restore(&mut self, progress: Progress, coordinator: &str) -> Result<()> {
+        self.coordinator.restore(coordinator)?;
+        self.progress = progress;
+        Ok(())
+    }
+}
+
+/// To the microsecond, which is all a clock can say.
+fn milliseconds(start: Instant) -> f64 {
+    (start.elapsed().as_secs_f64() * 1e6).round() / 1e3
+}
