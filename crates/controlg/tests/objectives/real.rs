@@ -8,6 +8,15 @@ use crate::bench::model;
 use crate::common::real_data;
 use crate::differences::WIDE;
 
+/// Smaller samples than in earnest, for a test that everybody can wait for.
+fn quick_table(name: &str) -> &'static str {
+    match name {
+        "p_minsg" => "batch = 512",
+        "p_decor" => "width = 64",
+        _ => "",
+    }
+}
+
 #[test]
 fn every_loss_falls_on_cora_citeseer_and_chameleon() {
     if WIDE {
@@ -20,7 +29,8 @@ fn every_loss_falls_on_cora_citeseer_and_chameleon() {
         let graph = graph.with_features(features).unwrap();
         for entry in OBJECTIVES {
             let start = std::time::Instant::now();
-            let mut model = model(&graph, "width = 64", &[(entry.name, "")], 3e-3).unwrap();
+            let mut model =
+                model(&graph, "width = 64", &[(entry.name, quick_table(entry.name))], 3e-3).unwrap();
             let before = model.losses(0).unwrap()[0];
             (0..40).for_each(|step| assert!(model.step(0, step).is_ok()));
             let after = model.losses(40).unwrap()[0];
