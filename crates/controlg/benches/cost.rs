@@ -26,7 +26,7 @@ fn compare(name: &str) -> controlg::Result<()> {
     };
     let (ours, theirs) = (settings("controlg")?, settings("random")?);
     let input = Input::new(&graph, &ours)?;
-    let mut runs = [(Training::new(&input.graph, &ours)?, 0.0), (Training::new(&input.graph, &theirs)?, 0.0)];
+    let mut runs = [(Training::new(&input, &ours)?, 0.0), (Training::new(&input, &theirs)?, 0.0)];
     let mut going = true;
     while going {
         going = false;

@@ -4,10 +4,12 @@
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
+#[path = "common/differences.rs"]
+mod differences;
 
 use std::sync::Arc;
 
-use common::{dense_features, edges, graph, numbers, sparse_features};
+use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
 use controlg::graph::{EdgeDropper, Features, NodeSet, Operator, Prepared, View, view};
@@ -15,89 +17,7 @@ use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, Attention, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Tape, Var,
 };
-
-const WIDE: bool = cfg!(feature = "f64");
-
-/// Data of a test lives as long as the process: the tape's lifetime is then no concern.
-fn forever<T>(value: T) -> &'static T {
-    Box::leak(Box::new(value))
-}
-
-type Function<'f> = &'f dyn Fn(&mut Tape<'static>, &[Var]) -> Var;
-
-/// The scalar that is differentiated: the function's own, or its product with fixed numbers.
-fn loss(tape: &mut Tape<'static>, function: Function<'_>) -> Var {
-    let inputs = tape.group(0);
-    let out = function(tape, &inputs);
-    let (rows, cols) = tape.shape(out);
-    if (rows, cols) == (1, 1) {
-        return out;
-    }
-    let weights = tape.constant(rows, cols, numbers(99, rows * cols));
-    tape.mean_row_dot(out, weights)
-}
-
-fn value(params: &Params, function: Function<'_>) -> f64 {
-    let mut tape = Tape::forward_only(forever(params.clone()), forever(Pool::new()));
-    let out = loss(&mut tape, function);
-    tape.scalar(out)
-}
-
-/// Compares the derivative of every parameter with a central difference.
-fn check_params(name: &str, params: &Params, function: Function<'_>) {
-    let shared: &'static Params = forever(params.clone());
-    let mut grads = Grads::new(shared);
-    let mut tape = Tape::new(shared, forever(Pool::new()));
-    let out = loss(&mut tape, function);
-    assert!(tape.scalar(out).is_finite(), "{name}: value");
-    tape.backward(out, &mut grads);
-    let once = grads.group(0).expect("a gradient").to_vec();
-    // A second pass adds the same again, and a last one gives the same as the first.
-    tape.backward(out, &mut grads);
-    let twice = grads.group(0).expect("a gradient").to_vec();
-    assert_near(name, &once.iter().map(|g| f64::from(2.0 * g)).collect::<Vec<_>>(), &twice, 1e-6);
-    grads.reset();
-    tape.backward_last(out, &mut grads);
-    assert_eq!(once, grads.group(0).expect("a gradient"), "{name}: last pass");
-
-    let step = if WIDE { 1e-6 } else { 1e-3 };
-    let mut moved = params.clone();
-    let at = |moved: &mut Params, i: usize, x: f64| {
-        moved.group_mut(0).data_mut()[i] = x as Real;
-        f64::from(moved.groups()[0].data()[i])
-    };
-    let expected: Vec<f64> = (0..once.len())
-        .map(|i| {
-            let centre = f64::from(params.groups()[0].data()[i]);
-            let high = at(&mut moved, i, centre + step);
-            let above = value(&moved, function);
-            let low = at(&mut moved, i, centre - step);
-            let below = value(&moved, function);
-            at(&mut moved, i, centre);
-            (above - below) / (high - low)
-        })
-        .collect();
-    if WIDE {
-        return assert_near(name, &expected, &once, 1e-5);
-    }
-    let scale = expected.iter().fold(1e-3f64, |top, x| top.max(x.abs()));
-    let mut errors: Vec<f64> = expected
-        .iter()
-        .zip(&once)
-        .map(|(e, &g)| (e - f64::from(g)).abs() / e.abs().max(0.1 * scale))
-        .collect();
-    errors.sort_by(f64::total_cmp);
-    let typical = errors[errors.len() * 3 / 4];
-    assert!(typical < 0.03, "{name}: relative errors up to {typical}");
-}
-
-fn assert_near(name: &str, expected: &[f64], found: &[Real], bound: f64) {
-    let scale = expected.iter().fold(0.0f64, |top, x| top.max(x.abs())).max(1e-3);
-    for (i, (&e, &f)) in expected.iter().zip(found).enumerate() {
-        let error = (e - f64::from(f)).abs() / e.abs().max(0.1 * scale);
-        assert!(error < bound, "{name}: entry {i}: expected {e}, found {f}, relative error {error:.2e}");
-    }
-}
+use differences::{Function, WIDE, check_params, forever, value};
 
 /// Parameters of the given shapes with normal values.
 fn params(shapes: &[(usize, usize)]) -> Params {
@@ -311,14 +231,9 @@ fn losses() {
 #[test]
 fn reconstruction() {
     // Node 4 has no features, sparse or dense.
-    let Features::Sparse(sparse) = sparse_features(7) else { panic!("sparse features") };
-    let mut spread = vec![0.0; 12 * 7];
-    for node in 0..12 {
-        sparse.entries(node).for_each(|(column, x)| spread[node * 7 + column as usize] = x);
-    }
+    let sparse = sparse_features(7);
+    let both = [prepared(spread(&sparse)), prepared(sparse)];
     let ids = forever(vec![0u32, 2, 4, 9, 11]);
-    let dense = Features::Dense(controlg::graph::Dense::new(12, 7, spread));
-    let both = [prepared(Features::Sparse(sparse)), prepared(dense)];
     for distance in [Distance::Squared, Distance::Cosine { gamma: 1.0 }, Distance::Cosine { gamma: 3.0 }] {
         let mut values = Vec::new();
         for of in both {

@@ -5,9 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, unfit};
+use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, prepared, unfit};
 use crate::error::Result;
-use crate::graph::Graph;
+use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -76,6 +76,10 @@ impl Objective for Decor {
             1 => Err(unfit("p_decor", "one node", "at least two, to correlate over")),
             _ => Ok(()),
         }
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Decor { settings: self.settings.clone() }, part)
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {

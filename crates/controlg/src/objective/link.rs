@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Purpose, Sight, Sizes, Step, unfit};
+use super::{Objective, Purpose, Sight, Sizes, Step, prepared, unfit};
 use crate::error::{Error, Result};
-use crate::graph::Graph;
+use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -25,7 +25,11 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     keys: KEYS,
     defaults: || setting::table_of(&Settings::default()),
     build: |table| {
-        Ok(Box::new(Link { settings: setting::settings("objective.p_link", KEYS, table)?, edges: vec![] }))
+        Ok(Box::new(Link {
+            settings: setting::settings("objective.p_link", KEYS, table)?,
+            edges: vec![],
+            rare: vec![],
+        }))
     },
 };
 
@@ -84,6 +88,8 @@ impl Default for Settings {
 struct Link {
     settings: Settings,
     edges: Vec<(u32, u32)>,
+    /// The pairs that are no edge, where they are fewer than the edges: guessing would take long to find them.
+    rare: Vec<(u32, u32)>,
 }
 
 impl Objective for Link {
@@ -103,7 +109,16 @@ impl Objective for Link {
             Error::value("objective p_link", format_args!("{} edges", graph.n_edges()), "fewer than 2³²")
         })?;
         self.edges = graph.edges().collect();
+        let n = graph.n_nodes() as u32;
+        if 4 * graph.n_edges() as u64 > u64::from(n) * u64::from(n - 1) {
+            let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
+            self.rare = pairs.filter(|&(u, v)| !graph.adjacency().contains(u, v)).collect();
+        }
         Ok(())
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Link { settings: self.settings.clone(), edges: vec![], rare: vec![] }, part)
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -166,15 +181,21 @@ impl Link {
             let drawn = stream.sample(self.edges.len(), count);
             drawn.into_iter().map(|edge| self.edges[edge as usize]).for_each(&mut add);
         }
-        let n = graph.n_nodes();
-        let mut missing = count;
-        while missing > 0 {
+        (0..count).for_each(|_| add(self.negative(graph, stream)));
+        (us, vs, count)
+    }
+
+    /// A pair u ≠ v that is no edge, uniformly.
+    fn negative(&self, graph: &Graph, stream: &mut Stream) -> (u32, u32) {
+        if !self.rare.is_empty() {
+            return self.rare[stream.below(self.rare.len())];
+        }
+        loop {
+            let n = graph.n_nodes();
             let (u, v) = (stream.below(n) as u32, stream.below(n) as u32);
             if u != v && !graph.adjacency().contains(u, v) {
-                add((u, v));
-                missing -= 1;
+                return (u, v);
             }
         }
-        (us, vs, count)
     }
 }

@@ -10,9 +10,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, unfit};
+use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, prepared, unfit};
 use crate::error::{Error, Result};
-use crate::graph::{Csr, Graph, Operator};
+use crate::graph::{Csr, Graph, Operator, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -133,6 +133,10 @@ impl Objective for Minsg {
             Readout::Node => None,
         };
         Ok(())
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Minsg { settings: self.settings.clone(), operator: None }, part)
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {

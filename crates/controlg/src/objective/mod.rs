@@ -14,7 +14,7 @@ mod sight;
 pub use sight::{Shown, Sight};
 
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Prepared};
+use crate::graph::{Graph, Prepared, Subgraph};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{Activation, Init, Params, Tape, Var};
@@ -34,6 +34,9 @@ pub trait Objective: Send + Sync {
     fn prepare(&mut self, _graph: &Graph) -> Result<()> {
         Ok(())
     }
+
+    /// The same objective with the same head on a part of the graph that it was prepared for.
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>>;
 
     /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream);
@@ -106,6 +109,13 @@ fn init_mlp(
 fn mlp(tape: &mut Tape<'_>, head: &[Var], x: Var) -> Var {
     let hidden = tape.linear(x, head[0], Some(head[1]), Activation::Relu);
     tape.linear(hidden, head[2], Some(head[3]), Activation::Identity)
+}
+
+/// An objective that was checked against and prepared for a part of the graph.
+fn prepared(mut objective: impl Objective + 'static, part: &Subgraph) -> Result<Box<dyn Objective>> {
+    objective.check(&part.graph)?;
+    objective.prepare(&part.graph)?;
+    Ok(Box::new(objective))
 }
 
 /// The error about a graph that an objective cannot serve.

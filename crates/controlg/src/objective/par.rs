@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Objective, Sight, Sizes, Step, unfit};
 use crate::error::Result;
-use crate::graph::{Graph, partition};
+use crate::graph::{Graph, Subgraph, partition};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -65,6 +65,12 @@ impl Objective for Par {
         let Settings { parts, imbalance, seed } = self.settings;
         self.part = partition::partition(graph.adjacency(), parts, imbalance, seed)?;
         Ok(())
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        // The head has learned the parts of the whole graph: a node keeps its own.
+        let parts = part.nodes.iter().map(|&node| self.part[node as usize]).collect();
+        Ok(Box::new(Par { settings: self.settings.clone(), part: parts }))
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {

@@ -8,9 +8,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, unfit};
+use super::{Objective, Sight, Sizes, Step, prepared, unfit};
 use crate::error::Result;
-use crate::graph::{Features, Graph};
+use crate::graph::{Features, Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -64,6 +64,10 @@ impl Objective for Recon {
             return Err(unfit("p_recon", found, "at least one hidden node"));
         }
         Ok(())
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Recon { settings: self.settings.clone() }, part)
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {

@@ -88,7 +88,7 @@ impl<'a> Folder<'a> {
     pub fn pretrain(&self, graph: &Graph, mut on_event: impl FnMut(Event<'_>)) -> Result<Outcome> {
         let start = Instant::now();
         let input = Input::new(graph, self.config)?;
-        let mut training = Training::new(&input.graph, self.config)?;
+        let mut training = Training::new(&input, self.config)?;
         let owner = Owner { config: self.config.hash()?, data: input.graph.fingerprint() };
         on_event(Event::Memory(memory::estimate(graph, &input.graph, &training)));
 

@@ -4,13 +4,19 @@ use crate::config::{Config, Edges, Normalise};
 use crate::data::EdgeSplit;
 use crate::error::Result;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
-use crate::graph::{Features, Graph};
+use crate::graph::{Features, Graph, Subgraph};
+use crate::rng::Stream;
+
+/// Pieces of a probe.
+const BALLS: usize = 8;
 
 /// A graph ready for training.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// The edges that may be seen, with normalised features.
     pub graph: Graph,
+    /// The part that is sensed on, where the graph is large; the whole where there is none.
+    pub probe: Option<Subgraph>,
     /// How the columns were scaled, where they were: new nodes are scaled alike.
     pub scale: Option<ColumnScale>,
 }
@@ -28,7 +34,14 @@ impl Input {
             Some(features) => seen.with_features(features)?,
             None => seen,
         };
-        Ok(Input { graph, scale })
+        let probe = match graph.n_nodes() > config.sense.whole_up_to {
+            true => {
+                let stream = &mut Stream::new(config.seed, "sense", "probe", 0);
+                Some(Subgraph::balls(&graph, config.sense.probe_nodes, BALLS, stream)?)
+            }
+            false => None,
+        };
+        Ok(Input { graph, probe, scale })
     }
 }
 

@@ -49,7 +49,7 @@ pub struct Run {
 /// `config.data` is not looked at: the graph is.
 pub fn pretrain(graph: &Graph, config: &Config, mut on_record: impl FnMut(&Record)) -> Result<Run> {
     let input = Input::new(graph, config)?;
-    let mut training = Training::new(&input.graph, config)?;
+    let mut training = Training::new(&input, config)?;
     on_record(&training.header());
     while let Some(records) = training.advance()? {
         records.iter().for_each(&mut on_record);

@@ -6,7 +6,7 @@ use crate::Real;
 use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Pass};
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared};
+use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared, Subgraph};
 use crate::kernels::reduce;
 use crate::objective::{Objective, Purpose, Shown, Sight, Sizes, Step};
 use crate::rng::Stream;
@@ -25,11 +25,11 @@ pub struct Task {
 
 /// Everything that is trained on one graph.
 pub struct Model<'g> {
-    graph: &'g Graph,
-    prepared: Prepared<'g>,
-    laplacian: Laplacian<'g>,
+    whole: Scene<'g>,
+    /// What is sensed on; the whole graph where there is none.
+    probe: Option<Scene<'g>>,
     encoder: Box<dyn Encoder>,
-    tasks: Vec<Task>,
+    names: Vec<String>,
     /// Objectives whose views are the same are sensed together.
     views: Vec<ViewGroup>,
     seed: u64,
@@ -39,6 +39,21 @@ pub struct Model<'g> {
     grads: Grads,
     pool: Pool,
     dropper: EdgeDropper,
+}
+
+/// A graph with the objectives as they see it.
+struct Scene<'g> {
+    graph: &'g Graph,
+    prepared: Prepared<'g>,
+    laplacian: Laplacian<'g>,
+    objectives: Vec<Box<dyn Objective>>,
+}
+
+impl<'g> Scene<'g> {
+    fn new(graph: &'g Graph, objectives: Vec<Box<dyn Objective>>) -> Self {
+        let (prepared, laplacian) = (Prepared::new(graph), Laplacian::new(graph.adjacency()));
+        Scene { graph, prepared, laplacian, objectives }
+    }
 }
 
 /// Objectives that are shown the same.
@@ -62,33 +77,38 @@ pub struct Parts {
 }
 
 impl<'g> Model<'g> {
-    /// Prepares the objectives for the graph and initialises all parameters.
-    pub fn new(graph: &'g Graph, parts: Parts) -> Result<Self> {
-        let Parts { encoder, mut tasks, optimiser, per_task_moments, seed } = parts;
-        for task in &mut tasks {
-            task.objective.check(graph)?;
-        }
-        for task in &mut tasks {
-            task.objective.prepare(graph)?;
-        }
+    /// Prepares the objectives for the graph and initialises all parameters. Where a part of the graph is given as a
+    /// probe, sensing looks at that alone.
+    pub fn new(graph: &'g Graph, probe: Option<&'g Subgraph>, parts: Parts) -> Result<Self> {
+        let Parts { encoder, tasks, optimiser, per_task_moments, seed } = parts;
+        let (names, mut objectives): (Vec<String>, Vec<_>) =
+            tasks.into_iter().map(|Task { name, objective }| (name, objective)).unzip();
+        objectives.iter().try_for_each(|objective| objective.check(graph))?;
+        objectives.iter_mut().try_for_each(|objective| objective.prepare(graph))?;
+        let probe = match probe {
+            Some(part) => {
+                let on_part = objectives.iter().map(|objective| objective.on_part(part)).collect::<Result<_>>()?;
+                Some(Scene::new(&part.graph, on_part))
+            }
+            None => None,
+        };
         let mut params = Params::new();
         let group = params.add_group("encoder");
         encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
         let sizes = Sizes { n_features: graph.n_features(), width: encoder.width() };
-        for Task { name, objective } in &tasks {
+        for (name, objective) in names.iter().zip(&objectives) {
             let group = params.add_group(name);
             objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
         }
-        let n_optimisers = if per_task_moments { tasks.len() } else { 1 };
+        let n_optimisers = if per_task_moments { names.len() } else { 1 };
         let optimisers = (0..n_optimisers).map(|_| AdamW::new(&params, optimiser)).collect();
         Ok(Model {
-            graph,
-            prepared: Prepared::new(graph),
-            laplacian: Laplacian::new(graph.adjacency()),
-            views: group_views(&tasks),
+            views: group_views(&objectives),
+            whole: Scene::new(graph, objectives),
+            probe,
             grads: Grads::new(&params),
             encoder,
-            tasks,
+            names,
             seed,
             params,
             optimisers,
@@ -101,12 +121,13 @@ impl<'g> Model<'g> {
     ///
     /// A loss that is not finite is an error, and nothing has moved.
     pub fn step(&mut self, task: usize, step: u64) -> Result<f64> {
-        let Task { name, objective } = &self.tasks[task];
+        let Scene { graph, prepared, objectives, .. } = &self.whole;
+        let (name, objective) = (&self.names[task], &objectives[task]);
         let mut stream = Stream::new(self.seed, "train", name, step);
         let sights = objective.sights();
         let shown: Vec<Shown<'_>> = sights
             .iter()
-            .map(|sight| sight.draw(self.graph, &self.prepared, &mut self.dropper, &mut stream))
+            .map(|sight| sight.draw(graph, prepared, &mut self.dropper, &mut stream))
             .collect();
         let mut tape = Tape::new(&self.params, &self.pool);
         let mut dropout = Stream::new(self.seed, "train", "dropout", step);
@@ -121,8 +142,8 @@ impl<'g> Model<'g> {
         let loss = objective.loss(
             &mut tape,
             Step {
-                graph: self.graph,
-                prepared: &self.prepared,
+                graph,
+                prepared,
                 group: task + 1,
                 shown: &shown,
                 z: &z,
@@ -140,7 +161,7 @@ impl<'g> Model<'g> {
 
     /// The losses of all objectives on their frozen samples. Nothing is changed.
     pub fn losses(&mut self, step: u64) -> Result<Vec<f64>> {
-        let mut losses = vec![0.0; self.tasks.len()];
+        let mut losses = vec![0.0; self.names.len()];
         self.look(step, false, |task, loss, _, _| losses[task] = loss)?;
         Ok(losses)
     }
@@ -151,7 +172,7 @@ impl<'g> Model<'g> {
     /// Objectives with the same views share their forward passes: the five of the paper take four forward passes and
     /// seven backward.
     pub fn measure(&mut self, step: u64) -> Result<Reading> {
-        let k = self.tasks.len();
+        let k = self.names.len();
         let (mut losses, mut rq) = (vec![0.0; k], vec![0.0; k]);
         let mut gradients: Vec<Vec<Real>> = vec![Vec::new(); k];
         self.look(step, true, |task, loss, quotient, gradient| {
@@ -177,12 +198,13 @@ impl<'g> Model<'g> {
         gradients: bool,
         mut visit: impl FnMut(usize, f64, f64, &[Real]),
     ) -> Result<()> {
+        let Scene { graph, prepared, laplacian, objectives } = self.probe.as_ref().unwrap_or(&self.whole);
         for ViewGroup { sights, members } in &self.views {
             let shown: Vec<Shown<'_>> = sights
                 .iter()
                 .map(|sight| {
                     let mut stream = Stream::new(self.seed, "sense", "view", u64::from(sight.which));
-                    sight.draw(self.graph, &self.prepared, &mut self.dropper, &mut stream)
+                    sight.draw(graph, prepared, &mut self.dropper, &mut stream)
                 })
                 .collect();
             let mut tape = if gradients {
@@ -199,13 +221,13 @@ impl<'g> Model<'g> {
                 .collect();
             let z: Vec<Var> = encoded.iter().map(|&z| tape.cut(z)).collect();
             for &member in members {
-                let Task { name, objective } = &self.tasks[member];
+                let (name, objective) = (&self.names[member], &objectives[member]);
                 let mark = tape.mark();
                 let loss = objective.loss(
                     &mut tape,
                     Step {
-                        graph: self.graph,
-                        prepared: &self.prepared,
+                        graph,
+                        prepared,
                         group: member + 1,
                         shown: &shown,
                         z: &z,
@@ -224,7 +246,7 @@ impl<'g> Model<'g> {
                 tape.truncate(mark);
                 let at_z: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
                 let parts: Vec<&[Real]> = at_z.iter().filter_map(|part| part.as_deref()).collect();
-                let quotient = self.laplacian.rayleigh(&parts);
+                let quotient = laplacian.rayleigh(&parts);
                 for (&encoded, part) in encoded.iter().zip(&at_z) {
                     if let Some(part) = part {
                         tape.backward_from(encoded, part, &mut self.grads);
@@ -239,28 +261,28 @@ impl<'g> Model<'g> {
 
     /// The representations of the whole graph, and the statistics of its batch norms.
     pub fn embed(&self) -> (Dense, Vec<ColumnStats>) {
-        let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.prepared, &self.pool);
+        let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &self.pool);
         let z =
-            encoder::embed_with(&*self.encoder, &self.params, ENCODER, &self.prepared, &stats, &self.pool);
+            encoder::embed_with(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &stats, &self.pool);
         (z, stats)
     }
 
     /// Bytes that were prepared of the graph for training.
     pub(super) fn prepared_bytes(&self) -> usize {
-        self.prepared.memory_bytes()
+        self.whole.prepared.memory_bytes() + self.probe.as_ref().map_or(0, |probe| probe.prepared.memory_bytes())
     }
 
     /// Bytes of what a pass and its way back hold at once. Buffers of one size serve all objectives, one after the
     /// other, so each size counts as often as the objective that needs it most.
     pub(super) fn pass_bytes(&self) -> usize {
-        let (n, width) = (self.graph.n_nodes(), self.encoder.width());
+        let (n, width) = (self.whole.graph.n_nodes(), self.encoder.width());
         let views = self.views.iter().map(|group| group.sights.len()).max().unwrap_or(1);
         // The representations' gradient travels through three buffers.
         let encoder = views * n * self.encoder.kept_per_node() + 3 * n * width;
         let mut most: BTreeMap<usize, usize> = BTreeMap::new();
-        for Task { objective, .. } in &self.tasks {
+        for objective in &self.whole.objectives {
             let mut own: BTreeMap<usize, usize> = BTreeMap::new();
-            for (len, count) in objective.buffers(self.graph, width) {
+            for (len, count) in objective.buffers(self.whole.graph, width) {
                 *own.entry(len).or_default() += count;
             }
             for (len, count) in own {
@@ -273,8 +295,8 @@ impl<'g> Model<'g> {
     }
 
     /// The names of the objectives.
-    pub fn names(&self) -> Vec<String> {
-        self.tasks.iter().map(|task| task.name.clone()).collect()
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// What is learned.
@@ -303,9 +325,9 @@ fn token(tape: &mut Tape<'_>, shown: &Shown<'_>, task: usize) -> Option<Var> {
     shown.hidden.is_some().then(|| tape.param(ParamId { group: task + 1, entry: 0 }))
 }
 
-fn group_views(tasks: &[Task]) -> Vec<ViewGroup> {
+fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<ViewGroup> {
     let mut groups: Vec<ViewGroup> = Vec::new();
-    for (task, Task { objective, .. }) in tasks.iter().enumerate() {
+    for (task, objective) in objectives.iter().enumerate() {
         let sights = objective.sights();
         let shareable = !sights.iter().any(Sight::has_token);
         match groups.iter_mut().find(|group| shareable && group.sights == sights) {

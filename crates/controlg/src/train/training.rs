@@ -4,11 +4,10 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Parts, Task};
+use super::{Input, Model, Parts, Task};
 use crate::config::Config;
 use crate::coordinator::Coordinator;
 use crate::error::Result;
-use crate::graph::Graph;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 use crate::{encoder, objective};
 
@@ -47,7 +46,7 @@ pub struct Timings {
 
 impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
-    pub fn new(graph: &'g Graph, config: &Config) -> Result<Self> {
+    pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
         let mut tasks = Vec::new();
         for name in &config.objectives {
             let table = config.objective.get(name).cloned().unwrap_or_default();
@@ -62,7 +61,7 @@ impl<'g> Training<'g> {
         };
         Ok(Training {
             coordinator: config.coordinator()?,
-            model: Model::new(graph, parts)?,
+            model: Model::new(&input.graph, input.probe.as_ref(), parts)?,
             config: config.clone(),
             progress: Progress::default(),
             timings: Timings::default(),

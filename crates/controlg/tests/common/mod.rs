@@ -8,7 +8,7 @@ pub mod small;
 use std::io::Write;
 use std::path::PathBuf;
 
-pub use small::{dense_features, edges, graph, numbers, sparse_features};
+pub use small::{dense_features, edges, graph, numbers, sparse_features, spread};
 
 /// The folder with the real data sets, or a word on standard error that this test was skipped, and why.
 pub fn real_data(test_name: &str) -> Option<PathBuf> {

@@ -44,3 +44,13 @@ pub fn sparse_features(width: usize) -> Features {
     }
     Features::Sparse(Csr::new(width, offsets, columns, Some(values)))
 }
+
+/// The same features as a dense matrix.
+pub fn spread(features: &Features) -> Features {
+    let (n, width) = (features.n_rows(), features.n_cols());
+    let mut data = vec![0.0; n * width];
+    for node in 0..n {
+        features.row(node).into_iter().for_each(|(column, x)| data[node * width + column as usize] = x);
+    }
+    Features::Dense(Dense::new(n, width, data))
+}

@@ -26,6 +26,10 @@ pub struct SenseSettings {
     pub difficulty_min: f64,
     /// The difficulty's upper bound.
     pub difficulty_max: f64,
+    /// The largest graph that is measured whole.
+    pub whole_up_to: usize,
+    /// Nodes of the fixed part of a larger graph that is measured instead.
+    pub probe_nodes: usize,
 }
 
 impl SenseSettings {
@@ -38,6 +42,8 @@ impl SenseSettings {
         Key::new("rho_loss", Range::Number(0.0, 1.0), "share of the new loss in the normalised loss"),
         Key::new("difficulty_min", Range::Number(0.0, 1e6), "the difficulty's lower bound"),
         Key::new("difficulty_max", Range::Number(0.0, 1e6), "the difficulty's upper bound"),
+        Key::new("whole_up_to", Range::Whole(0, 1 << 40), "largest graph that is sensed whole"),
+        Key::new("probe_nodes", Range::Whole(2, 1 << 40), "nodes of the fixed part of a larger graph that is sensed"),
     ];
 }
 
@@ -51,6 +57,8 @@ impl Default for SenseSettings {
             rho_loss: 0.3,
             difficulty_min: 0.0,
             difficulty_max: 3.0,
+            whole_up_to: 50_000,
+            probe_nodes: 20_000,
         }
     }
 }

@@ -1,0 +1,105 @@
+//! Derivatives against central differences. With `--features f64` the bound is 1e-5 for each entry. In f32 a step that
+//! is large enough to be seen also crosses kinks, so there three quarters of the entries are held to the bound that
+//! f32 can show.
+
+use controlg::Real;
+use controlg::tensor::{Grads, Params, Pool, Tape, Var};
+
+use crate::common::numbers;
+
+pub(crate) const WIDE: bool = cfg!(feature = "f64");
+
+/// Data of a test lives as long as the process: the tape's lifetime is then no concern.
+pub(crate) fn forever<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+/// What is differentiated, by all parameters; it is given those of group 0.
+pub(crate) type Function<'f> = &'f dyn Fn(&mut Tape<'static>, &[Var]) -> Var;
+
+/// The function's own scalar, or its product with fixed numbers.
+fn loss(tape: &mut Tape<'static>, function: Function<'_>) -> Var {
+    let inputs = tape.group(0);
+    let out = function(tape, &inputs);
+    let (rows, cols) = tape.shape(out);
+    if (rows, cols) == (1, 1) {
+        return out;
+    }
+    let weights = tape.constant(rows, cols, numbers(99, rows * cols));
+    tape.mean_row_dot(out, weights)
+}
+
+pub(crate) fn value(params: &Params, function: Function<'_>) -> f64 {
+    let mut tape = Tape::forward_only(forever(params.clone()), forever(Pool::new()));
+    let out = loss(&mut tape, function);
+    tape.scalar(out)
+}
+
+/// The gradients of all groups, one after the other; zeros where no backward pass came.
+pub(crate) fn flat(params: &Params, grads: &Grads) -> Vec<Real> {
+    let group = |at: usize| {
+        let idle = || vec![0.0; params.groups()[at].data().len()];
+        grads.group(at).map_or_else(idle, <[Real]>::to_vec)
+    };
+    (0..grads.n_groups()).flat_map(group).collect()
+}
+
+/// Compares the derivative of every parameter with a central difference.
+pub(crate) fn check_params(name: &str, params: &Params, function: Function<'_>) {
+    let shared: &'static Params = forever(params.clone());
+    let mut grads = Grads::new(shared);
+    let mut tape = Tape::new(shared, forever(Pool::new()));
+    let out = loss(&mut tape, function);
+    assert!(tape.scalar(out).is_finite(), "{name}: value");
+    tape.backward(out, &mut grads);
+    let once = flat(shared, &grads);
+    // A second pass adds the same again, and a last one gives the same as the first.
+    tape.backward(out, &mut grads);
+    let twice = flat(shared, &grads);
+    assert_near(name, &once.iter().map(|g| f64::from(2.0 * g)).collect::<Vec<_>>(), &twice, 1e-6);
+    grads.reset();
+    tape.backward_last(out, &mut grads);
+    assert_eq!(once, flat(shared, &grads), "{name}: last pass");
+
+    let expected = central_differences(params, function);
+    if WIDE {
+        return assert_near(name, &expected, &once, 1e-5);
+    }
+    let scale = expected.iter().fold(1e-3f64, |top, x| top.max(x.abs()));
+    let mut errors: Vec<f64> = expected
+        .iter()
+        .zip(&once)
+        .map(|(e, &g)| (e - f64::from(g)).abs() / e.abs().max(0.1 * scale))
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    let typical = errors[errors.len() * 3 / 4];
+    assert!(typical < 0.03, "{name}: relative errors up to {typical}");
+}
+
+fn central_differences(params: &Params, function: Function<'_>) -> Vec<f64> {
+    let step = if WIDE { 1e-6 } else { 1e-3 };
+    let mut moved = params.clone();
+    let mut differences = Vec::with_capacity(params.len());
+    for group in 0..params.groups().len() {
+        for i in 0..params.groups()[group].data().len() {
+            let centre = f64::from(params.groups()[group].data()[i]);
+            let mut at = |x: f64| {
+                moved.group_mut(group).data_mut()[i] = x as Real;
+                (f64::from(x as Real), value(&moved, function))
+            };
+            let ((high, above), (low, below)) = (at(centre + step), at(centre - step));
+            moved.group_mut(group).data_mut()[i] = centre as Real;
+            differences.push((above - below) / (high - low));
+        }
+    }
+    differences
+}
+
+/// Compares entry by entry, relative to the entry or to a tenth of the largest.
+pub(crate) fn assert_near(name: &str, expected: &[f64], found: &[Real], bound: f64) {
+    let scale = expected.iter().fold(0.0f64, |top, x| top.max(x.abs())).max(1e-3);
+    for (i, (&e, &f)) in expected.iter().zip(found).enumerate() {
+        let error = (e - f64::from(f)).abs() / e.abs().max(0.1 * scale);
+        assert!(error < bound, "{name}: entry {i}: expected {e}, found {f}, relative error {error:.2e}");
+    }
+}

@@ -1,0 +1,172 @@
+//! One objective on a graph of its own, taken apart into the pieces that tests look at, and models of several.
+
+use controlg::encoder::{self, Encoder, Pass};
+use controlg::graph::{EdgeDropper, Graph, Prepared};
+use controlg::objective::{self, Objective, Purpose, Shown, Sight, Sizes, Step};
+use controlg::rng::Stream;
+use controlg::tensor::{ParamId, Params, Pool, Settings, Tape, Var};
+use controlg::train::{Model, Parts, Task};
+use controlg::{Real, Result};
+
+use crate::differences::forever;
+
+pub(crate) fn network(table: &str) -> Box<dyn Encoder> {
+    encoder::build(table.parse().expect("a table")).expect("good settings")
+}
+
+pub(crate) fn objective(name: &str, table: &str) -> Box<dyn Objective> {
+    objective::build(name, table.parse().expect("a table")).expect("good settings")
+}
+
+/// An encoder and one objective on a graph, prepared.
+pub(crate) struct Bench {
+    pub(crate) graph: &'static Graph,
+    prepared: &'static Prepared<'static>,
+    encoder: &'static dyn Encoder,
+    objective: &'static dyn Objective,
+    /// The group of the head.
+    group: usize,
+    /// The seed, purpose and name of the streams that views and losses are drawn from.
+    draws: (u64, &'static str, &'static str),
+}
+
+impl Bench {
+    pub(crate) fn new(graph: Graph, encoder: &str, name: &str, table: &str) -> Bench {
+        let graph = forever(graph);
+        let mut objective = objective(name, table);
+        objective.check(graph).expect("a graph that it can serve");
+        objective.prepare(graph).expect("a graph that it can serve");
+        Bench {
+            graph,
+            prepared: forever(Prepared::new(graph)),
+            encoder: &**forever(network(encoder)),
+            objective: &**forever(objective),
+            group: 1,
+            draws: (9, "test", "loss"),
+        }
+    }
+
+    /// As one of several objectives of a model with this seed, when it senses.
+    pub(crate) fn sensed_by_model(self, seed: u64, name: &'static str, task: usize) -> Bench {
+        Bench { group: task + 1, draws: (seed, "sense", name), ..self }
+    }
+
+    pub(crate) fn sights(&self) -> Vec<Sight> {
+        self.objective.sights()
+    }
+
+    /// Encoder and head, away from the zeros of fresh ones, where some derivatives vanish.
+    pub(crate) fn params(&self) -> Params {
+        let mut params = Params::new();
+        let group = params.add_group("encoder");
+        self.encoder.init(self.graph.n_features(), &mut params, group, &mut Stream::new(4, "init", "", 0));
+        self.add_head(&mut params);
+        let mut stream = Stream::new(6, "test", "", 0);
+        for group in 0..2 {
+            params.group_mut(group).data_mut().iter_mut().for_each(|x| *x += 0.1 * stream.normal() as Real);
+        }
+        params
+    }
+
+    /// The representations as parameters, and the head.
+    pub(crate) fn params_at_z(&self) -> Params {
+        let whole = forever(self.params());
+        let mut tape = Tape::forward_only(whole, forever(Pool::new()));
+        let z = self.encode(&mut tape, &self.shown());
+        let mut params = Params::new();
+        let group = params.add_group("z");
+        for (at, &z) in z.iter().enumerate() {
+            let zero = controlg::tensor::Init::Constant(0.0);
+            let id =
+                params.add(group, &at.to_string(), tape.shape(z), zero, &mut Stream::new(0, "init", "", 0));
+            params.get_mut(id).copy_from_slice(tape.value(z));
+        }
+        let head = self.add_head(&mut params);
+        params.group_mut(head).data_mut().copy_from_slice(whole.groups()[1].data());
+        params
+    }
+
+    fn add_head(&self, params: &mut Params) -> usize {
+        let sizes = Sizes { n_features: self.graph.n_features(), width: self.encoder.width() };
+        let group = params.add_group("head");
+        self.objective.init(sizes, params, group, &mut Stream::new(5, "init", "", 0));
+        group
+    }
+
+    /// The views, the same at every call.
+    pub(crate) fn shown(&self) -> Vec<Shown<'static>> {
+        let (seed, purpose, _) = self.draws;
+        let draw = |sight: &Sight| {
+            let mut stream = Stream::new(seed, purpose, "view", u64::from(sight.which));
+            sight.draw(self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
+        };
+        self.sights().iter().map(draw).collect()
+    }
+
+    pub(crate) fn encode(&self, tape: &mut Tape<'static>, shown: &[Shown<'static>]) -> Vec<Var> {
+        shown
+            .iter()
+            .map(|shown| {
+                let token = ParamId { group: self.group, entry: 0 };
+                let token = shown.hidden.is_some().then(|| tape.param(token));
+                self.encoder.encode(tape, 0, &shown.view, Pass { token, ..Pass::default() })
+            })
+            .collect()
+    }
+
+    pub(crate) fn loss(
+        &self,
+        tape: &mut Tape<'static>,
+        shown: &[Shown<'static>],
+        z: &[Var],
+        purpose: Purpose,
+    ) -> Var {
+        let (seed, stream, name) = self.draws;
+        let step = Step {
+            graph: self.graph,
+            prepared: self.prepared,
+            group: self.group,
+            shown,
+            z,
+            stream: &mut Stream::new(seed, stream, name, 0),
+            purpose,
+        };
+        self.objective.loss(tape, step)
+    }
+
+    /// The loss of given representations, with the head of [`Bench::params`].
+    pub(crate) fn loss_of(&self, z: &[&[Real]]) -> f64 {
+        let mut tape = Tape::forward_only(forever(self.params()), forever(Pool::new()));
+        let n = self.graph.n_nodes();
+        let z: Vec<Var> = z.iter().map(|z| tape.constant(n, z.len() / n, z.to_vec())).collect();
+        let loss = self.loss(&mut tape, &self.shown(), &z, Purpose::Training);
+        tape.scalar(loss)
+    }
+}
+
+/// A model of several objectives, each with its table.
+pub(crate) fn model<'g>(
+    graph: &'g Graph,
+    encoder: &str,
+    pool: &[(&str, &str)],
+    rate: f64,
+) -> Result<Model<'g>> {
+    let tasks =
+        pool.iter().map(|&(name, table)| Task { name: name.to_owned(), objective: objective(name, table) });
+    Model::new(graph, None, parts(network(encoder), tasks.collect(), rate))
+}
+
+pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<Task>, rate: f64) -> Parts {
+    let optimiser = Settings { rate, weight_decay: 1e-5, ..Settings::default() };
+    Parts { encoder, tasks, optimiser, per_task_moments: false, seed: SEED }
+}
+
+/// The seed of all models here.
+pub(crate) const SEED: u64 = 3;
+
+/// A made-up graph with blocks, features divided by their sums.
+pub(crate) fn block_model(settings: &str) -> Graph {
+    let data = controlg::data::load(&format!("synthetic{settings}"), &Default::default()).expect("a graph");
+    let features = controlg::graph::norm::divide_rows_by_sums(data.graph.features());
+    data.graph.with_features(features).expect("features of these nodes")
+}

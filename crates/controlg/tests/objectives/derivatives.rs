@@ -1,0 +1,99 @@
+//! Every objective under every table against central differences, at the encoder, the head and the representations.
+
+use controlg::graph::Features;
+use controlg::objective::{OBJECTIVES, Purpose};
+use controlg::tensor::{Grads, Pool, Tape, Var};
+
+use crate::bench::Bench;
+use crate::common::{edges, graph, sparse_features, spread};
+use crate::differences::{assert_near, check_params, flat, forever};
+use crate::tables;
+
+/// Twelve nodes, two of them isolated, one without features.
+fn benches(encoder: &str, name: &str, table: &str) -> [(String, Bench); 2] {
+    let both: [(&str, Features); 2] =
+        [("sparse", sparse_features(6)), ("dense", spread(&sparse_features(6)))];
+    both.map(|(kind, features)| {
+        let label = format!("{name} {table:?} {kind} {encoder:?}");
+        (label, Bench::new(graph(edges(), features), encoder, name, table))
+    })
+}
+
+#[test]
+fn through_head_and_encoder() {
+    for entry in OBJECTIVES {
+        for (at, table) in tables(entry.name).iter().enumerate() {
+            let mut all = Vec::from(benches("width = 4", entry.name, table));
+            if at == 0 {
+                all.extend(benches("kind = 'gat'\nwidth = 4\nheads = 2", entry.name, table));
+            }
+            for (label, bench) in all {
+                for purpose in [Purpose::Training, Purpose::Sensing] {
+                    check_params(&format!("{label} {purpose:?}"), &bench.params(), &|tape, _| {
+                        let shown = bench.shown();
+                        let z = bench.encode(tape, &shown);
+                        bench.loss(tape, &shown, &z, purpose)
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn at_the_representations() {
+    for entry in OBJECTIVES {
+        for table in tables(entry.name) {
+            for (label, bench) in benches("width = 4", entry.name, table) {
+                let loss = |tape: &mut Tape<'static>, z: &[Var]| {
+                    bench.loss(tape, &bench.shown(), z, Purpose::Sensing)
+                };
+                check_params(&label, &bench.params_at_z(), &loss);
+            }
+        }
+    }
+}
+
+/// What a cut tape leaves at the representations is their derivative, and carried on it is the encoder's.
+#[test]
+fn a_cut_at_the_representations_gives_both_halves() {
+    for entry in OBJECTIVES {
+        for table in tables(entry.name) {
+            for (label, bench) in benches("width = 4", entry.name, table) {
+                halves(&label, &bench);
+            }
+        }
+    }
+}
+
+fn halves(label: &str, bench: &Bench) {
+    let at_z = forever(bench.params_at_z());
+    let mut of_z = Grads::new(at_z);
+    let mut tape = Tape::new(at_z, forever(Pool::new()));
+    let z = tape.group(0);
+    let loss = bench.loss(&mut tape, &bench.shown(), &z, Purpose::Sensing);
+    tape.backward(loss, &mut of_z);
+
+    let params = forever(bench.params());
+    let (mut direct, mut in_parts) = (Grads::new(params), Grads::new(params));
+    let mut tape = Tape::new(params, forever(Pool::new()));
+    let shown = bench.shown();
+    let encoded = bench.encode(&mut tape, &shown);
+    let loss = bench.loss(&mut tape, &shown, &encoded, Purpose::Sensing);
+    tape.backward(loss, &mut direct);
+
+    let z: Vec<Var> = encoded.iter().map(|&z| tape.cut(z)).collect();
+    let loss = bench.loss(&mut tape, &shown, &z, Purpose::Sensing);
+    tape.backward(loss, &mut in_parts);
+    let left: Vec<_> =
+        z.iter().map(|&z| tape.take_gradient(z).expect("every representation counts")).collect();
+    assert_eq!(
+        of_z.group(0).expect("a gradient"),
+        left.iter().flat_map(|part| part.to_vec()).collect::<Vec<_>>()
+    );
+    for (&encoded, part) in encoded.iter().zip(&left) {
+        tape.backward_from(encoded, part, &mut in_parts);
+    }
+    let direct: Vec<f64> = flat(params, &direct).into_iter().map(f64::from).collect();
+    assert_near(label, &direct, &flat(params, &in_parts), 1e-4);
+}

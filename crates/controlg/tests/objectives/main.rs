@@ -1,0 +1,91 @@
+//! The suite over the list of objectives: derivatives, known values, draws, refusals, and sensing.
+#![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/differences.rs"]
+mod differences;
+
+mod bench;
+mod derivatives;
+mod real;
+mod sensing;
+mod training;
+mod values;
+
+use controlg::objective::OBJECTIVES;
+use controlg::setting::Range;
+
+/// Settings under which an objective is tested, small enough for central differences. One that is not named here is
+/// tested with its defaults.
+fn tables(name: &str) -> &'static [&'static str] {
+    match name {
+        "p_link" => &[
+            "hidden = 5",
+            "hidden = 5\nmean = 'joint'",
+            "hidden = 5\nbatch = 4\nsense_batch = 6",
+            "decoder = 'dot'",
+            "decoder = 'dot'\nmean = 'joint'\nbatch = 7",
+        ],
+        "p_recon" => &[
+            "",
+            "exponent = 1",
+            "mask = 0.8\nexponent = 2.5",
+            "replace = 0.5",
+            "drop_edges = 0.4",
+            "mask = 0.7\nreplace = 0.3\ndrop_edges = 0.2",
+        ],
+        "p_minsg" => &[
+            "",
+            "hops = 1\nbatch = 5",
+            "readout = 'ego-mean'\nhops = 2",
+            "readout = 'ego-mean'\nego_nodes = 3",
+            "readout = 'node'",
+            "similarity = 'dot'\ntemperature = 2",
+            "head = 'none'",
+            "symmetric = true",
+            "intra_view = true",
+            "symmetric = true\nintra_view = true\nhead = 'none'\nbatch = 8",
+            "drop_edges = 0\nmask_features = 0",
+        ],
+        "p_decor" => &[
+            "width = 5",
+            "width = 5\nlambda = 1",
+            "width = 3\nall_up_to = 0\nbatch = 8",
+            "head = 'none'",
+            "head = 'none'\nall_up_to = 11\nbatch = 9\ndrop_edges = 0",
+        ],
+        "p_par" => &["parts = 3", "parts = 2\nimbalance = 1.5\nseed = 4"],
+        _ => &[""],
+    }
+}
+
+/// The same objective at a size for training on a few hundred nodes.
+fn trained_table(name: &str) -> &'static str {
+    match name {
+        "p_link" => "hidden = 32",
+        "p_decor" => "width = 32",
+        _ => "",
+    }
+}
+
+#[test]
+fn the_tables_cover_every_alternative() {
+    for entry in OBJECTIVES {
+        let given: Vec<toml::Table> = tables(entry.name).iter().map(|text| text.parse().unwrap()).collect();
+        let defaults = (entry.defaults)().unwrap();
+        for key in entry.keys {
+            let used: Vec<&toml::Value> =
+                given.iter().filter_map(|table| table.get(key.name)).chain(defaults.get(key.name)).collect();
+            assert!(!used.is_empty(), "{}.{} has no default", entry.name, key.name);
+            if let Range::OneOf(words) = key.range {
+                let missing = words.iter().find(|word| !used.iter().any(|used| used.as_str() == Some(word)));
+                assert_eq!(missing, None, "{}.{}", entry.name, key.name);
+            }
+            if let Range::Flag = key.range {
+                let both = [true, false].map(|flag| used.iter().any(|used| used.as_bool() == Some(flag)));
+                assert_eq!(both, [true; 2], "{}.{}", entry.name, key.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! A look at all objectives: it changes nothing, and it shows what separate passes would.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use controlg::coordinator::Reading;
+use controlg::encoder::{Encoder, Pass};
+use controlg::graph::{Graph, Prepared, Subgraph, View};
+use controlg::objective::{OBJECTIVES, Objective, Purpose, Sight, Sizes, Step};
+use controlg::rng::Stream;
+use controlg::tensor::{Grads, Params, Pool, Tape, Var};
+use controlg::train::{Model, Task};
+use controlg::{Real, Result};
+
+use crate::bench::{Bench, SEED, block_model, model, network, objective, parts};
+use crate::differences::{WIDE, forever};
+use crate::trained_table;
+
+const ENCODER: &str = "width = 16";
+
+fn pool() -> Vec<(&'static str, &'static str)> {
+    OBJECTIVES.iter().map(|entry| (entry.name, trained_table(entry.name))).collect()
+}
+
+fn small() -> Graph {
+    block_model(":nodes=250,degree=1.5,features=80")
+}
+
+/// Everything that learning leaves behind, as bytes.
+fn state(model: &Model<'_>) -> Vec<u8> {
+    let params = model.params().groups().iter().flat_map(|group| group.data()).flat_map(|x| x.to_le_bytes());
+    params.chain(model.optimisers().iter().flat_map(|optimiser| optimiser.to_bytes())).collect()
+}
+
+fn bits(reading: &Reading) -> Vec<u64> {
+    let gram = reading.gram.iter().flatten();
+    [&reading.loss, &reading.grad_norm, &reading.rq]
+        .into_iter()
+        .flatten()
+        .chain(gram)
+        .map(|x| x.to_bits())
+        .collect()
+}
+
+#[test]
+fn looking_changes_nothing_now_or_later() {
+    let graph = small();
+    let [mut looked, mut left_alone] = [(); 2].map(|()| model(&graph, ENCODER, &pool(), 3e-3).unwrap());
+    for step in 0..10 {
+        let task = step as usize % pool().len();
+        let before = state(&looked);
+        let reading = looked.measure(step).unwrap();
+        let losses = looked.losses(step).unwrap();
+        assert_eq!(reading.loss, losses, "step {step}: the losses of both kinds of look");
+        assert_eq!(losses, looked.losses(step + 17).unwrap(), "step {step}: samples are frozen");
+        assert_eq!(bits(&reading), bits(&looked.measure(step).unwrap()), "step {step}: looked at twice");
+        assert!(before == state(&looked), "step {step}: a look moved something");
+        let [first, second] = [&mut looked, &mut left_alone].map(|model| model.step(task, step).unwrap());
+        assert_eq!(first.to_bits(), second.to_bits(), "step {step}");
+        assert!(state(&looked) == state(&left_alone), "step {step}: a look changed the step after it");
+    }
+}
+
+#[test]
+fn readings_are_those_of_separate_passes() {
+    let graph = small();
+    let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
+    (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
+    let reading = model.measure(5).unwrap();
+    let params = forever(model.params().clone());
+    let mut gradients: Vec<Vec<f64>> = Vec::new();
+    for (task, (name, table)) in pool().into_iter().enumerate() {
+        let bench = Bench::new(graph.clone(), ENCODER, name, table).sensed_by_model(SEED, name, task);
+        let (loss, quotient, gradient) = alone(&bench, params);
+        assert_eq!(loss.to_bits(), reading.loss[task].to_bits(), "{name}: loss");
+        assert_close(&format!("{name}: rq"), reading.rq[task], quotient);
+        assert!((0.0..=2.0).contains(&reading.rq[task]), "{name}: rq {}", reading.rq[task]);
+        gradients.push(gradient);
+    }
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let norms: Vec<f64> = gradients.iter().map(|g| dot(g, g).sqrt()).collect();
+    for (a, (name, _)) in pool().into_iter().enumerate() {
+        assert!(norms[a] > 0.0, "{name}: no gradient");
+        assert_close(&format!("{name}: norm"), reading.grad_norm[a] / norms[a], 1.0);
+        for b in 0..norms.len() {
+            let cosine = dot(&gradients[a], &gradients[b]) / (norms[a] * norms[b]);
+            assert_close(&format!("{name}: cosine with {b}"), reading.gram[a][b], cosine);
+        }
+    }
+}
+
+fn assert_close(label: &str, found: f64, expected: f64) {
+    let bound = if WIDE { 1e-9 } else { 1e-4 };
+    assert!((found - expected).abs() < bound, "{label}: {found} for {expected}");
+}
+
+/// Loss, Rayleigh quotient at the representations and gradient at the encoder, on a tape of its own.
+fn alone(bench: &Bench, params: &'static Params) -> (f64, f64, Vec<f64>) {
+    let mut grads = Grads::new(params);
+    let mut tape = Tape::new(params, forever(Pool::new()));
+    let shown = bench.shown();
+    let z = bench.encode(&mut tape, &shown);
+    let loss = bench.loss(&mut tape, &shown, &z, Purpose::Sensing);
+    tape.backward(loss, &mut grads);
+    let gradient = grads.group(0).expect("a gradient").iter().map(|&x| f64::from(x)).collect();
+
+    let cut: Vec<Var> = z.iter().map(|&z| tape.cut(z)).collect();
+    let again = bench.loss(&mut tape, &shown, &cut, Purpose::Sensing);
+    tape.backward(again, &mut grads);
+    let (mut energy, mut norm) = (0.0, 0.0);
+    for &z in &cut {
+        let signal = tape.gradient(z).expect("a gradient");
+        let width = tape.shape(z).1;
+        let at = |node: u32, col: usize| f64::from(signal[node as usize * width + col]);
+        let scaled =
+            |node: u32, col: usize| at(node, col) / (bench.graph.degree(node as usize) as f64).sqrt();
+        for col in 0..width {
+            energy +=
+                bench.graph.edges().map(|(u, v)| (scaled(u, col) - scaled(v, col)).powi(2)).sum::<f64>();
+            norm += (0..bench.graph.n_nodes() as u32).map(|node| at(node, col).powi(2)).sum::<f64>();
+        }
+    }
+    (tape.scalar(loss), energy / (norm + 1e-12), gradient)
+}
+
+/// An encoder that counts its passes.
+struct Counted {
+    inner: Box<dyn Encoder>,
+    passes: Arc<AtomicUsize>,
+}
+
+impl Encoder for Counted {
+    fn width(&self) -> usize {
+        self.inner.width()
+    }
+
+    fn kept_per_node(&self) -> usize {
+        self.inner.kept_per_node()
+    }
+
+    fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
+        self.inner.init(n_features, params, group, stream);
+    }
+
+    fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, pass: Pass<'_>) -> Var {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+        self.inner.encode(tape, group, view, pass)
+    }
+}
+
+/// An objective that counts the representations it differentiates: each is one way back through the encoder.
+struct Watched {
+    inner: Box<dyn Objective>,
+    returns: Arc<AtomicUsize>,
+}
+
+impl Objective for Watched {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        self.inner.check(graph)
+    }
+
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        self.inner.prepare(graph)
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        self.inner.on_part(part)
+    }
+
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
+        self.inner.buffers(graph, width)
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        self.inner.init(sizes, params, group, stream);
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        self.inner.sights()
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        self.returns.fetch_add(step.z.len(), Ordering::Relaxed);
+        self.inner.loss(tape, step)
+    }
+}
+
+#[test]
+fn the_five_take_four_passes_forward_and_seven_back() {
+    let graph = small();
+    let counts = |pool: &[(&str, &str)]| {
+        let (passes, returns) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let encoder = Box::new(Counted { inner: network(ENCODER), passes: passes.clone() });
+        let task = |&(name, table): &(&str, &str)| {
+            let watched = Watched { inner: objective(name, table), returns: returns.clone() };
+            Task { name: name.to_owned(), objective: Box::new(watched) }
+        };
+        let mut model = Model::new(&graph, None, parts(encoder, pool.iter().map(task).collect(), 1e-3)).unwrap();
+        model.measure(0).unwrap();
+        (passes.load(Ordering::Relaxed), returns.load(Ordering::Relaxed))
+    };
+    let all = pool();
+    assert_eq!(counts(&all), (4, 7), "the five");
+    assert_eq!(counts(&[all[0], all[1], all[3]]), (4, 4), "the pool of three");
+    assert_eq!(counts(&[all[0], all[4]]), (1, 2), "two that see the clean graph");
+    // Views that are drawn at other rates cannot be shared.
+    assert_eq!(counts(&[all[2], ("p_decor", "width = 32\ndrop_edges = 0.2")]), (4, 4));
+}
+
+#[test]
+fn the_same_bytes_at_any_number_of_threads() {
+    // Large enough that kernels cut the work into several chunks.
+    let graph = block_model(":nodes=1500,features=300");
+    let at = |threads| {
+        let pool_of_threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool_of_threads.install(|| {
+            let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
+            (0..10).for_each(|step| assert!(model.step(step as usize % pool().len(), step).is_ok()));
+            let (z, _) = model.embed();
+            let z: Vec<Real> = z.data().to_vec();
+            (bits(&model.measure(10).unwrap()), state(&model), z)
+        })
+    };
+    let one = at(1);
+    assert!(one == at(2) && one == at(4));
+}
+
+#[test]
+fn moments_are_shared_or_apart() {
+    let graph = small();
+    let tasks = || {
+        let task =
+            |(name, table): (&str, &str)| Task { name: name.to_owned(), objective: objective(name, table) };
+        pool().into_iter().map(task).collect::<Vec<_>>()
+    };
+    let mut apart = parts(network(ENCODER), tasks(), 1e-3);
+    apart.per_task_moments = true;
+    let (mut apart, mut shared) = (
+        Model::new(&graph, None, apart).unwrap(),
+        Model::new(&graph, None, parts(network(ENCODER), tasks(), 1e-3)).unwrap(),
+    );
+    assert_eq!((apart.optimisers().len(), shared.optimisers().len()), (pool().len(), 1));
+    // The first step of each objective alone knows no moments of others.
+    for model in [&mut apart, &mut shared] {
+        assert!(model.step(0, 0).is_ok() && model.step(0, 1).is_ok());
+    }
+    assert!(apart.params() == shared.params(), "one objective needs one set of moments");
+    for model in [&mut apart, &mut shared] {
+        assert!(model.step(3, 2).is_ok());
+    }
+    assert!(
+        apart.params() != shared.params(),
+        "another objective starts from its own or from the shared ones"
+    );
+    let heads = |model: &Model<'_>| model.params().groups()[3].clone();
+    assert!(heads(&apart) == heads(&shared), "heads of objectives that did not step stay as they are");
+}
+
+#[test]
+fn representations_are_those_of_the_clean_graph_whatever_was_seen_last() {
+    let graph = small();
+    let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
+    (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
+    let (z, stats) = model.embed();
+    assert_eq!((z.n_rows(), z.n_cols(), stats.len()), (graph.n_nodes(), 16, 2));
+    let direct =
+        controlg::encoder::embed(&*network(ENCODER), model.params(), 0, &Prepared::new(&graph), &Pool::new());
+    assert_eq!(z, direct);
+    model.measure(5).unwrap();
+    assert_eq!(z, model.embed().0);
+}
