@@ -208,6 +208,29 @@ fn the_five_take_four_passes_forward_and_seven_back() {
 }
 
 #[test]
+fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_heads() {
+    let graph = block_model(":nodes=400,features=60");
+    let every: Vec<u32> = (0..400).collect();
+    let whole = Subgraph::induced(&graph, &every).unwrap();
+    let part = Subgraph::balls(&graph, 150, 3, &mut Stream::new(1, "sense", "probe", 0)).unwrap();
+    let read = |probe: Option<&Subgraph>| {
+        let tasks = pool().into_iter().map(|(name, table)| Task { name: name.to_owned(), objective: objective(name, table) });
+        let mut model = Model::new(&graph, probe, parts(network(ENCODER), tasks.collect(), 1e-3)).unwrap();
+        (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
+        (state(&model), model.measure(5).unwrap())
+    };
+    let (trained, reading) = read(None);
+    let (same, on_all) = read(Some(&whole));
+    assert!(trained == same && bits(&reading) == bits(&on_all));
+    let (same, on_part) = read(Some(&part));
+    assert!(trained == same, "a probe changes what is measured, not what is trained");
+    assert!(on_part.rq.iter().all(|rq| (0.0..=2.0).contains(rq)));
+    // The parts of the graph that p_par has learned are those of the whole graph on the probe too.
+    let par = pool().iter().position(|task| task.0 == "p_par").unwrap();
+    assert!((on_part.loss[par] - reading.loss[par]).abs() < 0.3 * reading.loss[par], "{on_part:?} {reading:?}");
+}
+
+#[test]
 fn the_same_bytes_at_any_number_of_threads() {
     // Large enough that kernels cut the work into several chunks.
     let graph = block_model(":nodes=1500,features=300");
