@@ -13,7 +13,7 @@ use controlg::kernels::memory::prefer_large_pages;
 use controlg::kernels::pairs::{PairGraph, pair_dot};
 use controlg::kernels::recon::{self, Distance, SparseTask};
 use controlg::kernels::rowwise::{self, Act, Saved};
-use controlg::kernels::{Sparse, correlate, matmul, norm, reduce, rows, spmm};
+use controlg::kernels::{Sparse, correlate, layer_norm, matmul, norm, reduce, rows, spmm};
 use std::time::Instant;
 
 fn main() {
@@ -350,10 +350,10 @@ fn elementwise(bench: &Bench) {
         });
         let (mut mean, mut inv) = (numbers(n), numbers(n));
         bench.run("layer_norm 169343x256", Bytes(2.0 * size), || {
-            norm::layer_norm(n, cols, &x, &line, &line, &mut y, &mut mean, &mut inv);
+            layer_norm::layer_norm(n, cols, &x, &line, &line, &mut y, &mut mean, &mut inv);
         });
         bench.run("layer_norm_backward 169343x256", Bytes(3.0 * size), || {
-            norm::layer_norm_backward(n, cols, &x, &mean, &inv, &line, &d, &mut y, &mut dg, &mut db);
+            layer_norm::layer_norm_backward(n, cols, &x, &mean, &inv, &line, &d, &mut y, &mut dg, &mut db);
         });
         bench.run("row_normalise 169343x256", Bytes(2.0 * size), || {
             rows::row_normalise(n, cols, &x, &mut y, &mut mean)

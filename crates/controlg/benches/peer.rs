@@ -150,10 +150,7 @@ impl Head {
                 let rows = tape.gather(z, masked.ids());
                 tape.reconstruct(rows, params[0], Some(params[1]), of, masked.ids(), Distance::Squared)
             }
-            Head::Link(us, vs, positive) => {
-                let scores = tape.pair_dot(z, us, vs);
-                tape.binary_cross_entropy(scores, *positive, Mean::Joint)
-            }
+            Head::Link(us, vs, positive) => tape.link_loss(z, us, vs, *positive, Mean::Joint),
             Head::Classify(targets) => {
                 let logits = tape.linear(z, params[0], Some(params[1]), Activation::Identity);
                 tape.cross_entropy(logits, targets)

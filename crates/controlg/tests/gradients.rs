@@ -200,6 +200,9 @@ fn pairs() {
         let some = t.mean_row_dot(v[0], v[0]);
         t.add(loss, some)
     });
+    for mean in [Mean::Separate, Mean::Joint] {
+        check("link_loss", &[(6, 5)], &|t, v| t.link_loss(v[0], us, vs, 2, mean));
+    }
     check("pair_dot_weighted", &[(6, 19), (1, 19)], &|t, v| t.pair_dot_weighted(v[0], v[1], us, vs));
 }
 

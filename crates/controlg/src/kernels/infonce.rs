@@ -5,7 +5,8 @@
 
 use super::loss::{exponentials_in_place, maximum};
 use super::matmul;
-use super::parallel::{Shared, sum_chunks};
+use super::parallel::{CHUNK, Shared, each};
+use super::rows::add_chunk;
 use super::scratch;
 use crate::Real;
 
@@ -20,9 +21,12 @@ pub struct Contrast {
     pub both_directions: bool,
 }
 
+/// Stretches of rows that are worked on side by side, each on one thread from scores to gradients and with sums of
+/// its own, which are added in order at the end. More would serve more threads, but each costs a gradient's memory.
+const LANES: usize = 4;
 /// Rows of a block: enough for products to run at full speed, few enough that the scores of a block stay in the
 /// L3 cache for the few thousand rows of a batch.
-const BLOCK: usize = 768;
+const BLOCK: usize = 384;
 
 /// The loss over rows p_i and q_i (n×width); `dp` and `dq` receive the gradients.
 pub fn infonce(
@@ -73,61 +77,90 @@ fn one_direction(
     dq: &mut [Real],
 ) -> f64 {
     let views = if how.intra_view { 2 } else { 1 };
-    // Blocks of equal size, and both views by columns once for all of them.
-    let block = n.div_ceil(n.div_ceil(block));
-    let mut value = 0.0;
-    scratch::with(views * (n * width + block * n), |all: &mut [Real]| {
-        let (turned, scores) = all.split_at_mut(views * n * width);
-        let (qt, pt) = turned.split_at_mut(n * width);
-        matmul::transpose(n, width, q, qt);
+    let (rows, size) = (n.div_ceil(LANES), views * n * width);
+    let lanes = n.div_ceil(rows);
+    // Blocks of equal size.
+    let block = rows.div_ceil(rows.div_ceil(block));
+    let mut values = [0.0; LANES];
+    scratch::with(size + lanes * size, |all: &mut [Real]| {
+        // Both views by columns once for all blocks, then the sums of every lane.
+        let (turned, sums) = all.split_at_mut(size);
+        matmul::transpose(n, width, q, &mut turned[..n * width]);
         if how.intra_view {
-            matmul::transpose(n, width, p, pt);
+            matmul::transpose(n, width, p, &mut turned[n * width..]);
         }
-        for first in (0..n).step_by(block) {
-            let count = block.min(n - first);
-            let own = first * width..(first + count) * width;
-            let (across, within) = scores[..views * count * n].split_at_mut(count * n);
-            matmul::nn(count, width, n, &p[own.clone()], qt, across, false);
-            if how.intra_view {
-                matmul::nn(count, width, n, &p[own.clone()], pt, within, false);
+        let step = Step { n, width, p, q, turned, inverse: (1.0 / how.temperature) as Real, weight };
+        let (shared_sums, own_rows, terms) = (Shared::new(sums), Shared::new(dp), Shared::new(&mut values));
+        each(lanes, |lane| {
+            let (first, count) = (lane * rows, rows.min(n - lane * rows));
+            // SAFETY: lanes have their own sums, their own rows of dp and their own term.
+            let (sums, dp, term) = unsafe {
+                let sums = shared_sums.part(lane * size, size);
+                (sums, own_rows.part(first * width, count * width), terms.part(lane, 1))
+            };
+            for (at, dp) in dp.chunks_mut(block * width).enumerate() {
+                term[0] += step.block(first + at * block, dp, sums, at > 0);
             }
-            value +=
-                block_gradient(first, n, (1.0 / how.temperature) as Real, weight as Real, across, within);
-            matmul::nn(count, n, width, across, q, &mut dp[own.clone()], true);
-            matmul::tn(n, count, width, across, &p[own.clone()], dq, true);
-            if how.intra_view {
-                matmul::nn(count, n, width, within, p, &mut dp[own.clone()], true);
-                matmul::tn(n, count, width, within, &p[own], dp, true);
-            }
+        });
+        add_in_order(sums, size, 0, dq);
+        if how.intra_view {
+            add_in_order(sums, size, n * width, dp);
         }
     });
-    value * weight
+    values.iter().sum::<f64>() * weight
 }
 
-/// [`row_gradient`] of all rows of a block, which starts with row `first`; the sum of their terms.
-fn block_gradient(
-    first: usize,
-    n: usize,
-    inverse: Real,
-    weight: Real,
-    across: &mut [Real],
-    within: &mut [Real],
-) -> f64 {
-    const ROWS: usize = 16;
-    let count = across.len() / n;
-    let intra_view = !within.is_empty();
-    let (across, within) = (Shared::new(across), Shared::new(within));
-    let mut total = [0.0];
-    sum_chunks(count.div_ceil(ROWS), &mut total, |chunk, partial| {
-        for i in chunk * ROWS..count.min((chunk + 1) * ROWS) {
-            // SAFETY: each row belongs to one task.
-            let (across, within) = unsafe {
-                (across.part(i * n, n), if intra_view { within.part(i * n, n) } else { Default::default() })
-            };
-            partial[0] += row_gradient(first + i, inverse, weight, across, within);
-        }
+/// Adds to `out` what each lane's sums of `size` numbers hold from place `at` on, lane after lane.
+fn add_in_order(sums: &[Real], size: usize, at: usize, out: &mut [Real]) {
+    let len = out.len();
+    let shared = Shared::new(out);
+    each(len.div_ceil(CHUNK), |chunk| {
+        let (from, count) = (chunk * CHUNK, CHUNK.min(len - chunk * CHUNK));
+        // SAFETY: chunks do not overlap.
+        let out = unsafe { shared.part(from, count) };
+        sums.chunks(size).for_each(|sums| add_chunk(1.0, &sums[at + from..][..count], out));
     });
-    total[0]
+}
+
+/// What all blocks of a direction share.
+struct Step<'a> {
+    n: usize,
+    width: usize,
+    p: &'a [Real],
+    q: &'a [Real],
+    /// qᵀ, and pᵀ when rows of the same view are negatives too.
+    turned: &'a [Real],
+    inverse: Real,
+    weight: f64,
+}
+
+impl Step<'_> {
+    /// The rows from `first`, as many as `dp` has, on this thread: their terms, and what they add to the gradients
+    /// of their own rows and, in `sums`, of all rows of q and of p; `add` says whether anything is there yet.
+    fn block(&self, first: usize, dp: &mut [Real], sums: &mut [Real], add: bool) -> f64 {
+        let (n, width) = (self.n, self.width);
+        let count = dp.len() / width;
+        let own = &self.p[first * width..][..dp.len()];
+        let views = self.turned.len() / (n * width);
+        scratch::with(views * count * n, |scores: &mut [Real]| {
+            for (scores, turned) in scores.chunks_mut(count * n).zip(self.turned.chunks(n * width)) {
+                matmul::alone::nn(count, width, n, own, turned, scores, false);
+            }
+            let (across, within) = scores.split_at_mut(count * n);
+            let mut value = 0.0;
+            for i in 0..count {
+                let within = within.chunks_mut(n).nth(i).unwrap_or_default();
+                let across = &mut across[i * n..(i + 1) * n];
+                value += row_gradient(first + i, self.inverse, self.weight as Real, across, within);
+            }
+            let sides = scores.chunks(count * n).zip([self.q, self.p]).zip(sums.chunks_mut(n * width));
+            for ((scores, other), sums) in sides {
+                matmul::alone::nn(count, n, width, scores, other, dp, true);
+                matmul::alone::tn(n, count, width, scores, own, sums, add);
+            }
+            value
+        })
+    }
 }
 
 simd! {
@@ -185,8 +218,8 @@ mod tests {
             {
                 let how = Contrast { temperature: 0.5, intra_view, both_directions };
                 let (mut dp, mut dq) = (vec![9.0; n * width], vec![9.0; n * width]);
-                // Blocks of 16 rows, so that there are several.
-                let value = in_blocks(16, n, width, &p, &q, how, &mut dp, &mut dq);
+                // Blocks of 4 rows, so that a lane has several.
+                let value = in_blocks(4, n, width, &p, &q, how, &mut dp, &mut dq);
                 assert!((value - twin(n, width, &p, &q, how)).abs() < 1e-5, "{how:?}");
                 assert_gradient(&p, &dp, |p| twin(n, width, p, &q, how));
                 assert_gradient(&q, &dq, |q| twin(n, width, &p, q, how));
@@ -212,7 +245,7 @@ mod tests {
         let how = Contrast { temperature: 0.2, intra_view: true, both_directions: true };
         assert_same_at_any_thread_count(|| {
             let (mut dp, mut dq) = (vec![0.0; n * width], vec![0.0; n * width]);
-            let value = in_blocks(256, n, width, &p, &q, how, &mut dp, &mut dq);
+            let value = in_blocks(64, n, width, &p, &q, how, &mut dp, &mut dq);
             dp.extend(dq);
             dp.push(value as Real);
             dp

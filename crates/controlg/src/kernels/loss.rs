@@ -14,19 +14,25 @@ pub enum Mean {
     Joint,
 }
 
+impl Mean {
+    /// What a positive and a negative term are multiplied with, the first `n_positive` of `n` being positive.
+    pub(super) fn shares(self, n_positive: usize, n: usize) -> [f64; 2] {
+        let sizes = match self {
+            Mean::Separate => [n_positive, n - n_positive],
+            Mean::Joint => [n, n],
+        };
+        sizes.map(|size| 1.0 / size.max(1) as f64)
+    }
+}
+
 /// −log σ(s) of the first `n_positive` logits and −log(1−σ(s)) of the others, averaged; `dlogits` receives the
 /// gradient. An empty side contributes nothing.
 pub fn bce_with_logits(logits: &[Real], n_positive: usize, mean: Mean, dlogits: &mut [Real]) -> f64 {
     assert!(n_positive <= logits.len() && dlogits.len() == logits.len());
-    let n_negative = logits.len() - n_positive;
-    let (of_positive, of_negative) = match mean {
-        Mean::Separate => (n_positive, n_negative),
-        Mean::Joint => (logits.len(), logits.len()),
-    };
+    let [of_positive, of_negative] = mean.shares(n_positive, logits.len());
     let (d_positive, d_negative) = dlogits.split_at_mut(n_positive);
-    let share = |n: usize| 1.0 / n.max(1) as f64;
-    bce_side(&logits[..n_positive], -1.0, share(of_positive), d_positive)
-        + bce_side(&logits[n_positive..], 1.0, share(of_negative), d_negative)
+    bce_side(&logits[..n_positive], -1.0, of_positive, d_positive)
+        + bce_side(&logits[n_positive..], 1.0, of_negative, d_negative)
 }
 
 /// Σ softplus(sign·s)·weight and its gradient.
@@ -44,17 +50,27 @@ fn bce_side(logits: &[Real], sign: Real, weight: f64, d: &mut [Real]) -> f64 {
 
 simd! {
     fn softplus_chunk[FMA](logits: &[Real], sign: Real, weight: Real, d: &mut [Real]) -> f64 {
-        // softplus(x) = max(x, 0) + ln(1 + e^−|x|), σ(x) from the same exponential: nothing can overflow.
         let mut total = 0.0;
         for (&s, d) in logits.iter().zip(d.iter_mut()) {
-            let x = s * sign;
-            let small = exp::<FMA>(-x.abs());
-            let sigmoid = if x > 0.0 { 1.0 } else { small } / (1.0 + small);
+            let (sigmoid, small) = sigmoid::<FMA>(s * sign);
             *d = sign * weight * sigmoid;
-            total += f64::from(if x > 0.0 { x } else { 0.0 * x }) + f64::from(small).ln_1p();
+            total += softplus(s * sign, small);
         }
         total
     }
+}
+
+/// σ(x), and e^−|x| on the way: nothing can overflow.
+#[inline(always)]
+pub(super) fn sigmoid<const FMA: bool>(x: Real) -> (Real, Real) {
+    let small = exp::<FMA>(-x.abs());
+    (if x > 0.0 { 1.0 } else { small } / (1.0 + small), small)
+}
+
+/// ln(1 + eˣ) = max(x, 0) + ln(1 + e^−|x|), the exponential given.
+#[inline(always)]
+pub(super) fn softplus(x: Real, small: Real) -> f64 {
+    f64::from(if x > 0.0 { x } else { 0.0 * x }) + f64::from(small).ln_1p()
 }
 
 /// mean over the rows of `−log softmax(logits)[target]`; `dlogits` receives the gradient.

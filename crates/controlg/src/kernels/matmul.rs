@@ -51,6 +51,40 @@ pub fn nn_bias_act(
     product(m, k, n, Factor::rows(a, k), Factor::rows(b, n), c, false, Some((bias, act, slope)));
 }
 
+/// Products on the calling thread alone, for kernels whose own tasks run side by side.
+pub(super) mod alone {
+    use super::{Factor, ROWS, Real, block};
+
+    /// [`nn`](super::nn) on this thread.
+    pub(in super::super) fn nn(
+        m: usize,
+        k: usize,
+        n: usize,
+        a: &[Real],
+        b: &[Real],
+        c: &mut [Real],
+        add: bool,
+    ) {
+        block(m, k, n, Factor::rows(a, k), Factor::rows(b, n), c, n, add);
+    }
+
+    /// [`tn`](super::tn) on this thread, some rows of C at a time: A is copied by columns, and so the copy is small.
+    pub(in super::super) fn tn(
+        m: usize,
+        k: usize,
+        n: usize,
+        a: &[Real],
+        b: &[Real],
+        c: &mut [Real],
+        add: bool,
+    ) {
+        for (at, c) in c.chunks_mut(ROWS * n).enumerate() {
+            let a = Factor::columns(a, m).from(at * ROWS, 0);
+            block(c.len() / n, k, n, a, Factor::rows(b, n), c, n, add);
+        }
+    }
+}
+
 /// A factor and how far apart its rows and its columns lie.
 #[derive(Clone, Copy)]
 struct Factor<'a> {
@@ -225,6 +259,9 @@ fn block(
     stride: usize,
     add: bool,
 ) {
+    if m == 0 || n == 0 {
+        return;
+    }
     if cfg!(target_arch = "x86_64") && !simd::wide() {
         return plain(m, k, n, a, b, c, stride, add);
     }

@@ -21,6 +21,8 @@ pub mod attention;
 pub mod columns;
 pub mod correlate;
 pub mod infonce;
+pub mod layer_norm;
+pub mod links;
 pub mod loss;
 pub mod matmul;
 pub mod memory;

@@ -1,7 +1,6 @@
-//! BatchNorm over the rows of a pass and LayerNorm within each row.
+//! BatchNorm over the rows of a pass.
 
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
-use super::rows::fold_lanes;
 use super::rowwise::{Act, Curve, with_curve};
 use super::scratch;
 use super::simd::madd;
@@ -150,76 +149,6 @@ pub fn batch_norm_backward(
     });
 }
 
-/// out = (x − mean)·inv_std·gamma + beta with the statistics of each row, which come back.
-pub fn layer_norm(
-    rows: usize,
-    cols: usize,
-    x: &[Real],
-    gamma: &[Real],
-    beta: &[Real],
-    out: &mut [Real],
-    mean: &mut [Real],
-    inv_std: &mut [Real],
-) {
-    assert!(x.len() == rows * cols && out.len() == x.len() && mean.len() == rows && inv_std.len() == rows);
-    assert!(gamma.len() == cols && beta.len() == cols);
-    let step = chunk_rows(cols);
-    let (out, mean, inv_std) = (Shared::new(out), Shared::new(mean), Shared::new(inv_std));
-    each(rows.div_ceil(step), |chunk| {
-        let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
-        // SAFETY: chunks of rows do not overlap.
-        let (out, mean, inv_std) = unsafe {
-            (
-                out.part(first * cols, (last - first) * cols),
-                mean.part(first, last - first),
-                inv_std.part(first, last - first),
-            )
-        };
-        layer_rows(cols, &x[first * cols..last * cols], gamma, beta, out, mean, inv_std);
-    });
-}
-
-/// The backward of [`layer_norm`]: gives dx; adds to dgamma and dbeta.
-pub fn layer_norm_backward(
-    rows: usize,
-    cols: usize,
-    x: &[Real],
-    mean: &[Real],
-    inv_std: &[Real],
-    gamma: &[Real],
-    dout: &[Real],
-    dx: &mut [Real],
-    dgamma: &mut [Real],
-    dbeta: &mut [Real],
-) {
-    assert!(x.len() == rows * cols && dout.len() == x.len() && dx.len() == x.len());
-    assert!(mean.len() == rows && inv_std.len() == rows && gamma.len() == cols);
-    let step = chunk_rows(cols);
-    let shared = Shared::new(dx);
-    scratch::with(2 * cols, |total: &mut [f64]| {
-        sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
-            let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
-            let span = first * cols..last * cols;
-            // SAFETY: chunks of rows do not overlap.
-            let dx = unsafe { shared.part(span.start, span.len()) };
-            layer_rows_backward(
-                cols,
-                &x[span.clone()],
-                &mean[first..last],
-                &inv_std[first..last],
-                gamma,
-                &dout[span],
-                dx,
-                partial,
-            );
-        });
-        for j in 0..cols {
-            dbeta[j] += total[j] as Real;
-            dgamma[j] += total[cols + j] as Real;
-        }
-    });
-}
-
 #[derive(Clone, Copy)]
 struct Columns<'a> {
     mean: &'a [Real],
@@ -305,103 +234,6 @@ simd! {
     }
 }
 
-simd! {
-    fn layer_rows[FMA](
-        cols: usize,
-        x: &[Real],
-        gamma: &[Real],
-        beta: &[Real],
-        out: &mut [Real],
-        mean: &mut [Real],
-        inv_std: &mut [Real],
-    ) {
-        let share = 1.0 / cols.max(1) as Real;
-        for (i, (x, out)) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))).enumerate() {
-            let middle = sum_of(x, |x| x) * share;
-            let variance = sum_of(x, |x| (x - middle) * (x - middle)) * share;
-            let inverse = (1.0 / (f64::from(variance) + EPS).sqrt()) as Real;
-            (mean[i], inv_std[i]) = (middle, inverse);
-            for (((o, &x), &gamma), &beta) in out.iter_mut().zip(x).zip(gamma).zip(beta) {
-                *o = madd::<FMA>((x - middle) * inverse, gamma, beta);
-            }
-        }
-    }
-}
-
-/// Σ f(x) of one row, in running sums.
-#[inline(always)]
-fn sum_of(x: &[Real], f: impl Fn(Real) -> Real) -> Real {
-    const LANES: usize = 32;
-    let mut lanes = [0.0; LANES];
-    let blocks = x.chunks_exact(LANES);
-    blocks.remainder().iter().zip(&mut lanes).for_each(|(&x, lane)| *lane = f(x));
-    for block in blocks {
-        for j in 0..LANES {
-            lanes[j] += f(block[j]);
-        }
-    }
-    fold_lanes(&lanes)
-}
-
-simd! {
-    fn layer_rows_backward[FMA](
-        cols: usize,
-        x: &[Real],
-        mean: &[Real],
-        inv_std: &[Real],
-        gamma: &[Real],
-        dout: &[Real],
-        dx: &mut [Real],
-        partial: &mut [f64],
-    ) {
-        let share = 1.0 / cols.max(1) as Real;
-        let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
-        for (i, ((x, dout), dx)) in rows.zip(dx.chunks_exact_mut(cols.max(1))).enumerate() {
-            let (m, s) = (mean[i], inv_std[i]);
-            let (of_g, of_g_x) = two_sums::<FMA>(x, m, s, gamma, dout);
-            let (of_g, of_g_x) = (of_g * share, of_g_x * share);
-            for (((dx, &x), &d), &gamma) in dx.iter_mut().zip(x).zip(dout).zip(gamma) {
-                *dx = s * (d * gamma - of_g - (x - m) * s * of_g_x);
-            }
-        }
-        sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [of_dy, of_dy_x]| {
-            let (x, dout) = (&x[i * cols + at..][..of_dy.len()], &dout[i * cols + at..][..of_dy.len()]);
-            let (mean, inv_std) = (mean[i], inv_std[i]);
-            for (((of_dy, of_dy_x), &x), &d) in of_dy.iter_mut().zip(of_dy_x).zip(x).zip(dout) {
-                *of_dy += d;
-                *of_dy_x = madd::<FMA>(d, (x - mean) * inv_std, *of_dy_x);
-            }
-        });
-    }
-}
-
-/// Σ dout·γ and Σ dout·γ·x̂ of one row.
-#[inline(always)]
-fn two_sums<const FMA: bool>(
-    x: &[Real],
-    mean: Real,
-    inv_std: Real,
-    gamma: &[Real],
-    dout: &[Real],
-) -> (Real, Real) {
-    const LANES: usize = 32;
-    let (mut of_g, mut of_g_x) = ([0.0; LANES], [0.0; LANES]);
-    let (xs, gs, ds) = (x.chunks_exact(LANES), gamma.chunks_exact(LANES), dout.chunks_exact(LANES));
-    let rest = xs.remainder().iter().zip(gs.remainder()).zip(ds.remainder());
-    for (lane, ((&x, &gamma), &d)) in rest.enumerate() {
-        of_g[lane] = d * gamma;
-        of_g_x[lane] = d * gamma * ((x - mean) * inv_std);
-    }
-    for ((x, gamma), d) in xs.zip(gs).zip(ds) {
-        for j in 0..LANES {
-            let g = d[j] * gamma[j];
-            of_g[j] += g;
-            of_g_x[j] = madd::<FMA>(g, (x[j] - mean) * inv_std, of_g_x[j]);
-        }
-    }
-    (fold_lanes(&of_g), fold_lanes(&of_g_x))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::*;
@@ -458,25 +290,6 @@ mod tests {
             assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b, 0.25).0, &weights));
             assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta, 0.25).0, &weights));
         }
-    }
-
-    #[test]
-    fn layer_norm_has_its_gradient() {
-        let (rows, cols) = (11, 19);
-        let mut numbers = Numbers::new(13);
-        let (x, weights) = (numbers.vec(rows * cols), numbers.vec(rows * cols));
-        let (gamma, beta) = (numbers.vec(cols), numbers.vec(cols));
-        let forward = |x: &[Real], gamma: &[Real], beta: &[Real]| {
-            let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
-            layer_norm(rows, cols, x, gamma, beta, &mut y, &mut mean, &mut inv);
-            (y, mean, inv)
-        };
-        let (_, mean, inv) = forward(&x, &gamma, &beta);
-        let (mut dx, mut dgamma, mut dbeta) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
-        layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &weights, &mut dx, &mut dgamma, &mut dbeta);
-        assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta).0, &weights));
-        assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta).0, &weights));
-        assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b).0, &weights));
     }
 
     #[test]

@@ -46,9 +46,9 @@ simd! {
 /// The pairs as a graph: for each node its partners and which pair each came from, both ends of a pair listed.
 #[derive(Clone, Debug, Default)]
 pub struct PairGraph {
-    offsets: Vec<usize>,
-    partners: Vec<u32>,
-    pairs: Vec<u32>,
+    pub(super) offsets: Vec<usize>,
+    pub(super) partners: Vec<u32>,
+    pub(super) pairs: Vec<u32>,
     values: Vec<Real>,
 }
 

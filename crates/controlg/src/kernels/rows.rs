@@ -133,7 +133,7 @@ pub fn scale_rows(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], a
 }
 
 simd! {
-    fn add_chunk[FMA](alpha: Real, x: &[Real], y: &mut [Real]) {
+    pub(super) fn add_chunk[FMA](alpha: Real, x: &[Real], y: &mut [Real]) {
         for (y, &x) in y.iter_mut().zip(x) {
             *y = madd::<FMA>(alpha, x, *y);
         }

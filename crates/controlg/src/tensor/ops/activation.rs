@@ -78,6 +78,21 @@ impl<'a> Tape<'a> {
         act.output_is_enough(slope).then(|| (bias.map(|bias| self.value(bias)), act, slope))
     }
 
+    /// act(pre + bias) in place; gives back what was there, for a derivative that needs it.
+    pub(in crate::tensor) fn activate_kept(
+        &self,
+        columns: usize,
+        pre: &mut [Real],
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Buffer<'a> {
+        let kept = self.pool().copy(pre);
+        let (act, slope, _) = self.act(activation);
+        let (rows, bias) = (pre.len() / columns.max(1), bias.map(|bias| self.value(bias)));
+        rowwise::bias_act_in_place(rows, columns, pre, bias, act, slope);
+        kept
+    }
+
     /// [`Tape::push_activated`] when bias and activation are applied already; `kept` is the argument where it is needed.
     #[allow(clippy::too_many_arguments)] // one place for all products
     pub(in crate::tensor) fn push_done(

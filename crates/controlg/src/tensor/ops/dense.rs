@@ -4,9 +4,9 @@ use super::Activation;
 use crate::Real;
 use crate::kernels::{matmul, reduce, rows};
 use crate::tensor::tape::{put, scale};
-use crate::tensor::{Tape, Var};
+use crate::tensor::{Buffer, Tape, Var};
 
-impl Tape<'_> {
+impl<'a> Tape<'a> {
     /// A·B. A: m×k, B: k×n. dA = dC·Bᵀ, dB = Aᵀ·dC.
     pub fn matmul(&mut self, a: Var, b: Var) -> Var {
         self.linear(a, b, None, Activation::Identity)
@@ -17,12 +17,30 @@ impl Tape<'_> {
         let ((n, k), (inner, c)) = (self.shape(x), self.shape(w));
         assert_eq!(k, inner, "inner sizes of a product");
         let mut out = self.pool().take(n * c);
-        matmul::nn(n, k, c, self.value(x), self.value(w), &mut out, false);
-        self.push_activated((n, c), out, bias, activation, &[x, w], move |back, gradient| {
+        let kept = self.multiply((n, k, c), self.value(x), self.value(w), &mut out, bias, activation);
+        self.push_done((n, c), out, kept, bias, activation, &[x, w], move |back, gradient| {
             let (x_value, w_value) = (back.value(x), back.value(w));
             back.accumulate(w, |dw, add| matmul::tn(k, n, c, x_value, &gradient, dw, add));
             back.accumulate(x, |dx, add| matmul::nt(n, c, k, &gradient, w_value, dx, add));
         })
+    }
+
+    /// out = act(A·B + b), A: n×k, B: k×c; gives back the argument of the activation where its derivative needs it.
+    pub(in crate::tensor) fn multiply(
+        &self,
+        (n, k, c): (usize, usize, usize),
+        a: &[Real],
+        b: &[Real],
+        out: &mut [Real],
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Option<Buffer<'a>> {
+        if let Some((bias, act, slope)) = self.fused(bias, activation) {
+            matmul::nn_bias_act(n, k, c, a, b, out, bias, act, slope);
+            return None;
+        }
+        matmul::nn(n, k, c, a, b, out, false);
+        Some(self.activate_kept(c, out, bias, activation))
     }
 
     /// A·Bᵀ. A: m×k, B: n×k. dA = dC·B, dB = dCᵀ·A.

@@ -2,7 +2,7 @@
 
 use super::Activation;
 use crate::Real;
-use crate::kernels::norm;
+use crate::kernels::{layer_norm, norm};
 use crate::tensor::tape::put;
 use crate::tensor::{Tape, Var};
 
@@ -90,12 +90,12 @@ impl Tape<'_> {
         let pool = self.pool();
         let (mut out, mut mean, mut inverse_std) = (pool.take(n * c), pool.take(n), pool.take(n));
         let (g, b) = (self.value(gamma), self.value(beta));
-        norm::layer_norm(n, c, self.value(x), g, b, &mut out, &mut mean, &mut inverse_std);
+        layer_norm::layer_norm(n, c, self.value(x), g, b, &mut out, &mut mean, &mut inverse_std);
         self.push_activated(shape, out, None, activation, &[x, gamma, beta], move |back, gradient| {
             let pool = back.pool();
             let (mut dx, mut dgamma, mut dbeta) = (pool.take(n * c), pool.zeros(c), pool.zeros(c));
             let (x_value, g) = (back.value(x), back.value(gamma));
-            norm::layer_norm_backward(
+            layer_norm::layer_norm_backward(
                 n,
                 c,
                 x_value,

@@ -1,7 +1,8 @@
 //! Scores of pairs of nodes.
 
 use crate::graph::Held;
-use crate::kernels::{columns, pairs, rows};
+use crate::kernels::loss::Mean;
+use crate::kernels::{columns, links, pairs, rows};
 use crate::tensor::{Tape, Var};
 
 impl<'a> Tape<'a> {
@@ -24,6 +25,18 @@ impl<'a> Tape<'a> {
             let value = back.value(z);
             back.accumulate(z, |dz, add| graph.backward(value, c, &gradient, dz, add));
         })
+    }
+
+    /// [`Tape::binary_cross_entropy`] of [`Tape::pair_dot`] in one pass, with the gradient of Z: the first
+    /// `n_positive` pairs should score high, the others low.
+    pub fn link_loss(&mut self, z: Var, us: &[u32], vs: &[u32], n_positive: usize, mean: Mean) -> Var {
+        let (n, c) = self.shape(z);
+        check(n, us, vs);
+        let mut graph = self.pool().pair_graph();
+        graph.rebuild(n, us, vs);
+        let mut saved = self.pool().take(n * c);
+        let value = links::link_loss(&graph, self.value(z), c, n_positive, mean, &mut saved);
+        self.push_loss(value, [(z, saved)])
     }
 
     /// Σ_k w_k·U_uk·U_vk of each pair (u, v). U: n×c, w: 1×c, result: pairs×1.

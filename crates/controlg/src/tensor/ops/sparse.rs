@@ -3,7 +3,7 @@
 use super::Activation;
 use crate::Real;
 use crate::graph::{Features, Held, Operator, View};
-use crate::kernels::{matmul, reduce, rows, rowwise, spmm};
+use crate::kernels::{matmul, reduce, rows, spmm};
 use crate::tensor::tape::{Back, put};
 use crate::tensor::{Buffer, Tape, Var};
 
@@ -39,8 +39,8 @@ impl<'a> Tape<'a> {
         if k < c {
             let mut carried = self.pool().take(n * k);
             spmm::spmm(operator.forward(), self.value(h), k, &mut carried, false);
-            matmul::nn(n, k, c, &carried, self.value(w), &mut out, false);
-            return self.push_activated((n, c), out, bias, activation, &[h, w], move |back, gradient| {
+            let kept = self.multiply((n, k, c), &carried, self.value(w), &mut out, bias, activation);
+            return self.push_done((n, c), out, kept, bias, activation, &[h, w], move |back, gradient| {
                 let w_value = back.value(w);
                 back.accumulate(w, |dw, add| matmul::tn(k, n, c, &carried, &gradient, dw, add));
                 if back.wanted(h) {
@@ -119,10 +119,7 @@ impl<'a> Tape<'a> {
             return None;
         }
         spmm::spmm(s, h, width, out, false);
-        let kept = self.pool().copy(out);
-        let (act, slope, _) = self.act(activation);
-        rowwise::bias_act_in_place(s.n_rows, width, out, bias.map(|b| self.value(b)), act, slope);
-        Some(kept)
+        Some(self.activate_kept(width, out, bias, activation))
     }
 
     /// Â·X where it pays to form it.
@@ -153,10 +150,11 @@ impl<'a> Tape<'a> {
         let (k, c) = self.shape(w);
         let n = view.of().features().n_rows();
         let mut out = self.pool().take(n * c);
-        let kept = self.kept_rows(view, w);
-        matmul::nn(n, k, c, carried.data(), kept.as_deref().unwrap_or(self.value(w)), &mut out, false);
+        let weight = self.kept_rows(view, w);
+        let weight = weight.as_deref().unwrap_or(self.value(w));
+        let kept = self.multiply((n, k, c), carried.data(), weight, &mut out, bias, activation);
         let view = view.clone();
-        self.push_activated((n, c), out, bias, activation, &[w], move |back, gradient| {
+        self.push_done((n, c), out, kept, bias, activation, &[w], move |back, gradient| {
             dense_weight_back(back, &view, carried.data(), w, (k, c), &gradient);
         })
     }
