@@ -36,7 +36,8 @@ fn compare(name: &str) -> controlg::Result<()> {
             *seconds += start.elapsed().as_secs_f64();
         }
     }
-    let per_step = runs.each_ref().map(|(training, seconds)| 1e3 * seconds / training.progress().steps as f64);
+    let per_step =
+        runs.each_ref().map(|(training, seconds)| 1e3 * seconds / training.progress().steps as f64);
     let ratio = per_step[0] / per_step[1];
     println!(
         "{name}: controlg {:.1} ms a step, random {:.1}, ratio {ratio:.2} (block {}, sensing every 10 blocks)",

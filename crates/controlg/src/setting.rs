@@ -136,7 +136,7 @@ pub fn unknown(place: &str, name: &str, keys: &[Key]) -> Error {
         let nearest =
             names.max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
         let known = format!("{prefix}{}", nearest.unwrap_or_default());
-        return Error::unknown("setting", &format!("{prefix}{name}"), [known.as_str()]);
+        return Error::unknown("setting", format!("{prefix}{name}"), [known.as_str()]);
     }
     let place = if place.is_empty() { "run file" } else { place };
     let known: Vec<&str> = names.collect();

@@ -6,6 +6,8 @@ use super::{ControlMode, Coordinator, PlanMode, Scheduler, Settings};
 use crate::error::{Error, Result};
 use crate::registry::Summary;
 
+type Build = fn(Vec<String>, &Settings) -> Result<Box<dyn Coordinator>>;
+
 /// One named way to share the blocks among the objectives.
 pub struct Method {
     /// The name users type.
@@ -16,7 +18,7 @@ pub struct Method {
     pub paper: &'static str,
     /// What it changes in the settings, whatever the run file says.
     pub adjust: fn(&mut Settings),
-    build: fn(Vec<String>, &Settings) -> Result<Box<dyn Coordinator>>,
+    build: Build,
 }
 
 const PAPER: &str = "ControlG";

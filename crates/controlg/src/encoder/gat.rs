@@ -82,7 +82,8 @@ impl Encoder for Gat {
     }
 
     fn kept_per_node(&self) -> usize {
-        let projected: usize = (0..self.settings.common.layers).map(|l| self.settings.common.out_width(l)).sum();
+        let projected: usize =
+            (0..self.settings.common.layers).map(|l| self.settings.common.out_width(l)).sum();
         self.settings.common.kept_per_node() + projected
     }
 

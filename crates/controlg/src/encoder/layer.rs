@@ -107,7 +107,8 @@ impl Common {
 
     /// Numbers that each node's passage through all layers keeps: a layer's output, and before a norm its input.
     pub(super) fn kept_per_node(&self) -> usize {
-        let kept = |layer: usize| self.out_width(layer) * if self.norm_of(layer) == Norm::None { 1 } else { 2 };
+        let kept =
+            |layer: usize| self.out_width(layer) * if self.norm_of(layer) == Norm::None { 1 } else { 2 };
         (0..self.layers).map(kept).sum()
     }
 

@@ -11,9 +11,9 @@ mod ids;
 pub mod norm;
 pub mod partition;
 mod spectral;
-mod subgraph;
 pub mod stats;
 pub mod structural;
+mod subgraph;
 pub mod view;
 
 pub use build::{EdgeList, Tally};

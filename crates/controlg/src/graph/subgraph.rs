@@ -34,7 +34,8 @@ impl Subgraph {
                 Features::Dense(super::Dense::new(nodes.len(), dense.n_cols(), data))
             }
         };
-        let ids = Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
+        let ids =
+            Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
         Ok(Subgraph { graph: Graph::new(adjacency, features, ids)?, nodes })
     }
 

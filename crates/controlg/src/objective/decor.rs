@@ -90,7 +90,8 @@ impl Objective for Decor {
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
         let n = graph.n_nodes();
-        let (rows, gathered) = if n > self.settings.all_up_to { (self.settings.batch.min(n), 4) } else { (n, 0) };
+        let (rows, gathered) =
+            if n > self.settings.all_up_to { (self.settings.batch.min(n), 4) } else { (n, 0) };
         vec![(rows * self.settings.width, 10), (rows * width, gathered), (n * width, 2)]
     }
 

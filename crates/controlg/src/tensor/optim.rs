@@ -114,6 +114,12 @@ impl AdamW {
         self.settings.rate * self.settings.schedule.share(self.steps)
     }
 
+    /// [`AdamW::step`] with the learning rate of the given step, where several optimisers share the steps of a run.
+    pub fn step_at(&mut self, step: u64, params: &mut Params, grads: &mut Grads) -> Option<f64> {
+        self.steps = step;
+        self.step(params, grads)
+    }
+
     /// Moves every group that got a gradient. Clipping changes the gradients in place. Gives the gradients' length
     /// before that where it had to be computed.
     pub fn step(&mut self, params: &mut Params, grads: &mut Grads) -> Option<f64> {

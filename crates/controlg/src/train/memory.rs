@@ -12,11 +12,11 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let model = training.model();
     let real = size_of::<Real>();
     let params = model.params();
-    let encoder = params.groups()[0].data().len();
+    let encoder = size_of_val(params.groups()[0].data());
     let learned = params.len() * real;
     let optimiser = 2 * learned * model.optimisers().len();
     let compared = if training.config().method.starts_with("controlg") {
-        encoder * real * model.names().len()
+        encoder * model.names().len()
     } else {
         0
     };

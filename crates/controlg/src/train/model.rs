@@ -87,7 +87,8 @@ impl<'g> Model<'g> {
         objectives.iter_mut().try_for_each(|objective| objective.prepare(graph))?;
         let probe = match probe {
             Some(part) => {
-                let on_part = objectives.iter().map(|objective| objective.on_part(part)).collect::<Result<_>>()?;
+                let on_part =
+                    objectives.iter().map(|objective| objective.on_part(part)).collect::<Result<_>>()?;
                 Some(Scene::new(&part.graph, on_part))
             }
             None => None,
@@ -119,16 +120,14 @@ impl<'g> Model<'g> {
 
     /// One step of the optimiser on one objective. Its draws depend on the seed, its name and the step alone.
     ///
-    /// A loss that is not finite is an error, and nothing has moved.
+    /// A loss or gradient that is not finite is an error, and nothing has moved.
     pub fn step(&mut self, task: usize, step: u64) -> Result<f64> {
         let Scene { graph, prepared, objectives, .. } = &self.whole;
         let (name, objective) = (&self.names[task], &objectives[task]);
         let mut stream = Stream::new(self.seed, "train", name, step);
         let sights = objective.sights();
-        let shown: Vec<Shown<'_>> = sights
-            .iter()
-            .map(|sight| sight.draw(graph, prepared, &mut self.dropper, &mut stream))
-            .collect();
+        let shown: Vec<Shown<'_>> =
+            sights.iter().map(|sight| sight.draw(graph, prepared, &mut self.dropper, &mut stream)).collect();
         let mut tape = Tape::new(&self.params, &self.pool);
         let mut dropout = Stream::new(self.seed, "train", "dropout", step);
         let z: Vec<Var> = shown
@@ -154,8 +153,15 @@ impl<'g> Model<'g> {
         let value = finite(tape.scalar(loss), name, step)?;
         self.grads.reset();
         tape.backward_last(loss, &mut self.grads);
+        if [ENCODER, task + 1]
+            .iter()
+            .filter_map(|&group| self.grads.group(group))
+            .any(|g| !reduce::all_finite(g))
+        {
+            return Err(no_number("the gradient", "infinite or NaN", name, step));
+        }
         let optimiser = task.min(self.optimisers.len() - 1);
-        self.optimisers[optimiser].step(&mut self.params, &mut self.grads);
+        self.optimisers[optimiser].step_at(step, &mut self.params, &mut self.grads);
         Ok(value)
     }
 
@@ -261,15 +267,23 @@ impl<'g> Model<'g> {
 
     /// The representations of the whole graph, and the statistics of its batch norms.
     pub fn embed(&self) -> (Dense, Vec<ColumnStats>) {
-        let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &self.pool);
-        let z =
-            encoder::embed_with(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &stats, &self.pool);
+        let stats =
+            encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &self.pool);
+        let z = encoder::embed_with(
+            &*self.encoder,
+            &self.params,
+            ENCODER,
+            &self.whole.prepared,
+            &stats,
+            &self.pool,
+        );
         (z, stats)
     }
 
     /// Bytes that were prepared of the graph for training.
     pub(super) fn prepared_bytes(&self) -> usize {
-        self.whole.prepared.memory_bytes() + self.probe.as_ref().map_or(0, |probe| probe.prepared.memory_bytes())
+        self.whole.prepared.memory_bytes()
+            + self.probe.as_ref().map_or(0, |probe| probe.prepared.memory_bytes())
     }
 
     /// Bytes of what a pass and its way back hold at once. Buffers of one size serve all objectives, one after the
@@ -339,10 +353,11 @@ fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<ViewGroup> {
 }
 
 fn finite(loss: f64, name: &str, step: u64) -> Result<f64> {
-    if loss.is_finite() {
-        return Ok(loss);
-    }
-    Err(Error::Failed(format!(
-        "the loss of {name} became {loss} at step {step}; a smaller train.lr or train.clip may help"
-    )))
+    if loss.is_finite() { Ok(loss) } else { Err(no_number("the loss", &loss.to_string(), name, step)) }
+}
+
+fn no_number(what: &str, became: &str, name: &str, step: u64) -> Error {
+    Error::Failed(format!(
+        "{what} of {name} became {became} at step {step}; a smaller train.lr or train.clip may help"
+    ))
 }

@@ -195,7 +195,8 @@ fn the_five_take_four_passes_forward_and_seven_back() {
             let watched = Watched { inner: objective(name, table), returns: returns.clone() };
             Task { name: name.to_owned(), objective: Box::new(watched) }
         };
-        let mut model = Model::new(&graph, None, parts(encoder, pool.iter().map(task).collect(), 1e-3)).unwrap();
+        let mut model =
+            Model::new(&graph, None, parts(encoder, pool.iter().map(task).collect(), 1e-3)).unwrap();
         model.measure(0).unwrap();
         (passes.load(Ordering::Relaxed), returns.load(Ordering::Relaxed))
     };
@@ -214,7 +215,9 @@ fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_hea
     let whole = Subgraph::induced(&graph, &every).unwrap();
     let part = Subgraph::balls(&graph, 150, 3, &mut Stream::new(1, "sense", "probe", 0)).unwrap();
     let read = |probe: Option<&Subgraph>| {
-        let tasks = pool().into_iter().map(|(name, table)| Task { name: name.to_owned(), objective: objective(name, table) });
+        let tasks = pool()
+            .into_iter()
+            .map(|(name, table)| Task { name: name.to_owned(), objective: objective(name, table) });
         let mut model = Model::new(&graph, probe, parts(network(ENCODER), tasks.collect(), 1e-3)).unwrap();
         (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
         (state(&model), model.measure(5).unwrap())
@@ -227,7 +230,10 @@ fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_hea
     assert!(on_part.rq.iter().all(|rq| (0.0..=2.0).contains(rq)));
     // The parts of the graph that p_par has learned are those of the whole graph on the probe too.
     let par = pool().iter().position(|task| task.0 == "p_par").unwrap();
-    assert!((on_part.loss[par] - reading.loss[par]).abs() < 0.3 * reading.loss[par], "{on_part:?} {reading:?}");
+    assert!(
+        (on_part.loss[par] - reading.loss[par]).abs() < 0.3 * reading.loss[par],
+        "{on_part:?} {reading:?}"
+    );
 }
 
 #[test]

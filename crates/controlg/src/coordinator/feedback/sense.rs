@@ -43,7 +43,11 @@ impl SenseSettings {
         Key::new("difficulty_min", Range::Number(0.0, 1e6), "the difficulty's lower bound"),
         Key::new("difficulty_max", Range::Number(0.0, 1e6), "the difficulty's upper bound"),
         Key::new("whole_up_to", Range::Whole(0, 1 << 40), "largest graph that is sensed whole"),
-        Key::new("probe_nodes", Range::Whole(2, 1 << 40), "nodes of the fixed part of a larger graph that is sensed"),
+        Key::new(
+            "probe_nodes",
+            Range::Whole(2, 1 << 40),
+            "nodes of the fixed part of a larger graph that is sensed",
+        ),
     ];
 }
 
