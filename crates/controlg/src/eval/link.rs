@@ -8,7 +8,6 @@ use super::lbfgs::{Outcome, Settings};
 use super::logistic::{PENALTIES, each_scores, fit_grid};
 use super::metrics::{average_precision, roc_auc};
 use super::normalise::unit_rows;
-use super::probe::iterations_for;
 use crate::Real;
 use crate::data::EdgeSplit;
 use crate::error::{Error, Result};
@@ -35,8 +34,7 @@ pub(super) fn judge(embeddings: &Features, split: &EdgeSplit) -> Result<LinkJudg
     let (pairs, edge) = both(&split.train, &split.train_negatives);
     let targets: Vec<u32> = edge.iter().map(|&edge| edge.into()).collect();
     let design = Design::of_pairs(&unit, &pairs);
-    let limits = Settings { max_iterations: iterations_for(pairs.len()), ..Settings::default() };
-    let fits = fit_grid(&design, &targets, 1, &PENALTIES, limits);
+    let fits = fit_grid(&design, &targets, 1, &PENALTIES, Settings::default());
     drop(design);
 
     let models: Vec<&[f64]> = fits.iter().map(|fit| &fit.parameters[..]).collect();

@@ -138,6 +138,6 @@ fn by_penalty(parts: &Parts<'_>, settings: &ProbeSettings) -> Choice {
 }
 
 /// The most iterations of a fit on that many rows.
-pub(super) fn iterations_for(n_rows: usize) -> usize {
+fn iterations_for(n_rows: usize) -> usize {
     if n_rows >= 50_000 { 100 } else { LbfgsSettings::default().max_iterations }
 }
