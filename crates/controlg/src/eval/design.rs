@@ -19,7 +19,12 @@ pub(super) enum Design<'a> {
     /// For each pair of nodes the product of their rows, made when it is read: all of them at once would take
     /// many times the memory of the embeddings.
     Products { rows: &'a Dense, pairs: &'a [(u32, u32)] },
+    /// The same of sparse rows that have much in common.
+    SparseProducts { rows: &'a Csr, pairs: &'a [(u32, u32)] },
 }
+
+/// Products of sparse rows that are kept from one pass to the next; 16 bytes each.
+const KEPT: usize = 1 << 25;
 
 /// Some rows of a design.
 pub(super) enum Slab<'a> {
@@ -42,7 +47,11 @@ impl<'a> Design<'a> {
                 Design::Dense { cols: dense.n_cols(), data: data.into() }
             }
             Features::Sparse(csr) => {
-                sparse(csr.n_cols(), chosen, |&row, to| to.extend(csr.entries(row as usize)))
+                let slab = |rows: &[u32]| {
+                    sparse_slab(csr.n_cols(), rows, |&row, to| to.extend(csr.entries(row as usize)))
+                };
+                let slabs = chosen.par_chunks(SLAB).map(slab).collect();
+                Design::Sparse { n_rows: chosen.len(), cols: csr.n_cols(), slabs }
             }
         }
     }
@@ -51,8 +60,17 @@ impl<'a> Design<'a> {
     pub(super) fn of_pairs(matrix: &'a Features, pairs: &'a [(u32, u32)]) -> Design<'a> {
         match matrix {
             Features::Dense(rows) => Design::Products { rows, pairs },
-            // Rows that are sparse share even less: their products are kept.
-            Features::Sparse(csr) => sparse(csr.n_cols(), pairs, |&(u, v), to| multiply(csr, u, v, to)),
+            Features::Sparse(rows) => {
+                let length = |node: u32| rows.row(node as usize).len();
+                let at_most: usize = pairs.iter().map(|&(u, v)| length(u).min(length(v))).sum();
+                match at_most <= KEPT {
+                    true => {
+                        let slabs = product_slabs(rows, pairs, SLAB);
+                        Design::Sparse { n_rows: pairs.len(), cols: rows.n_cols(), slabs }
+                    }
+                    false => Design::SparseProducts { rows, pairs },
+                }
+            }
         }
     }
 
@@ -60,7 +78,7 @@ impl<'a> Design<'a> {
         match self {
             Design::Dense { cols, data } => data.len() / cols,
             Design::Sparse { n_rows, .. } => *n_rows,
-            Design::Products { pairs, .. } => pairs.len(),
+            Design::Products { pairs, .. } | Design::SparseProducts { pairs, .. } => pairs.len(),
         }
     }
 
@@ -68,6 +86,7 @@ impl<'a> Design<'a> {
         match self {
             Design::Dense { cols, .. } | Design::Sparse { cols, .. } => *cols,
             Design::Products { rows, .. } => rows.n_cols(),
+            Design::SparseProducts { rows, .. } => rows.n_cols(),
         }
     }
 
@@ -80,8 +99,11 @@ impl<'a> Design<'a> {
                 }
             }
             Design::Sparse { slabs, .. } => {
-                for (at, (rows, columns)) in slabs.iter().enumerate() {
-                    work(at * SLAB, &Slab::Sparse { rows: rows.sparse(), columns: columns.sparse() });
+                lend(0, slabs, &mut work);
+            }
+            Design::SparseProducts { rows, pairs } => {
+                for (at, pairs) in pairs.chunks(SLAB).enumerate() {
+                    lend(at * SLAB, &product_slabs(rows, pairs, SLAB / 4), &mut work);
                 }
             }
             Design::Products { rows, pairs } => {
@@ -125,27 +147,34 @@ impl Slab<'_> {
     }
 }
 
-/// A sparse design, one row for each item.
-fn sparse<T: Sync>(
-    cols: usize,
-    items: &[T],
-    entries: impl Fn(&T, &mut Vec<(u32, Real)>) + Sync,
-) -> Design<'static> {
-    let slab = |items: &[T]| {
-        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-        let mut row = Vec::new();
-        for item in items {
-            row.clear();
-            entries(item, &mut row);
-            columns.extend(row.iter().map(|&(column, _)| column));
-            values.extend(row.iter().map(|&(_, value)| value));
-            offsets.push(columns.len());
-        }
-        let rows = Csr::new(cols, offsets, columns, Some(values));
-        let turned = rows.transposed();
-        (rows, turned)
-    };
-    Design::Sparse { n_rows: items.len(), cols, slabs: items.par_chunks(SLAB).map(slab).collect() }
+/// Lends sparse slabs, the first row of the first of them being `first`.
+fn lend(mut first: usize, slabs: &[(Csr, Csr)], work: &mut impl FnMut(usize, &Slab<'_>)) {
+    for (rows, columns) in slabs {
+        work(first, &Slab::Sparse { rows: rows.sparse(), columns: columns.sparse() });
+        first += rows.n_rows();
+    }
+}
+
+/// Sparse rows, one for each item, and the same by columns.
+fn sparse_slab<T>(cols: usize, items: &[T], entries: impl Fn(&T, &mut Vec<(u32, Real)>)) -> (Csr, Csr) {
+    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut row = Vec::new();
+    for item in items {
+        row.clear();
+        entries(item, &mut row);
+        columns.extend(row.iter().map(|&(column, _)| column));
+        values.extend(row.iter().map(|&(_, value)| value));
+        offsets.push(columns.len());
+    }
+    let rows = Csr::new(cols, offsets, columns, Some(values));
+    let turned = rows.transposed();
+    (rows, turned)
+}
+
+/// The products of the rows of some pairs.
+fn product_slabs(csr: &Csr, pairs: &[(u32, u32)], step: usize) -> Vec<(Csr, Csr)> {
+    let slab = |pairs| sparse_slab(csr.n_cols(), pairs, |&(u, v), to| multiply(csr, u, v, to));
+    pairs.par_chunks(step).map(slab).collect()
 }
 
 /// The products of what two sparse rows have in common.
@@ -194,6 +223,10 @@ mod tests {
             let pairs = [(0, 1), (0, 2), (1, 1)];
             let design = Design::of_pairs(&matrix, &pairs);
             assert_eq!(both_products(&design), (vec![800.0, 0.0, 1690.0], vec![0.0, 9.0, 24.0]));
+            if let Features::Sparse(rows) = &matrix {
+                let anew = Design::SparseProducts { rows, pairs: &pairs };
+                assert_eq!(both_products(&anew), both_products(&design));
+            }
         }
     }
 }

@@ -34,10 +34,9 @@ pub fn value(data: &str, method: &str, task: &str) -> Option<Published> {
 /// Every value: (task, data set, method, value), in the order of the names.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str, Published)> {
     cells().iter().flat_map(|(task, sets)| {
-        let of_task = sets.iter().flat_map(move |(data, methods)| {
+        sets.iter().flat_map(move |(data, methods)| {
             methods.iter().map(move |(method, &cell)| (task.as_str(), data.as_str(), method.as_str(), cell))
-        });
-        of_task
+        })
     })
 }
 
