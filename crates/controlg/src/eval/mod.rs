@@ -5,7 +5,7 @@
 //! [`Features`], dense or sparse, so that the [`floors`] are judged in the same way as anybody's embeddings. All of it
 //! depends on the embeddings and the split alone, never on the number of threads.
 //!
-//! [`stats`] and [`ranks`] sum up many scores, and [`paper`] holds the published ones.
+//! [`stats`] and [`ranks`] sum up many scores, [`table`] shows them, and [`paper`] holds the published ones.
 
 mod adam_es;
 mod check;
@@ -22,6 +22,7 @@ mod probe;
 pub mod ranks;
 mod score;
 pub mod stats;
+pub mod table;
 
 pub use adam_es::{DECAYS, EPOCHS};
 pub use logistic::PENALTIES;
