@@ -1,7 +1,7 @@
 //! L-BFGS by question and answer: it asks for the value and the gradient at a point, and is told.
 //!
 //! Turned inside out like this, several minimisations over the same data run side by side and share each pass over
-//! it ([`super::logistic`]). Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5.
+//! it. Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5.
 //!
 //! The line search is made for smooth convex functions whose values carry rounding noise, as ours do: it goes by
 //! slopes, which stay exact when differences of values have drowned, and only forbids the value to rise.
