@@ -3,7 +3,7 @@
 //!
 //! Modules in reading order: [`graph`] is what everything works on, [`data`] reads it from files or makes it;
 //! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them;
-//! [`coordinator`] decides who learns next.
+//! [`coordinator`] decides who learns next; [`eval`] says how good the embeddings are.
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
@@ -13,6 +13,7 @@ pub mod coordinator;
 pub mod data;
 pub mod encoder;
 pub mod error;
+pub mod eval;
 pub mod files;
 pub mod graph;
 pub mod kernels;

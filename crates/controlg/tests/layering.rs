@@ -46,6 +46,18 @@ fn the_graph_knows_no_labels() {
 }
 
 #[test]
+fn only_evaluation_sees_labels() {
+    for (path, text) in sources("") {
+        let sees = path
+            .components()
+            .any(|part| ["eval", "data", "lib.rs"].contains(&&*part.as_os_str().to_string_lossy()));
+        if let Some(line) = code(&text).find(|line| !sees && line.contains("Labels")) {
+            panic!("{}: `{}`: labels are read by data and seen by eval alone", path.display(), line.trim());
+        }
+    }
+}
+
+#[test]
 fn kernels_know_slices_and_sizes_only() {
     let words =
         ["crate::graph", "crate::tensor", "crate::data", "crate::rng", "std::fs", "std::io", "println!"];

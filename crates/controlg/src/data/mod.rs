@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Graph, Ids, Tally, structural};
 
+pub use folder::read_embeddings;
 pub use split::{EdgeSplit, PROTOCOLS, Split};
 
 /// A graph and what belongs to it.

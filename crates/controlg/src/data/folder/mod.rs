@@ -25,10 +25,13 @@
 //! **Weights** are finite and above zero. Edges may be listed once or in both directions.
 
 mod edges;
+mod embeddings;
 mod features;
 mod labels;
 mod nodes;
 mod splits;
+
+pub use embeddings::read_embeddings;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,121 @@
+//! How long it takes to judge embeddings: all three tasks on real graphs, and the sizes of ogbn-arxiv.
+//!
+//! `CONTROLG_DATA=… cargo bench --bench eval [-- cora coauthor-cs:dense:nc arxiv-size …]`; without names, Cora and
+//! Coauthor-CS. Behind a colon stands the one kind of embeddings (`dense`, `raw`, `sgc`) or task that is measured.
+//! The embeddings are smoothed features put through a random matrix of 512 columns: as wide as ours and about as
+//! hard.
+
+use std::time::Instant;
+
+use controlg::data::{self, EdgeSplit, LoadOptions, Split};
+use controlg::eval::{self, ProbeSettings, Score, floors};
+use controlg::graph::{Dense, Features, Graph};
+use controlg::kernels::{matmul, spmm};
+use controlg::rng::Stream;
+use controlg::{Labels, Real};
+
+const WIDTH: usize = 512;
+
+fn main() {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return; // `cargo test` builds and starts benches too
+    }
+    let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let names = if names.is_empty() { vec!["cora".into(), "coauthor-cs".into()] } else { names };
+    for name in names {
+        if name == "arxiv-size" {
+            arxiv_size();
+        } else {
+            let mut parts = name.split(':');
+            real(parts.next().unwrap_or_default(), &parts.collect::<Vec<_>>());
+        }
+    }
+}
+
+fn real(name: &str, only: &[&str]) {
+    let kinds = ["dense", "raw", "sgc"];
+    let one_of = |word: &str, words: &[&str]| !words.iter().any(|w| only.contains(w)) || only.contains(&word);
+    let set = match data::load(name, &LoadOptions::default()) {
+        Ok(set) => set,
+        Err(error) => return println!("{name}: {error}"),
+    };
+    let labels = set.labels.expect("a labelled graph");
+    let own: Vec<Split> = match set.splits.first() {
+        Some(first) => set.splits.iter().filter(|split| split.protocol == first.protocol).cloned().collect(),
+        None => vec![data::split::random_10_10_80(&labels, 0)],
+    };
+    let pairs = EdgeSplit::draw(&set.graph, 0).expect("enough edges");
+    let training = pairs.training_graph(&set.graph).expect("the same nodes");
+    let settings = ProbeSettings::default();
+    for (kind, make) in
+        [("dense", dense as fn(&Graph) -> Features), ("raw", floors::raw), ("sgc", floors::sgc)]
+    {
+        if !one_of(kind, &kinds) {
+            continue;
+        }
+        let wants = |task: &str| one_of(task, &["nc", "cluster", "lp"]);
+        let embeddings = timed(name, kind, "made", || make(&set.graph));
+        if wants("nc") {
+            show(timed(name, kind, "nc", || eval::evaluate_nc(&embeddings, &labels, &own, &settings)));
+        }
+        if wants("cluster") {
+            show(timed(name, kind, "cluster", || eval::evaluate_cluster(&embeddings, &labels, &set.graph)));
+        }
+        if wants("lp") {
+            let embeddings = make(&training);
+            show(timed(name, kind, "lp", || eval::evaluate_lp(&embeddings, &set.graph, &pairs)));
+        }
+    }
+    println!("peak memory so far: {:.0} MB", peak_mb().unwrap_or(f64::NAN));
+}
+
+fn show(score: controlg::Result<Score>) {
+    println!("    {}", serde_json::to_string(&score.expect("a score")).expect("JSON"));
+}
+
+fn peak_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+}
+
+/// A probe on as many nodes, columns and classes as ogbn-arxiv has.
+fn arxiv_size() {
+    let (n, d, n_classes) = (169_343, 256, 40);
+    let mut stream = Stream::new(0, "bench", "arxiv", 0);
+    let centres: Vec<Real> = (0..n_classes * d).map(|_| 0.2 * stream.normal() as Real).collect();
+    let classes: Vec<u32> = (0..n).map(|_| stream.below(n_classes) as u32).collect();
+    let mut data = vec![0.0; n * d];
+    for (row, &class) in data.chunks_exact_mut(d).zip(&classes) {
+        let centre = &centres[class as usize * d..][..d];
+        row.iter_mut().zip(centre).for_each(|(x, c)| *x = c + stream.normal() as Real);
+    }
+    let part = |from: u32, to: u32| (from..to).collect::<Vec<u32>>();
+    let parts = [part(0, 90_941), part(90_941, 120_740), part(120_740, n as u32)];
+    let split = Split::new("ogb-time", 0, parts, n).expect("a split");
+    let embeddings = Features::Dense(Dense::new(n, d, data));
+    let labels = Labels::numbered(classes);
+    let settings = ProbeSettings::default();
+    show(timed("arxiv-size", "dense", "nc", || eval::evaluate_nc(&embeddings, &labels, &[split], &settings)));
+}
+
+/// Smoothed features through a random matrix.
+fn dense(graph: &Graph) -> Features {
+    let features = floors::sgc(graph);
+    let (n, d) = (features.n_rows(), features.n_cols());
+    let mut stream = Stream::new(0, "bench", "projection", 0);
+    let matrix: Vec<Real> = (0..d * WIDTH).map(|_| stream.normal() as Real).collect();
+    let mut data = vec![0.0; n * WIDTH];
+    match &features {
+        Features::Dense(dense) => matmul::nn(n, d, WIDTH, dense.data(), &matrix, &mut data, false),
+        Features::Sparse(csr) => spmm::spmm(csr.sparse(), &matrix, WIDTH, &mut data, false),
+    }
+    Features::Dense(Dense::new(n, WIDTH, data))
+}
+
+fn timed<T>(name: &str, kind: &str, what: &str, work: impl FnOnce() -> T) -> T {
+    let begun = Instant::now();
+    let result = work();
+    println!("{name}, {kind}, {what}: {:.2} s", begun.elapsed().as_secs_f64());
+    result
+}

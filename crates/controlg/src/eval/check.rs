@@ -1,0 +1,129 @@
+//! What an evaluation needs of its inputs, refused in one line where it is not so.
+
+use crate::data::{Labels, Split};
+use crate::error::{Error, Result};
+use crate::graph::Features;
+use crate::kernels::reduce;
+
+/// Embeddings must be of these nodes, finite, and differ.
+pub(super) fn embeddings(matrix: &Features, n_nodes: usize) -> Result<()> {
+    if matrix.n_rows() != n_nodes {
+        let found = format_args!("{} rows", matrix.n_rows());
+        return Err(Error::value("embeddings", found, format_args!("{n_nodes}, one for each node")));
+    }
+    let values = match matrix {
+        Features::Dense(dense) => dense.data(),
+        Features::Sparse(csr) => csr.values().unwrap_or_default(),
+    };
+    if !reduce::all_finite(values) {
+        let at = values.iter().position(|x| !x.is_finite()).unwrap_or_default();
+        let row = match matrix {
+            Features::Dense(dense) => at / dense.n_cols(),
+            Features::Sparse(csr) => csr.offsets().partition_point(|&offset| offset <= at) - 1,
+        };
+        return Err(Error::value(format_args!("embeddings, row {row}"), values[at], "finite numbers"));
+    }
+    if is_constant(matrix) {
+        return Err(Error::value("embeddings", "the same row for every node", "rows that differ"));
+    }
+    Ok(())
+}
+
+/// A split must speak of labelled nodes, have nodes in each part, and train on every class that it asks for.
+pub(super) fn split(labels: &Labels, split: &Split) -> Result<()> {
+    let place = format!("split {} of {}", split.index, split.protocol);
+    for (part, nodes) in split.parts() {
+        if nodes.is_empty() {
+            return Err(Error::value(&place, format_args!("no {part} nodes"), "at least one"));
+        }
+        for &node in nodes {
+            match labels.classes().get(node as usize) {
+                None => {
+                    let found = format_args!("node {node} in {part}");
+                    return Err(Error::value(
+                        &place,
+                        found,
+                        format_args!("nodes below {}", labels.classes().len()),
+                    ));
+                }
+                Some(&Labels::NONE) => {
+                    let found = format_args!("node {node} in {part} without a label");
+                    return Err(Error::value(&place, found, "labelled nodes only"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    let mut trained = vec![false; labels.n_classes()];
+    split.train.iter().for_each(|&node| trained[labels.classes()[node as usize] as usize] = true);
+    for &node in split.val.iter().chain(&split.test) {
+        let class = labels.classes()[node as usize] as usize;
+        if !trained[class] {
+            let found = format_args!("class '{}' but no training node of it", labels.names()[class]);
+            return Err(Error::value(&place, found, "training nodes of every class"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether all nodes have the same embedding.
+fn is_constant(matrix: &Features) -> bool {
+    match matrix {
+        Features::Dense(dense) => dense.data().chunks_exact(dense.n_cols()).all(|row| row == dense.row(0)),
+        Features::Sparse(csr) => {
+            let first = matrix.row(0);
+            (1..csr.n_rows()).all(|row| matrix.row(row) == first)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Real;
+    use crate::graph::{Csr, Dense};
+
+    fn words<T>(result: Result<T>) -> String {
+        result.map(|_| ()).unwrap_err().to_string()
+    }
+
+    fn dense(values: [Real; 4]) -> Features {
+        Features::Dense(Dense::new(2, 2, values.to_vec()))
+    }
+
+    #[test]
+    fn bad_embeddings_are_refused_with_what_is_wrong() {
+        assert!(embeddings(&dense([0.0, 1.0, 1.0, 0.0]), 2).is_ok());
+        let wrong = words(embeddings(&dense([0.0; 4]), 3));
+        assert_eq!(wrong, "embeddings: found 2 rows, expected 3, one for each node");
+        let wrong = words(embeddings(&dense([1.0, 2.0, 1.0, 2.0]), 2));
+        assert_eq!(wrong, "embeddings: found the same row for every node, expected rows that differ");
+        let wrong = words(embeddings(&dense([1.0, 2.0, Real::NAN, 2.0]), 2));
+        assert_eq!(wrong, "embeddings, row 1: found NaN, expected finite numbers");
+        let sparse = |values| Features::Sparse(Csr::new(3, vec![0, 1, 1, 2], vec![0, 2], Some(values)));
+        let wrong = words(embeddings(&sparse(vec![1.0, Real::INFINITY]), 3));
+        assert_eq!(wrong, "embeddings, row 2: found inf, expected finite numbers");
+        assert!(embeddings(&sparse(vec![1.0, 1.0]), 3).is_ok());
+    }
+
+    #[test]
+    fn bad_splits_are_refused_with_what_is_wrong() {
+        let labels = Labels::new(vec![0, 1, 0, 1, Labels::NONE], vec!["a".into(), "b".into()]);
+        let of = |train: &[u32], val: &[u32], test: &[u32]| {
+            split(&labels, &Split::new("own", 3, [train, val, test].map(<[u32]>::to_vec), 6).unwrap())
+        };
+        assert!(of(&[0, 1], &[2], &[3]).is_ok());
+        assert_eq!(
+            words(of(&[0, 1], &[], &[3])),
+            "split 3 of own: found no val nodes, expected at least one"
+        );
+        let wrong = words(of(&[0, 1], &[2], &[4]));
+        assert_eq!(
+            wrong,
+            "split 3 of own: found node 4 in test without a label, expected labelled nodes only"
+        );
+        let wrong = words(of(&[0], &[2], &[3]));
+        assert!(wrong.contains("class 'b' but no training node of it"), "{wrong}");
+        assert!(words(of(&[0, 1], &[2], &[5])).contains("nodes below 5"));
+    }
+}

@@ -1,0 +1,306 @@
+//! L-BFGS by question and answer: it asks for the value and the gradient at a point, and is told.
+//!
+//! Turned inside out like this, several minimisations over the same data run side by side and share each pass over
+//! it. Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5.
+//!
+//! The line search is made for smooth convex functions whose values carry rounding noise, as ours do: it goes by
+//! slopes, which stay exact when differences of values have drowned, and only forbids the value to rise.
+
+use std::collections::VecDeque;
+
+/// When to stop, and how much to remember.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Steps and changes of the gradient that are remembered.
+    pub memory: usize,
+    /// The most iterations.
+    pub max_iterations: usize,
+    /// Done when no part of the gradient is larger.
+    pub tolerance: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { memory: 10, max_iterations: 300, tolerance: 1e-5 }
+    }
+}
+
+/// Why a minimisation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The gradient is as small as was asked for.
+    Converged,
+    /// The iterations ran out.
+    Exhausted,
+    /// No step improves the value any more: its noise is reached.
+    Stalled,
+}
+
+/// One minimisation.
+#[derive(Clone, Debug)]
+pub struct Lbfgs {
+    settings: Settings,
+    /// The best point so far, with its value and gradient.
+    point: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    memory: VecDeque<Change>,
+    search: Search,
+    trial: Vec<f64>,
+    iterations: usize,
+    outcome: Option<Outcome>,
+}
+
+/// A step and what it did to the gradient.
+#[derive(Clone, Debug)]
+struct Change {
+    step: Vec<f64>,
+    gradient: Vec<f64>,
+    /// 1 / (step · gradient)
+    scale: f64,
+}
+
+/// A line search under way.
+#[derive(Clone, Debug, Default)]
+struct Search {
+    direction: Vec<f64>,
+    /// The slope at the start of the line, below 0.
+    slope: f64,
+    step: f64,
+    /// The longest step known to be too short, and the slope there.
+    low: (f64, f64),
+    /// The shortest step known to be too long, and the slope there.
+    high: Option<(f64, f64)>,
+    tries: usize,
+}
+
+/// A slope this share of the first one's size is flat enough.
+const FLAT: f64 = 0.9;
+/// The share of the value that may be rounding noise.
+const NOISE: f64 = 1e-7;
+/// Steps tried along one line.
+const TRIES: usize = 25;
+
+impl Lbfgs {
+    /// A minimisation that starts there.
+    pub fn new(start: Vec<f64>, settings: Settings) -> Self {
+        Lbfgs {
+            settings,
+            point: start.clone(),
+            value: f64::INFINITY,
+            gradient: Vec::new(),
+            memory: VecDeque::with_capacity(settings.memory),
+            search: Search::default(),
+            trial: start,
+            iterations: 0,
+            outcome: None,
+        }
+    }
+
+    /// The point at which value and gradient are wanted; `None` when done.
+    pub fn ask(&self) -> Option<&[f64]> {
+        self.outcome.is_none().then_some(&self.trial[..])
+    }
+
+    /// Takes the value and the gradient at the point that was asked for.
+    pub fn tell(&mut self, value: f64, gradient: Vec<f64>) {
+        debug_assert_eq!(gradient.len(), self.point.len());
+        if self.gradient.is_empty() {
+            self.value = value;
+            self.gradient = gradient;
+            return self.begin_line();
+        }
+        let slope = dot(&gradient, &self.search.direction);
+        let first = self.search.slope;
+        let risen = value.is_nan() || value > self.value + NOISE * self.value.abs();
+        if risen || slope > -FLAT * first {
+            self.search.high = Some((self.search.step, if risen { f64::NAN } else { slope }));
+        } else if slope < FLAT * first {
+            self.search.low = (self.search.step, slope);
+        } else {
+            return self.accept(value, gradient);
+        }
+        self.search.tries += 1;
+        if self.search.tries == TRIES {
+            // Along a line that is almost straight a step that is too short is still a good one.
+            return if risen { self.outcome = Some(Outcome::Stalled) } else { self.accept(value, gradient) };
+        }
+        self.search.step = self.search.next_step();
+        self.place_trial();
+    }
+
+    /// How it ended, once it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// Iterations so far.
+    pub fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    /// The best point.
+    pub fn into_point(self) -> Vec<f64> {
+        self.point
+    }
+
+    fn accept(&mut self, value: f64, gradient: Vec<f64>) {
+        let step: Vec<f64> = self.trial.iter().zip(&self.point).map(|(new, old)| new - old).collect();
+        let change: Vec<f64> = gradient.iter().zip(&self.gradient).map(|(new, old)| new - old).collect();
+        let curvature = dot(&step, &change);
+        // Pairs without curvature would spoil the estimate; on convex functions only noise makes them.
+        if curvature > f64::EPSILON * dot(&change, &change) {
+            if self.memory.len() == self.settings.memory {
+                self.memory.pop_front();
+            }
+            self.memory.push_back(Change { step, gradient: change, scale: 1.0 / curvature });
+        }
+        std::mem::swap(&mut self.point, &mut self.trial);
+        self.value = value;
+        self.gradient = gradient;
+        self.iterations += 1;
+        self.begin_line();
+    }
+
+    /// Ends, or sets out along the next direction.
+    fn begin_line(&mut self) {
+        let largest = self.gradient.iter().fold(0.0f64, |most, g| most.max(g.abs()));
+        if largest < self.settings.tolerance {
+            self.outcome = Some(Outcome::Converged);
+        } else if self.iterations >= self.settings.max_iterations {
+            self.outcome = Some(Outcome::Exhausted);
+        } else if !self.value.is_finite() || !largest.is_finite() {
+            self.outcome = Some(Outcome::Stalled);
+        }
+        if self.outcome.is_some() {
+            return;
+        }
+        let mut direction = self.two_loops();
+        let mut slope = dot(&direction, &self.gradient);
+        if slope >= 0.0 || slope.is_nan() {
+            self.memory.clear();
+            direction = self.gradient.iter().map(|g| -g).collect();
+            slope = dot(&direction, &self.gradient);
+        }
+        // Without curvature to go by, the first step has length 1.
+        let step = if self.memory.is_empty() { 1.0 / (-slope).sqrt() } else { 1.0 };
+        self.search = Search { direction, slope, step, low: (0.0, slope), high: None, tries: 0 };
+        self.place_trial();
+    }
+
+    fn place_trial(&mut self) {
+        let Search { direction, step, .. } = &self.search;
+        for ((trial, point), direction) in self.trial.iter_mut().zip(&self.point).zip(direction) {
+            *trial = point + step * direction;
+        }
+    }
+
+    /// −H·gradient, H the inverse curvature that the memory stands for.
+    fn two_loops(&self) -> Vec<f64> {
+        let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
+        let mut shares = Vec::with_capacity(self.memory.len());
+        for change in self.memory.iter().rev() {
+            let share = change.scale * dot(&change.step, &direction);
+            add(-share, &change.gradient, &mut direction);
+            shares.push(share);
+        }
+        if let Some(last) = self.memory.back() {
+            let size = 1.0 / (last.scale * dot(&last.gradient, &last.gradient));
+            direction.iter_mut().for_each(|d| *d *= size);
+        }
+        for (change, share) in self.memory.iter().zip(shares.into_iter().rev()) {
+            let rest = share - change.scale * dot(&change.gradient, &direction);
+            add(rest, &change.step, &mut direction);
+        }
+        direction
+    }
+}
+
+impl Search {
+    /// Where the slopes at both ends of the bracket say that it is flat, kept away from the ends.
+    fn next_step(&self) -> f64 {
+        let (low, slope_low) = self.low;
+        match self.high {
+            Some((high, slope_high)) => {
+                let width = high - low;
+                let share = if slope_high > 0.0 { slope_low / (slope_low - slope_high) } else { 0.5 };
+                low + width * share.clamp(0.1, 0.9)
+            }
+            None => {
+                let gained = self.slope - slope_low; // below 0 where the line bends up
+                let flat = if gained < 0.0 { low * self.slope / gained } else { f64::INFINITY };
+                flat.clamp(2.0 * low, 10.0 * low)
+            }
+        }
+    }
+}
+
+/// Σ x·y in eight sums, so that the compiler may use wide instructions; always in the same order.
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
+    let rest: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in xs.zip(ys) {
+        for i in 0..8 {
+            sums[i] += x[i] * y[i];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+/// y += factor·x
+fn add(factor: f64, x: &[f64], y: &mut [f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minimise(mut fit: Lbfgs, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> (Lbfgs, usize) {
+        let mut questions = 0;
+        while let Some(point) = fit.ask() {
+            let (value, gradient) = function(point);
+            fit.tell(value, gradient);
+            questions += 1;
+        }
+        (fit, questions)
+    }
+
+    #[test]
+    fn a_long_valley_is_descended() {
+        // ½ Σ c_i (x_i − i)² with curvatures from 1 to 10³.
+        let curvature = |i: usize| 10f64.powf(3.0 * i as f64 / 49.0);
+        let function = |x: &[f64]| {
+            let away = x.iter().enumerate().map(|(i, x)| (curvature(i), x - i as f64));
+            (away.clone().map(|(c, a)| 0.5 * c * a * a).sum(), away.map(|(c, a)| c * a).collect())
+        };
+        let (fit, questions) = minimise(Lbfgs::new(vec![0.0; 50], Settings::default()), function);
+        assert_eq!(fit.outcome(), Some(Outcome::Converged));
+        assert!(questions < 2 * fit.iterations() + 5, "{questions} questions, {} steps", fit.iterations());
+        assert!(fit.into_point().iter().enumerate().all(|(i, x)| (x - i as f64).abs() < 1e-4));
+    }
+
+    #[test]
+    fn a_curved_function_is_minimised() {
+        // Σ log(1 + e^(x_i)) − s_i x_i: flat far away, its minimum at logit(s_i).
+        let shares = [0.1, 0.5, 0.999];
+        let function = |x: &[f64]| {
+            let value = x.iter().zip(shares).map(|(x, s)| x.exp().ln_1p() - s * x).sum();
+            (value, x.iter().zip(shares).map(|(x, s)| 1.0 / (1.0 + (-x).exp()) - s).collect())
+        };
+        let (fit, _) = minimise(Lbfgs::new(vec![0.0; 3], Settings::default()), function);
+        for (x, s) in fit.into_point().iter().zip(shares) {
+            assert!((1.0 / (1.0 + (-x).exp()) - s).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn it_stops_where_noise_begins_and_on_numbers_that_are_none() {
+        let settings = Settings { tolerance: 0.0, ..Settings::default() };
+        let (fit, questions) = minimise(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
+        assert!(questions < 400 && fit.into_point()[0].abs() < 1e-6);
+        let (fit, _) = minimise(Lbfgs::new(vec![1.0], settings), |_| (f64::NAN, vec![f64::NAN]));
+        assert_eq!(fit.outcome(), Some(Outcome::Stalled));
+    }
+}

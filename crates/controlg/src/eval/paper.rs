@@ -1,0 +1,69 @@
+//! The paper's own numbers, to be put beside ours.
+//!
+//! `paper.json` holds the values of its tables for node classification, link prediction and clustering, and of its
+//! ablations, under our names: task → data set → method → (value, half-width of the 95 % interval over 5 seeds), in
+//! percent. A cell that the paper leaves empty is not there.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// A published value.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+#[serde(from = "(f64, f64)")]
+pub struct Published {
+    /// The mean over 5 seeds, in percent.
+    pub value: f64,
+    /// What is printed behind ±: half the width of the 95 % interval.
+    pub half_width: f64,
+}
+
+impl From<(f64, f64)> for Published {
+    fn from((value, half_width): (f64, f64)) -> Self {
+        Published { value, half_width }
+    }
+}
+
+type Cells = BTreeMap<String, BTreeMap<String, BTreeMap<String, Published>>>;
+
+/// What the paper says of a method (`controlg`, `p_link`, …) on a data set (`cora`, …) in a task (`nc`, `lp`,
+/// `cluster`), where it says anything.
+pub fn value(data: &str, method: &str, task: &str) -> Option<Published> {
+    cells().get(task)?.get(data)?.get(method).copied()
+}
+
+/// Every value: (task, data set, method, value), in the order of the names.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str, Published)> {
+    cells().iter().flat_map(|(task, sets)| {
+        sets.iter().flat_map(move |(data, methods)| {
+            methods.iter().map(move |(method, &cell)| (task.as_str(), data.as_str(), method.as_str(), cell))
+        })
+    })
+}
+
+fn cells() -> &'static Cells {
+    static CELLS: OnceLock<Cells> = OnceLock::new();
+    CELLS.get_or_init(|| serde_json::from_str(include_str!("paper.json")).expect("paper.json is tested"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::catalogue;
+
+    #[test]
+    fn values_stand_under_our_names() {
+        let cell = |value, half_width| Some(Published { value, half_width });
+        assert_eq!(value("cora", "bgrl", "nc"), cell(77.14, 2.2));
+        assert_eq!(value("ogbn-arxiv", "grace", "nc"), None);
+        assert_eq!(value("cora", "raw", "nc"), None);
+        for method in ["controlg", "round-robin", "p_par", "controlg-no-state"] {
+            assert!(value("cora", method, "lp").is_some(), "{method}");
+        }
+        for (task, data, method, cell) in all() {
+            assert!(["nc", "lp", "cluster"].contains(&task));
+            assert!(catalogue::names().any(|name| name == data), "{data}");
+            assert_eq!(method, method.to_lowercase());
+            assert!((0.0..=100.0).contains(&cell.value) && cell.half_width >= 0.0);
+        }
+    }
+}

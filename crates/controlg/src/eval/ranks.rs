@@ -1,0 +1,95 @@
+//! Ranks of methods, and their averages over data sets.
+
+use serde::{Deserialize, Serialize};
+
+/// What becomes of a method that has no value on a data set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Missing {
+    /// It has no rank there, and the data set does not count in its average.
+    #[default]
+    Skip,
+    /// It shares the last ranks with the others that have none.
+    Last,
+}
+
+/// The average rank of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AverageRank {
+    /// The mean of its ranks.
+    pub rank: f64,
+    /// The number of data sets that count.
+    pub n: usize,
+}
+
+/// The rank of each value, 1 for the highest; equals share the mean of their ranks.
+pub fn ranks(values: &[Option<f64>], missing: Missing) -> Vec<Option<f64>> {
+    let mut order: Vec<usize> = (0..values.len()).filter(|&at| values[at].is_some()).collect();
+    let value = |at: usize| values[at].unwrap_or(f64::NEG_INFINITY);
+    order.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
+    let mut ranks = vec![None; values.len()];
+    let mut above = 0;
+    for group in order.chunk_by(|&a, &b| value(a).total_cmp(&value(b)).is_eq()) {
+        share(group.iter().copied(), above, &mut ranks);
+        above += group.len();
+    }
+    if missing == Missing::Last {
+        share((0..values.len()).filter(|&at| values[at].is_none()), above, &mut ranks);
+    }
+    ranks
+}
+
+/// The average rank of each method over data sets; `values[data set][method]`. `None` for a method that no data set
+/// counts.
+pub fn average_ranks(values: &[Vec<Option<f64>>], missing: Missing) -> Vec<Option<AverageRank>> {
+    let n_methods = values.iter().map(Vec::len).max().unwrap_or(0);
+    let ranked: Vec<_> = values.iter().map(|of_methods| ranks(of_methods, missing)).collect();
+    let average = |method: usize| {
+        let own: Vec<f64> = ranked.iter().filter_map(|ranks| *ranks.get(method)?).collect();
+        let n = own.len();
+        (n > 0).then(|| AverageRank { rank: own.iter().sum::<f64>() / n as f64, n })
+    };
+    (0..n_methods).map(average).collect()
+}
+
+/// Gives a group the mean of the ranks from `above + 1` on.
+fn share(group: impl Iterator<Item = usize> + Clone, above: usize, ranks: &mut [Option<f64>]) {
+    let size = group.clone().count();
+    let rank = above as f64 + (size as f64 + 1.0) / 2.0;
+    group.for_each(|at| ranks[at] = Some(rank));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equals_share_and_missing_ones_stand_aside_or_last() {
+        let values = [Some(3.0), None, Some(5.0), Some(3.0), None];
+        assert_eq!(ranks(&values, Missing::Skip), [Some(2.5), None, Some(1.0), Some(2.5), None]);
+        let last = [Some(2.5), Some(4.5), Some(1.0), Some(2.5), Some(4.5)];
+        assert_eq!(ranks(&values, Missing::Last), last);
+    }
+
+    #[test]
+    fn averages_say_over_how_many_data_sets() {
+        let values = [vec![Some(2.0), Some(1.0), None], vec![Some(1.0), None, None]];
+        let first = Some(AverageRank { rank: 1.0, n: 2 });
+        let second = Some(AverageRank { rank: 2.0, n: 1 });
+        assert_eq!(average_ranks(&values, Missing::Skip), [first, second, None]);
+        let last = average_ranks(&values, Missing::Last);
+        assert_eq!(last[2], Some(AverageRank { rank: 2.75, n: 2 }));
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_sum_to_that_of_the_places(values in prop::collection::vec(prop::option::of(0u8..4), 0..12)) {
+            let values: Vec<Option<f64>> = values.into_iter().map(|value| value.map(f64::from)).collect();
+            let places = |n: usize| (n * (n + 1)) as f64 / 2.0;
+            let sum = |missing| ranks(&values, missing).into_iter().flatten().sum::<f64>();
+            prop_assert!((sum(Missing::Last) - places(values.len())).abs() < 1e-9);
+            prop_assert!((sum(Missing::Skip) - places(values.iter().flatten().count())).abs() < 1e-9);
+        }
+    }
+}
