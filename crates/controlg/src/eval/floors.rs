@@ -8,7 +8,7 @@
 
 use super::normalise::dense_data;
 use crate::Real;
-use crate::graph::norm::{divide_rows_by_sums, standardise_columns};
+use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
 use crate::graph::{Csr, Dense, Features, Graph, Operator};
 use crate::kernels::spmm;
 use rayon::prelude::*;
@@ -20,7 +20,8 @@ pub fn raw(graph: &Graph) -> Features {
         Features::Dense(dense) => dense.data().iter().any(|&x| x < 0.0),
         Features::Sparse(csr) => csr.values().is_some_and(|values| values.iter().any(|&x| x < 0.0)),
     };
-    if negative { standardise_columns(graph.features()) } else { divide_rows_by_sums(graph.features()) }
+    let features = graph.features();
+    if negative { ColumnScale::of(features).apply(features) } else { divide_rows_by_sums(features) }
 }
 
 /// The features of [`raw`], smoothed over two hops: Â²X with the operator of graph convolutions (Wu et al.,
