@@ -437,7 +437,7 @@ fn losses(bench: &Bench) {
         };
         let flops = Flops(4.0 * (h * h * (d + m)) as f64 + 4.0 * (m * a_row * h) as f64);
         bench.run(name, flops, || {
-            recon::sparse(task, &mut dr, &mut dwt, Some(&mut db));
+            recon::sparse(task, &mut dr, Some(&mut dwt), Some(&mut db));
         });
     }
 }

@@ -122,6 +122,7 @@ fn products_with_the_graph() {
     let empty = forever(Operator::gcn(graph(vec![], dense_features(3)).adjacency()));
     for (name, operator) in [("gcn", whole), ("walk", walk), ("no edges", empty)] {
         check(&format!("propagate {name}"), &[(12, 3)], &|t, v| t.propagate(operator, v[0]));
+        check(&format!("walk_mean {name}"), &[(12, 3)], &|t, v| t.walk_mean(operator, v[0], 3));
         for width in [2, 5] {
             check(
                 &format!("convolve {name} to {width}"),

@@ -123,12 +123,18 @@ pub struct SparseTask<'a> {
 }
 
 /// The error of x̂ = r·W + b against the rows `index` of x, without making x̂. `dr` (like r), `dwt` (like wt) and
-/// `dbias` receive the gradients.
-pub fn sparse(task: SparseTask<'_>, dr: &mut [Real], dwt: &mut [Real], dbias: Option<&mut [Real]>) -> f64 {
+/// `dbias` receive the gradients; without `dwt` those of the decoder are not computed.
+pub fn sparse(
+    task: SparseTask<'_>,
+    dr: &mut [Real],
+    dwt: Option<&mut [Real]>,
+    dbias: Option<&mut [Real]>,
+) -> f64 {
     let SparseTask { x, xt, index, r, wt, bias, .. } = task;
     let (d, m) = (x.n_cols, index.len());
     let h = wt.len() / d.max(1);
-    assert!(wt.len() == d * h && r.len() == m * h && dr.len() == r.len() && dwt.len() == wt.len());
+    assert!(wt.len() == d * h && r.len() == m * h && dr.len() == r.len());
+    assert!(dwt.as_ref().is_none_or(|dwt| dwt.len() == wt.len()));
     assert!(xt.n_rows == d && xt.n_cols == x.n_rows && bias.is_none_or(|b| b.len() == d));
     scratch::with(h * h + 2 * m * h + h + 2 * m, |all: &mut [Real]| {
         let (gram, all) = all.split_at_mut(h * h);
@@ -149,6 +155,7 @@ pub fn sparse(task: SparseTask<'_>, dr: &mut [Real], dwt: &mut [Real], dbias: Op
         let value = row_terms(task, h, xw, rg, wb, bias_square, s, t);
         let (s, t) = (&*s, &*t);
         combine_rows(h, s, t, wb, rg, xw);
+        let Some(dwt) = dwt else { return value };
 
         // ∂L/∂W, transposed: Xᵀ(s⊙r) + Wᵀ(rᵀ(t⊙r)) + b(rᵀt)ᵀ; gram and wb are free again.
         slices::scale_rows(h, t, r, scaled, false);
@@ -325,7 +332,7 @@ mod tests {
                     SparseTask { x: x.view(), xt: xt.view(), index: &index, r: &r, wt: &wt, bias, distance };
                 let run = || {
                     let (mut dr, mut dwt, mut db) = (vec![0.0; m * h], vec![0.0; d * h], vec![0.0; d]);
-                    let value = sparse(task, &mut dr, &mut dwt, Some(&mut db));
+                    let value = sparse(task, &mut dr, Some(&mut dwt), Some(&mut db));
                     (value, dr, dwt, db)
                 };
                 let (value, dr, dwt, db) = run();

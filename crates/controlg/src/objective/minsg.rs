@@ -149,7 +149,7 @@ impl Objective for Minsg {
         let n = graph.n_nodes();
         let batch = n.min(self.settings.batch);
         let contexts = match self.settings.readout {
-            Readout::WalkMean => 2 * self.settings.hops + 1,
+            Readout::WalkMean => 2,
             Readout::EgoMean => 1,
             Readout::Node => 0,
         };
@@ -187,16 +187,10 @@ impl Objective for Minsg {
 impl Minsg {
     fn contexts<'a>(&'a self, tape: &mut Tape<'a>, z: Var) -> Var {
         let Some(operator) = &self.operator else { return z };
-        if self.settings.readout == Readout::EgoMean {
-            return tape.propagate(operator, z);
+        match self.settings.readout {
+            Readout::WalkMean => tape.walk_mean(operator, z, self.settings.hops),
+            _ => tape.propagate(operator, z),
         }
-        // Z + P·(Z + P·(Z + …)), a product for each hop.
-        let mut sum = z;
-        for _ in 0..self.settings.hops {
-            let carried = tape.propagate(operator, sum);
-            sum = tape.add(z, carried);
-        }
-        tape.scale(sum, 1.0 / (self.settings.hops + 1) as f64)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Tape<'a> {
     /// The gradients that are waiting to be carried on, or that ended at a leaf.
     slots: Vec<Option<Buffer<'a>>>,
     recording: bool,
+    /// Whether parameters are constants from now on.
+    holding: bool,
 }
 
 struct Node<'a> {
@@ -65,7 +67,7 @@ type Backward<'a> = Box<dyn FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a>;
 impl<'a> Tape<'a> {
     /// A tape for training: everything that depends on a parameter is recorded.
     pub fn new(params: &'a Params, pool: &'a Pool) -> Self {
-        Tape { params, pool, nodes: Vec::new(), slots: Vec::new(), recording: true }
+        Tape { params, pool, nodes: Vec::new(), slots: Vec::new(), recording: true, holding: false }
     }
 
     /// A tape that only computes: nothing is kept for a backward pass.
@@ -73,9 +75,15 @@ impl<'a> Tape<'a> {
         Tape { recording: false, ..Tape::new(params, pool) }
     }
 
+    /// Takes parameters as constants from now on: what follows is differentiated down to leaves only. Sensing asks for
+    /// the gradient at the representations and not for that of the heads.
+    pub fn hold_params(&mut self) {
+        self.holding = true;
+    }
+
     /// A parameter.
     pub fn param(&mut self, id: ParamId) -> Var {
-        let wanted = self.recording;
+        let wanted = self.recording && !self.holding;
         self.node(self.params.shape(id), Value::Lent(self.params.get(id)), Origin::Param(id), wanted)
     }
 

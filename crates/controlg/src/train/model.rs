@@ -226,6 +226,7 @@ impl<'g> Model<'g> {
                 })
                 .collect();
             let z: Vec<Var> = encoded.iter().map(|&z| tape.cut(z)).collect();
+            tape.hold_params();
             for &member in members {
                 let (name, objective) = (&self.names[member], &objectives[member]);
                 let mark = tape.mark();

@@ -29,8 +29,10 @@ impl<'a> Tape<'a> {
         };
         assert_eq!(self.shape(r).0, ids.len(), "one row a node");
         let pool = self.pool();
-        let (mut dr, mut dw) = (pool.take(self.value(r).len()), pool.take(self.value(weight).len()));
-        let mut db = bias.map(|_| pool.take(x.n_cols()));
+        let mut dr = pool.take(self.value(r).len());
+        let learned = self.wanted(weight);
+        let mut dw = learned.then(|| pool.take(self.value(weight).len()));
+        let mut db = bias.filter(|_| learned).map(|_| pool.take(x.n_cols()));
         let task = SparseTask {
             x: x.sparse(),
             xt: xt.sparse(),
@@ -40,10 +42,11 @@ impl<'a> Tape<'a> {
             bias: bias.map(|bias| self.value(bias)),
             distance,
         };
-        let value = recon::sparse(task, &mut dr, &mut dw, db.as_deref_mut());
-        match bias.zip(db) {
-            Some((bias, db)) => self.push_loss(value, [(r, dr), (weight, dw), (bias, db)]),
-            None => self.push_loss(value, [(r, dr), (weight, dw)]),
+        let value = recon::sparse(task, &mut dr, dw.as_deref_mut(), db.as_deref_mut());
+        match (dw, bias.zip(db)) {
+            (Some(dw), Some((bias, db))) => self.push_loss(value, [(r, dr), (weight, dw), (bias, db)]),
+            (Some(dw), None) => self.push_loss(value, [(r, dr), (weight, dw)]),
+            (None, _) => self.push_loss(value, [(r, dr)]),
         }
     }
 

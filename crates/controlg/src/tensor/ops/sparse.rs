@@ -3,7 +3,7 @@
 use super::Activation;
 use crate::Real;
 use crate::graph::{Features, Held, Operator, View};
-use crate::kernels::{matmul, reduce, rows, spmm};
+use crate::kernels::{Sparse, matmul, reduce, rows, spmm};
 use crate::tensor::tape::{Back, put};
 use crate::tensor::{Buffer, Tape, Var};
 
@@ -18,6 +18,29 @@ impl<'a> Tape<'a> {
         spmm::spmm(s, self.value(h), c, &mut out, false);
         self.push((n, c), out, &[h], move |back, gradient| {
             back.accumulate(h, |dh, add| spmm::spmm(operator.backward(), &gradient, c, dh, add));
+        })
+    }
+
+    /// (I + S + … + S^hops)·H/(hops + 1): the mean along walks. H: n×c, S: n×n. Horner's rule takes a product for each
+    /// hop, there and back.
+    pub fn walk_mean(&mut self, operator: impl Into<Held<'a, Operator>>, h: Var, hops: usize) -> Var {
+        let operator = operator.into();
+        let shape @ (_, c) = self.shape(h);
+        let share = 1.0 / (hops + 1) as Real;
+        let pool = self.pool();
+        let along = move |s: Sparse<'_>, h: &[Real]| {
+            let mut sum = pool.copy(h);
+            for _ in 0..hops {
+                let mut next = pool.copy(h);
+                spmm::spmm(s, &sum, c, &mut next, true);
+                sum = next;
+            }
+            rows::scale(share, &mut sum);
+            sum
+        };
+        let out = along(operator.forward(), self.value(h));
+        self.push(shape, out, &[h], move |back, gradient| {
+            back.give(h, along(operator.backward(), &gradient));
         })
     }
 
