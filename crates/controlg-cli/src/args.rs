@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use controlg::eval::{Normalisation, Probe};
 
 /// Pretrains a graph neural network on one graph with several self-supervised objectives, and shows why it
 /// scheduled them as it did.
@@ -37,6 +38,8 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Pretrain an encoder on a graph, and write its embeddings and the record of every decision.
     Pretrain(Pretrain),
+    /// Judge the embeddings of a run, or anybody's: node classification, link prediction, clustering.
+    Evaluate(Evaluate),
     /// Derive every decision of a run again from its record; exit code 1 at the first that differs.
     Audit {
         /// A run's folder, or its trace.jsonl.
@@ -96,6 +99,31 @@ pub(crate) struct Pretrain {
     pub(crate) resume: bool,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct Evaluate {
+    /// A run's folder, or a file of embeddings (.npy, .npz, .parquet, .csv).
+    pub(crate) subject: PathBuf,
+    /// The graph they belong to [default: the run's].
+    #[arg(long, value_name = "DATA")]
+    pub(crate) data: Option<String>,
+    /// Which tasks [default: all that the run and the labels allow].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) tasks: Vec<Task>,
+    /// The protocol of node classification; `controlg list protocols` [default: the data set's].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) protocol: Option<String>,
+    /// The probe of node classification: lbfgs, fitted to the end, or adam-es, stopped early as much of the literature
+    /// does.
+    #[arg(long, default_value = "lbfgs")]
+    pub(crate) probe: Probe,
+    /// What is done to the embeddings before the probe: l2, none or zscore.
+    #[arg(long, default_value = "l2")]
+    pub(crate) embedding: Normalisation,
+    /// The seed of drawn splits [default: the run's, else 0].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Task {
     /// Node classification: all edges are seen.
@@ -104,6 +132,17 @@ pub(crate) enum Task {
     Lp,
     /// Clustering: all edges are seen.
     Cluster,
+}
+
+impl Task {
+    /// The name in `metrics.json`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Task::Nc => "nc",
+            Task::Lp => "lp",
+            Task::Cluster => "cluster",
+        }
+    }
 }
 
 #[derive(Subcommand)]

@@ -3,6 +3,7 @@
 mod audit;
 mod data;
 mod embed;
+mod evaluate;
 mod list;
 mod pretrain;
 
@@ -18,6 +19,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::Data(command) => data::run(command, &args.common, &output),
         Command::Pretrain(command) => pretrain::run(command, &args.common, &output),
+        Command::Evaluate(command) => evaluate::run(command, &args.common, &output),
         Command::Audit { run } => audit::run(run, &output),
         Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &output),
         Command::List { what } => list::run(*what, &output),

@@ -15,11 +15,8 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let encoder = size_of_val(params.groups()[0].data());
     let learned = params.len() * real;
     let optimiser = 2 * learned * model.optimisers().len();
-    let compared = if training.config().method.starts_with("controlg") {
-        encoder * model.names().len()
-    } else {
-        0
-    };
+    let compared =
+        if training.config().method.starts_with("controlg") { encoder * model.names().len() } else { 0 };
     let graphs = read.memory_bytes() + seen.memory_bytes() + model.prepared_bytes();
     let passes = model.pass_bytes();
     // A checkpoint is gathered in memory before it is written.

@@ -1,0 +1,196 @@
+//! `controlg evaluate`: how good are the embeddings of a run, or anybody's?
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use controlg::config::{self, Config, Edges, FeatureChoice};
+use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, Split, catalogue};
+use controlg::eval::{self, ProbeSettings, Score};
+use controlg::graph::Features;
+use controlg::{Error, Labels, Result, files};
+
+use crate::args::{Common, Evaluate, Task};
+use crate::output::Output;
+
+pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<()> {
+    let subject = Subject::open(args)?;
+    let options = LoadOptions { data_dir: common.data_dir.clone(), features: subject.features };
+    let dataset = data::load(&subject.data, &options)?;
+    let tasks = subject.tasks(&args.tasks, dataset.labels.is_some())?;
+    let embeddings = data::read_embeddings(&subject.embeddings, dataset.graph.ids(), &subject.data)?;
+    let mut scores = serde_json::Map::new();
+    let mut text = String::new();
+    for task in tasks {
+        output.remark(format_args!("{}: {} on {}", task.name(), subject.embeddings.display(), subject.data));
+        let score = judge(task, &embeddings, &dataset, &subject, args)?;
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:<8} {}", task.name(), line(&score));
+        let score = serde_json::to_value(&score).map_err(|error| Error::Failed(error.to_string()))?;
+        scores.insert(task.name().to_owned(), score);
+    }
+    if let Some(run) = &subject.run {
+        keep(&run.join("metrics.json"), &scores)?;
+    }
+    output.result(&scores, text)
+}
+
+/// What is to be judged, and what is known of how it came about.
+struct Subject {
+    embeddings: PathBuf,
+    /// The run's folder, where it is one.
+    run: Option<PathBuf>,
+    data: String,
+    features: FeatureSource,
+    seed: u64,
+    /// Which edges were seen; unknown of embeddings that are not ours.
+    edges: Option<Edges>,
+}
+
+impl Subject {
+    fn open(args: &Evaluate) -> Result<Subject> {
+        if !args.subject.is_dir() {
+            let Some(data) = args.data.clone() else {
+                return Err(Error::value("--data", "nothing", "the graph that the embeddings belong to"));
+            };
+            let seed = args.seed.unwrap_or(0);
+            let (embeddings, features) = (args.subject.clone(), FeatureSource::Given);
+            return Ok(Subject { embeddings, run: None, data, features, seed, edges: None });
+        }
+        let config = Config::from_table(config::read(&args.subject.join("config.toml"))?)?;
+        let embeddings = args.subject.join("embeddings.npy");
+        if !embeddings.exists() {
+            let command = format!(
+                "controlg pretrain --config {0}/config.toml --out {0} --resume",
+                args.subject.display()
+            );
+            return Err(Error::input(
+                &args.subject,
+                "",
+                "a run without embeddings",
+                format_args!("a finished run: {command}"),
+            ));
+        }
+        Ok(Subject {
+            embeddings,
+            run: Some(args.subject.clone()),
+            data: args.data.clone().unwrap_or(config.data),
+            features: match config.features {
+                FeatureChoice::Given => FeatureSource::Given,
+                FeatureChoice::Structural => FeatureSource::Structural,
+            },
+            seed: args.seed.unwrap_or(config.seed),
+            edges: Some(config.edges),
+        })
+    }
+
+    /// The tasks asked for; else all that what was seen and what is known allow.
+    fn tasks(&self, asked: &[Task], labelled: bool) -> Result<Vec<Task>> {
+        if asked.is_empty() {
+            let lp = (self.edges == Some(Edges::Train)).then_some(Task::Lp);
+            let of_labels = if labelled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
+            let tasks: Vec<Task> = of_labels.into_iter().chain(lp).collect();
+            if tasks.is_empty() {
+                return Err(Error::value(
+                    &self.data,
+                    "no labels",
+                    "labels for nc and cluster, or a run for lp",
+                ));
+            }
+            return Ok(tasks);
+        }
+        if asked.contains(&Task::Lp) && self.edges == Some(Edges::All) {
+            let command = format!("controlg pretrain {} --for lp --seed {}", self.data, self.seed);
+            let found = "lp on a run that saw all edges, those it would be judged on among them";
+            return Err(Error::value(
+                "--tasks",
+                found,
+                format_args!("a run on the training edges only: {command}"),
+            ));
+        }
+        if !labelled && asked.iter().any(|task| *task != Task::Lp) {
+            return Err(Error::value(&self.data, "no labels", "labels, which nc and cluster are judged by"));
+        }
+        Ok(asked.to_vec())
+    }
+}
+
+fn judge(
+    task: Task,
+    embeddings: &Features,
+    dataset: &Dataset,
+    subject: &Subject,
+    args: &Evaluate,
+) -> Result<Score> {
+    let labels = || {
+        dataset.labels.as_ref().ok_or_else(|| Error::value(&subject.data, "no labels", "labels to judge by"))
+    };
+    match task {
+        Task::Nc => {
+            let labels = labels()?;
+            let splits = splits_of(dataset, labels, args.protocol.as_deref(), subject)?;
+            let settings =
+                ProbeSettings { embedding: args.embedding, probe: args.probe, ..ProbeSettings::default() };
+            eval::evaluate_nc(embeddings, labels, &splits, &settings)
+        }
+        Task::Lp => {
+            eval::evaluate_lp(embeddings, &dataset.graph, &EdgeSplit::draw(&dataset.graph, subject.seed)?)
+        }
+        Task::Cluster => eval::evaluate_cluster(embeddings, labels()?, &dataset.graph),
+    }
+}
+
+/// The splits of the protocol asked for, else of the data set's own, else one drawn from the seed.
+fn splits_of(
+    dataset: &Dataset,
+    labels: &Labels,
+    asked: Option<&str>,
+    subject: &Subject,
+) -> Result<Vec<Split>> {
+    let own = dataset.splits.first().map(|split| split.protocol.as_str());
+    let known = catalogue::find(&subject.data).map(|known| known.protocol);
+    let name = asked.or(own).or(known).unwrap_or("random-10-10-80");
+    let given: Vec<Split> = dataset.splits.iter().filter(|split| split.protocol == name).cloned().collect();
+    if !given.is_empty() {
+        return Ok(given);
+    }
+    let protocols = data::PROTOCOLS;
+    match protocols.iter().find(|protocol| protocol.name == name) {
+        Some(protocol) => match protocol.draw {
+            Some(draw) => Ok(vec![draw(labels, subject.seed)]),
+            None => Err(Error::value(
+                "--protocol",
+                name,
+                format_args!("a protocol that {} has splits for", subject.data),
+            )),
+        },
+        None => Err(Error::unknown("protocol", name, protocols.iter().map(|protocol| protocol.name))),
+    }
+}
+
+fn line(score: &Score) -> String {
+    let figure =
+        |name: &str| score.figure(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
+    format!(
+        "{:.2} % ({}, {} embeddings, {}{}{}{}, {:.1} s)",
+        score.value,
+        score.protocol,
+        score.embedding,
+        score.probe,
+        figure("validation"),
+        figure("ari"),
+        figure("average_precision"),
+        score.seconds
+    )
+}
+
+/// Puts scores into a run's `metrics.json`, beside those of other tasks.
+fn keep(path: &Path, scores: &serde_json::Map<String, serde_json::Value>) -> Result<()> {
+    let mut all = match std::fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str::<serde_json::Map<_, _>>(&text)
+            .map_err(|error| Error::input(path, "", error, "scores that controlg wrote"))?,
+        Err(_) => serde_json::Map::new(),
+    };
+    all.extend(scores.clone());
+    let text = serde_json::to_string_pretty(&all).map_err(|error| Error::Failed(error.to_string()))?;
+    files::whole_bytes(path, text + "\n")
+}
