@@ -63,7 +63,10 @@ fn a_run_is_judged_and_its_scores_kept() {
     // Another task is put beside, and anybody's file gives the same as the run.
     scores(&[path(&out), "--tasks", "nc", "--probe", "adam-es"]);
     let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("metrics.json")).unwrap()).unwrap();
-    assert_eq!((&kept["nc"]["probe"], &kept["cluster"]["value"]), (&"adam-es".into(), &found["cluster"]["value"]));
+    assert_eq!(
+        (&kept["nc"]["probe"], &kept["cluster"]["value"]),
+        (&"adam-es".into(), &found["cluster"]["value"])
+    );
     for file in ["embeddings.npy", "embeddings.parquet"] {
         let other = scores(&[path(&out.join(file)), "--data", DATA, "--tasks", "nc"]);
         assert_eq!(other["nc"]["value"], found["nc"]["value"], "{file}");

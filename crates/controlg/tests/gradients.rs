@@ -316,7 +316,7 @@ fn a_cut_tape_gives_the_same_gradients_in_two_parts() {
         tape.backward(out, &mut in_parts);
         let at_z = tape.take_gradient(start).expect("a gradient at Z");
         tape.truncate(mark);
-        tape.backward_from(z, &at_z, &mut in_parts);
+        tape.backward_from(z, at_z, &mut in_parts);
         assert_eq!(direct.group(0), in_parts.group(0));
     }
 }

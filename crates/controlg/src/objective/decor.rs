@@ -92,7 +92,7 @@ impl Objective for Decor {
         let n = graph.n_nodes();
         let (rows, gathered) =
             if n > self.settings.all_up_to { (self.settings.batch.min(n), 4) } else { (n, 0) };
-        vec![(rows * self.settings.width, 10), (rows * width, gathered), (n * width, 2)]
+        vec![(rows * self.settings.width, 8), (rows * width, gathered)]
     }
 
     fn sights(&self) -> Vec<Sight> {

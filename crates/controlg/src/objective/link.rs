@@ -134,7 +134,7 @@ impl Objective for Link {
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
         let Settings { hidden, batch, sense_batch, .. } = self.settings;
         let pairs = 2 * graph.n_edges().min(batch.max(sense_batch));
-        vec![(graph.n_nodes() * width, 3), (graph.n_nodes() * hidden, 3), (pairs, 12)]
+        vec![(graph.n_nodes() * width, 2), (graph.n_nodes() * hidden, 3), (pairs, 12)]
     }
 
     fn sights(&self) -> Vec<Sight> {

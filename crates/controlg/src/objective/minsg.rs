@@ -153,7 +153,7 @@ impl Objective for Minsg {
             Readout::EgoMean => 1,
             Readout::Node => 0,
         };
-        vec![(n * width, contexts + 3), (batch * width, 14), (batch * batch.min(1024), 2)]
+        vec![(n * width, contexts), (batch * width, 12), (batch * batch.min(1024), 2)]
     }
 
     fn sights(&self) -> Vec<Sight> {

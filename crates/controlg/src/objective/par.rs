@@ -78,8 +78,8 @@ impl Objective for Par {
         params.add(group, "bias", (1, self.settings.parts), Init::Constant(0.0), stream);
     }
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        vec![(graph.n_nodes() * self.settings.parts, 2), (graph.n_nodes() * width, 1)]
+    fn buffers(&self, graph: &Graph, _: usize) -> Vec<(usize, usize)> {
+        vec![(graph.n_nodes() * self.settings.parts, 2)]
     }
 
     fn sights(&self) -> Vec<Sight> {

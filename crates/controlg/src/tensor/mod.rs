@@ -40,5 +40,6 @@ mod tape;
 pub use ops::*;
 pub use optim::{AdamW, Decay, Schedule, Settings};
 pub use params::{Entry, Grads, Group, Init, ParamId, Params};
+pub(crate) use pool::size_class;
 pub use pool::{Buffer, Pool, Pooled, Shelf};
 pub use tape::{Mark, Tape, Var};

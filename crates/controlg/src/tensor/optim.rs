@@ -1,5 +1,7 @@
 //! AdamW with one state a group of parameters, and the learning rate over time.
 
+use std::io::Write;
+
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernels::{adam, reduce, rows};
@@ -145,19 +147,31 @@ impl AdamW {
 
     /// The whole state, bit for bit.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = MAGIC.to_vec();
-        let mut number = |n: u64| bytes.extend(n.to_le_bytes());
-        number(size_of::<Real>() as u64);
-        number(self.steps);
-        number(self.states.len() as u64);
-        for state in &self.states {
-            number(state.steps);
-            number(state.mean.len() as u64);
-        }
-        for state in &self.states {
-            bytes.extend(state.mean.iter().chain(&state.square).flat_map(|x| x.to_le_bytes()));
-        }
+        let mut bytes = Vec::with_capacity(self.byte_len());
+        // Writing to memory cannot fail.
+        let _ = self.write_to(&mut bytes);
         bytes
+    }
+
+    /// Writes the whole state, bit for bit, without gathering it first.
+    pub fn write_to(&self, to: &mut impl Write) -> std::io::Result<()> {
+        to.write_all(MAGIC)?;
+        let mut number = |n: u64| to.write_all(&n.to_le_bytes());
+        number(size_of::<Real>() as u64)?;
+        number(self.steps)?;
+        number(self.states.len() as u64)?;
+        for state in &self.states {
+            number(state.steps)?;
+            number(state.mean.len() as u64)?;
+        }
+        let mut values = self.states.iter().flat_map(|state| state.mean.iter().chain(&state.square));
+        values.try_for_each(|x| to.write_all(&x.to_le_bytes()))
+    }
+
+    /// Number of bytes that [`AdamW::write_to`] writes.
+    pub fn byte_len(&self) -> usize {
+        let values: usize = self.states.iter().map(|state| 2 * state.mean.len()).sum();
+        MAGIC.len() + 8 * (3 + 2 * self.states.len()) + values * size_of::<Real>()
     }
 
     /// Takes over a state saved by [`AdamW::to_bytes`] for the same parameters.

@@ -53,7 +53,7 @@ impl Pool {
     /// A buffer whose content is left over from its last use: for results that are written in full.
     pub fn take<T: Pooled>(&self, len: usize) -> Buffer<'_, T> {
         let class = size_class(len);
-        let idle = T::shelf(self).0.borrow_mut().get_mut(&class).and_then(Vec::pop);
+        let idle = T::shelf(self).pop(class);
         // A fresh vector of zeros comes from the system untouched, so the unused end of a class costs no memory.
         let data = idle.unwrap_or_else(|| {
             let mut fresh = vec![T::default(); class];
@@ -99,12 +99,18 @@ impl Pool {
 
 /// The capacity that serves `len`: eight classes an octave, so lengths that vary a little from step to step (a
 /// graph with other edges dropped) find each other's buffers.
-fn size_class(len: usize) -> usize {
+pub(crate) fn size_class(len: usize) -> usize {
     let step = (len.next_power_of_two() / 16).max(16);
     len.div_ceil(step).max(1) * step
 }
 
 impl<T> Shelf<T> {
+    /// An idle buffer of this class, or the smallest that is not more than twice as large.
+    fn pop(&self, class: usize) -> Option<Vec<T>> {
+        let mut shelf = self.0.borrow_mut();
+        shelf.range_mut(class..=2 * class).find_map(|(_, idle)| idle.pop())
+    }
+
     fn bytes(&self) -> usize {
         self.0.borrow().iter().map(|(class, idle)| class * idle.len() * size_of::<T>()).sum()
     }

@@ -175,14 +175,21 @@ impl<'a> Tape<'a> {
         self.run_back(loss, one, grads, true);
     }
 
+    /// [`Tape::backward`] for what came after the mark, once: its values go back to the pool as they are used up, and
+    /// the tape ends at the mark again.
+    pub fn backward_since(&mut self, mark: Mark, loss: Var, grads: &mut Grads) {
+        let one = self.unit_seed(loss);
+        self.run_back(loss, one, grads, true);
+        self.truncate(mark);
+    }
+
     /// Carries a gradient of `from` on to the parameters and leaves before it.
     ///
     /// # Panics
     /// When the gradient is not of the value's size.
-    pub fn backward_from(&mut self, from: Var, gradient: &[Real], grads: &mut Grads) {
+    pub fn backward_from(&mut self, from: Var, gradient: Buffer<'a>, grads: &mut Grads) {
         assert_eq!(gradient.len(), self.value(from).len(), "a gradient of the value's size");
-        let seed = self.pool.copy(gradient);
-        self.run_back(from, seed, grads, false);
+        self.run_back(from, gradient, grads, false);
     }
 
     /// Where the tape ends now.

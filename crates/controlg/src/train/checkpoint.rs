@@ -7,8 +7,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::Training;
 use super::tensors::Tensors;
 use crate::error::{Error, Result};
@@ -34,7 +32,7 @@ pub(super) fn save(folder: &Path, training: &Training<'_>, owner: &Owner, end: &
     let mut tensors = Tensors::default();
     tensors.add_params(training.model().params());
     for (at, optimiser) in training.model().optimisers().iter().enumerate() {
-        tensors.add_bytes(format!("optimiser/{at}"), optimiser.to_bytes());
+        tensors.add_state(format!("optimiser/{at}"), optimiser);
     }
     let words = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
@@ -45,7 +43,7 @@ pub(super) fn save(folder: &Path, training: &Training<'_>, owner: &Owner, end: &
         ("trace", serde_json::to_string(end).map_err(json)?),
     ];
     tensors.words = words.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
-    tensors.words.insert("digest".to_owned(), digest(&tensors));
+    tensors.words.insert("digest".to_owned(), tensors.digest()?);
     tensors.write(&folder.join(format!("step-{:012}.safetensors", training.progress().steps)))?;
     for old in list(folder).into_iter().skip(KEPT) {
         let _ = fs::remove_file(old);
@@ -86,7 +84,7 @@ pub(super) fn restore(
     Ok(None)
 }
 
-fn apply(path: &Path, tensors: &Tensors, training: &mut Training<'_>) -> Result<End> {
+fn apply(path: &Path, tensors: &Tensors<'_>, training: &mut Training<'_>) -> Result<End> {
     let parse = |name: &str| word(path, tensors, name);
     let wrong = |error: serde_json::Error| Error::input(path, "metadata", error, "what this version saved");
     let progress = serde_json::from_str(parse("progress")?).map_err(wrong)?;
@@ -103,31 +101,19 @@ fn apply(path: &Path, tensors: &Tensors, training: &mut Training<'_>) -> Result<
 }
 
 /// A checkpoint whose content is as it was written.
-fn whole(path: &Path) -> Result<Tensors> {
+fn whole(path: &Path) -> Result<Tensors<'static>> {
     let mut tensors = Tensors::read(path)?;
     let given = tensors.words.remove("digest").unwrap_or_default();
-    if given != digest(&tensors) {
+    if given != tensors.digest()? {
         return Err(Error::input(path, "", "a damaged checkpoint", "content that matches its hash"));
     }
     Ok(tensors)
 }
 
-fn word<'t>(path: &Path, tensors: &'t Tensors, name: &str) -> Result<&'t str> {
+fn word<'t>(path: &Path, tensors: &'t Tensors<'_>, name: &str) -> Result<&'t str> {
     let word = tensors.words.get(name);
     word.map(String::as_str)
         .ok_or_else(|| Error::input(path, name, "nothing", "a checkpoint of this version"))
-}
-
-fn digest(tensors: &Tensors) -> String {
-    let mut hash = Sha256::new();
-    for (name, text) in &tensors.words {
-        hash.update(format!("{name}={text}\n"));
-    }
-    tensors.each_part(|name, bytes| {
-        hash.update(format!("{name} {}\n", bytes.len()));
-        hash.update(bytes);
-    });
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// All checkpoints, the newest first.

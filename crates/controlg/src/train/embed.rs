@@ -49,7 +49,11 @@ pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
 }
 
 /// Everything that [`embed`] needs, with heads.
-pub(super) fn model_file(model: &Model<'_>, stats: &[ColumnStats], input: &Input) -> Tensors {
+pub(super) fn model_file<'t>(
+    model: &'t Model<'_>,
+    stats: &'t [ColumnStats],
+    input: &'t Input,
+) -> Tensors<'t> {
     let mut tensors = Tensors::default();
     tensors.add_params(model.params());
     for (at, ColumnStats { mean, inverse_std }) in stats.iter().enumerate() {
@@ -64,7 +68,7 @@ pub(super) fn model_file(model: &Model<'_>, stats: &[ColumnStats], input: &Input
     tensors
 }
 
-fn read_stats(path: &Path, tensors: &Tensors) -> Result<Vec<ColumnStats>> {
+fn read_stats(path: &Path, tensors: &Tensors<'_>) -> Result<Vec<ColumnStats>> {
     let mut stats = Vec::new();
     while let Some(len) = tensors.len_of(&format!("norm/{}.mean", stats.len())) {
         let at = stats.len();

@@ -10,7 +10,9 @@ use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared, Subgraph};
 use crate::kernels::reduce;
 use crate::objective::{Objective, Purpose, Shown, Sight, Sizes, Step};
 use crate::rng::Stream;
-use crate::tensor::{AdamW, Buffer, ColumnStats, Grads, ParamId, Params, Pool, Settings, Tape, Var};
+use crate::tensor::{
+    AdamW, Buffer, ColumnStats, Grads, ParamId, Params, Pool, Settings, Tape, Var, size_class,
+};
 
 /// The group of the encoder's parameters; objective k has group k + 1.
 const ENCODER: usize = 0;
@@ -167,9 +169,7 @@ impl<'g> Model<'g> {
 
     /// The losses of all objectives on their frozen samples. Nothing is changed.
     pub fn losses(&mut self, step: u64) -> Result<Vec<f64>> {
-        let mut losses = vec![0.0; self.names.len()];
-        self.look(step, false, |task, loss, _, _| losses[task] = loss)?;
-        Ok(losses)
+        Ok(self.look(step, false)?.loss)
     }
 
     /// Losses, Rayleigh quotients of the gradients at the representations, and the geometry of the gradients at the
@@ -178,32 +178,15 @@ impl<'g> Model<'g> {
     /// Objectives with the same views share their forward passes: the five of the paper take four forward passes and
     /// seven backward.
     pub fn measure(&mut self, step: u64) -> Result<Reading> {
-        let k = self.names.len();
-        let (mut losses, mut rq) = (vec![0.0; k], vec![0.0; k]);
-        let mut gradients: Vec<Vec<Real>> = vec![Vec::new(); k];
-        self.look(step, true, |task, loss, quotient, gradient| {
-            losses[task] = loss;
-            rq[task] = quotient;
-            gradients[task] = gradient.to_vec();
-        })?;
-        let mut products = vec![vec![0.0; k]; k];
-        for a in 0..k {
-            for b in a..k {
-                products[a][b] = reduce::dot(&gradients[a], &gradients[b]);
-                products[b][a] = products[a][b];
-            }
-        }
-        Ok(Reading::from_products(losses, &products, rq))
+        let Looked { loss, rq, products } = self.look(step, true)?;
+        Ok(Reading::from_products(loss, &products, rq))
     }
 
-    /// Visits all objectives on their frozen samples: loss, and where gradients are wanted the Rayleigh quotient of
-    /// the gradient at the representations and the gradient at the encoder's parameters.
-    fn look(
-        &mut self,
-        step: u64,
-        gradients: bool,
-        mut visit: impl FnMut(usize, f64, f64, &[Real]),
-    ) -> Result<()> {
+    /// Visits all objectives on their frozen samples, with or without their gradients.
+    fn look(&mut self, step: u64, gradients: bool) -> Result<Looked> {
+        let k = self.names.len();
+        let (mut losses, mut rq) = (vec![0.0; k], vec![0.0; k]);
+        let mut at_encoder: Vec<Buffer<'_>> = (0..k).map(|_| self.pool.take(0)).collect();
         let Scene { graph, prepared, laplacian, objectives } = self.probe.as_ref().unwrap_or(&self.whole);
         for ViewGroup { sights, members } in &self.views {
             let shown: Vec<Shown<'_>> = sights
@@ -242,32 +225,42 @@ impl<'g> Model<'g> {
                         purpose: Purpose::Sensing,
                     },
                 );
-                let value = finite(tape.scalar(loss), name, step)?;
+                losses[member] = finite(tape.scalar(loss), name, step)?;
                 if !gradients {
-                    visit(member, value, 0.0, &[]);
                     tape.truncate(mark);
                     continue;
                 }
                 self.grads.reset();
-                tape.backward(loss, &mut self.grads);
-                tape.truncate(mark);
+                tape.backward_since(mark, loss, &mut self.grads);
                 let at_z: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
                 let parts: Vec<&[Real]> = at_z.iter().filter_map(|part| part.as_deref()).collect();
-                let quotient = laplacian.rayleigh(&parts);
-                for (&encoded, part) in encoded.iter().zip(&at_z) {
+                rq[member] = laplacian.rayleigh(&parts);
+                for (&encoded, part) in encoded.iter().zip(at_z) {
                     if let Some(part) = part {
                         tape.backward_from(encoded, part, &mut self.grads);
                     }
                 }
-                let at_encoder = self.grads.group(ENCODER).unwrap_or_default();
-                visit(member, value, quotient, at_encoder);
+                at_encoder[member] = self.pool.copy(self.grads.group(ENCODER).unwrap_or_default());
             }
         }
-        Ok(())
+        let mut products = vec![vec![0.0; k]; k];
+        for a in 0..k {
+            for b in a..k {
+                products[a][b] = match at_encoder[a].len() == at_encoder[b].len() {
+                    true => reduce::dot(&at_encoder[a], &at_encoder[b]),
+                    // One of them did not reach the encoder.
+                    false => 0.0,
+                };
+                products[b][a] = products[a][b];
+            }
+        }
+        Ok(Looked { loss: losses, rq, products })
     }
 
     /// The representations of the whole graph, and the statistics of its batch norms.
     pub fn embed(&self) -> (Dense, Vec<ColumnStats>) {
+        // What training held makes room for the result.
+        self.pool.trim();
         let stats =
             encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &self.pool);
         let z = encoder::embed_with(
@@ -290,23 +283,23 @@ impl<'g> Model<'g> {
     /// Bytes of what a pass and its way back hold at once. Buffers of one size serve all objectives, one after the
     /// other, so each size counts as often as the objective that needs it most.
     pub(super) fn pass_bytes(&self) -> usize {
-        let (n, width) = (self.whole.graph.n_nodes(), self.encoder.width());
-        let views = self.views.iter().map(|group| group.sights.len()).max().unwrap_or(1);
-        // The representations' gradient travels through three buffers.
-        let encoder = views * n * self.encoder.kept_per_node() + 3 * n * width;
+        let (graph, width) = (self.whole.graph, self.encoder.width());
+        let representations = graph.n_nodes() * width;
+        let kept = self.encoder.kept_per_node().div_ceil(width);
         let mut most: BTreeMap<usize, usize> = BTreeMap::new();
         for objective in &self.whole.objectives {
             let mut own: BTreeMap<usize, usize> = BTreeMap::new();
-            for (len, count) in objective.buffers(self.whole.graph, width) {
-                *own.entry(len).or_default() += count;
+            // What each view keeps, and three buffers through which the gradient travels.
+            let passes = (representations, objective.sights().len() * kept + 3);
+            for (len, count) in objective.buffers(graph, width).into_iter().chain([passes]) {
+                *own.entry(size_class(len)).or_default() += count;
             }
-            for (len, count) in own {
-                let most = most.entry(len).or_default();
+            for (class, count) in own {
+                let most = most.entry(class).or_default();
                 *most = count.max(*most);
             }
         }
-        let heads: usize = most.iter().map(|(len, count)| len * count).sum();
-        (encoder + heads) * size_of::<Real>()
+        most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
     }
 
     /// The names of the objectives.
@@ -333,6 +326,14 @@ impl<'g> Model<'g> {
     pub fn optimisers_mut(&mut self) -> &mut [AdamW] {
         &mut self.optimisers
     }
+}
+
+/// What a look at all objectives has seen.
+struct Looked {
+    loss: Vec<f64>,
+    rq: Vec<f64>,
+    /// Inner products of the gradients at the encoder's parameters.
+    products: Vec<Vec<f64>>,
 }
 
 /// The token of an objective that hides nodes.

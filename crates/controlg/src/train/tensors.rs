@@ -9,26 +9,33 @@ use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::Real;
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::tensor::Params;
+use crate::tensor::{AdamW, Params};
 
-/// The content of a file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Tensors {
+/// The content of a file: lent where it is to be written, owned where it was read.
+#[derive(Default)]
+pub(super) struct Tensors<'t> {
     /// Words about the whole.
     pub(super) words: BTreeMap<String, String>,
-    parts: BTreeMap<String, Part>,
+    parts: BTreeMap<String, Part<'t>>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Part {
+struct Part<'t> {
     kind: &'static str,
     shape: Vec<usize>,
-    bytes: Vec<u8>,
+    content: Content<'t>,
+}
+
+enum Content<'t> {
+    Reals(&'t [Real]),
+    Doubles(&'t [f64]),
+    State(&'t AdamW),
+    Read(Vec<u8>),
 }
 
 /// Number types by their names in the format.
@@ -36,26 +43,46 @@ const REAL: &str = if size_of::<Real>() == 4 { "F32" } else { DOUBLE };
 const DOUBLE: &str = "F64";
 const BYTES: &str = "U8";
 
-impl Tensors {
+impl Content<'_> {
+    fn byte_len(&self) -> usize {
+        match self {
+            Content::Reals(values) => size_of_val(*values),
+            Content::Doubles(values) => size_of_val(*values),
+            Content::State(optimiser) => optimiser.byte_len(),
+            Content::Read(bytes) => bytes.len(),
+        }
+    }
+
+    fn write_to(&self, to: &mut impl Write) -> std::io::Result<()> {
+        match self {
+            Content::Reals(values) => values.iter().try_for_each(|x| to.write_all(&x.to_le_bytes())),
+            Content::Doubles(values) => values.iter().try_for_each(|x| to.write_all(&x.to_le_bytes())),
+            Content::State(optimiser) => optimiser.write_to(to),
+            Content::Read(bytes) => to.write_all(bytes),
+        }
+    }
+}
+
+impl<'t> Tensors<'t> {
     /// Adds a matrix.
-    pub(super) fn add(&mut self, name: String, shape: &[usize], values: &[Real]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.parts.insert(name, Part { kind: REAL, shape: shape.to_vec(), bytes });
+    pub(super) fn add(&mut self, name: String, shape: &[usize], values: &'t [Real]) {
+        self.parts.insert(name, Part { kind: REAL, shape: shape.to_vec(), content: Content::Reals(values) });
     }
 
     /// Adds numbers of double precision.
-    pub(super) fn add_doubles(&mut self, name: String, values: &[f64]) {
-        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.parts.insert(name, Part { kind: DOUBLE, shape: vec![values.len()], bytes });
+    pub(super) fn add_doubles(&mut self, name: String, values: &'t [f64]) {
+        let part = Part { kind: DOUBLE, shape: vec![values.len()], content: Content::Doubles(values) };
+        self.parts.insert(name, part);
     }
 
-    /// Adds bytes that mean something to their owner only.
-    pub(super) fn add_bytes(&mut self, name: String, bytes: Vec<u8>) {
-        self.parts.insert(name, Part { kind: BYTES, shape: vec![bytes.len()], bytes });
+    /// Adds an optimiser's state, bytes that mean something to it alone.
+    pub(super) fn add_state(&mut self, name: String, state: &'t AdamW) {
+        let part = Part { kind: BYTES, shape: vec![state.byte_len()], content: Content::State(state) };
+        self.parts.insert(name, part);
     }
 
     /// Adds all parameters, `group/matrix`.
-    pub(super) fn add_params(&mut self, params: &Params) {
+    pub(super) fn add_params(&mut self, params: &'t Params) {
         for group in params.groups() {
             for entry in group.entries() {
                 let name = format!("{}/{}", group.name(), entry.name);
@@ -82,7 +109,7 @@ impl Tensors {
     /// Bytes.
     pub(super) fn bytes(&self, path: &Path, name: &str) -> Result<&[u8]> {
         match self.parts.get(name) {
-            Some(part) if part.kind == BYTES => Ok(&part.bytes),
+            Some(Part { kind: BYTES, content: Content::Read(bytes), .. }) => Ok(bytes),
             _ => Err(Error::input(path, name, "nothing", "bytes of that name")),
         }
     }
@@ -100,9 +127,23 @@ impl Tensors {
         Ok(())
     }
 
-    /// Visits everything in the order of the names.
-    pub(super) fn each_part(&self, mut visit: impl FnMut(&str, &[u8])) {
-        self.parts.iter().for_each(|(name, part)| visit(name, &part.bytes));
+    /// SHA-256 over words, names and content, in hexadecimal.
+    pub(super) fn digest(&self) -> Result<String> {
+        let mut hash = Hasher(Sha256::new());
+        let mut add = || -> std::io::Result<()> {
+            for (name, text) in &self.words {
+                writeln!(hash, "{name}={text}")?;
+            }
+            for (name, part) in &self.parts {
+                writeln!(hash, "{name} {}", part.content.byte_len())?;
+                let mut buffered = BufWriter::with_capacity(1 << 16, &mut hash);
+                part.content.write_to(&mut buffered)?;
+                buffered.flush()?;
+            }
+            Ok(())
+        };
+        add().map_err(|error| Error::io("hashing", error))?;
+        Ok(hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// How many elements something of that name has.
@@ -117,10 +158,15 @@ impl Tensors {
 
     fn part(&self, path: &Path, name: &str, kind: &str, length: usize) -> Result<&[u8]> {
         match self.parts.get(name) {
-            Some(part) if part.kind == kind && part.bytes.len() == length => Ok(&part.bytes),
+            Some(Part { kind: found, content: Content::Read(bytes), .. })
+                if *found == kind && bytes.len() == length =>
+            {
+                Ok(bytes)
+            }
             Some(part) => {
-                let found = format!("{} bytes of shape {:?}", part.bytes.len(), part.shape);
-                Err(Error::input(path, name, found, format_args!("{length} bytes")))
+                let found =
+                    format!("{} bytes of {}, shape {:?}", part.content.byte_len(), part.kind, part.shape);
+                Err(Error::input(path, name, found, format_args!("{length} bytes of {kind}")))
             }
             None => Err(Error::input(path, name, "nothing", "a matrix of that name")),
         }
@@ -132,7 +178,7 @@ impl Tensors {
         header.insert("__metadata__".to_owned(), json!(self.words));
         let mut at = 0;
         for (name, part) in &self.parts {
-            let end = at + part.bytes.len();
+            let end = at + part.content.byte_len();
             header.insert(
                 name.clone(),
                 json!({ "dtype": part.kind, "shape": part.shape, "data_offsets": [at, end] }),
@@ -149,7 +195,7 @@ impl Tensors {
                 let mut file = BufWriter::new(File::create(beside)?);
                 file.write_all(&(header.len() as u64).to_le_bytes())?;
                 file.write_all(header.as_bytes())?;
-                self.parts.values().try_for_each(|part| file.write_all(&part.bytes))?;
+                self.parts.values().try_for_each(|part| part.content.write_to(&mut file))?;
                 file.flush()
             };
             write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
@@ -157,7 +203,7 @@ impl Tensors {
     }
 
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> Result<Tensors> {
+    pub(super) fn read(path: &Path) -> Result<Tensors<'static>> {
         let bytes = limits::read_bytes(path)?;
         let wrong = |error: safetensors::SafeTensorError| Error::input(path, "", error, "a safetensors file");
         let (_, header) = SafeTensors::read_metadata(&bytes).map_err(wrong)?;
@@ -173,9 +219,24 @@ impl Tensors {
                 Dtype::U8 => BYTES,
                 other => return Err(Error::input(path, name, format_args!("{other:?}"), "F32, F64 or U8")),
             };
-            let part = Part { kind, shape: view.shape().to_vec(), bytes: view.data().to_vec() };
+            let content = Content::Read(view.data().to_vec());
+            let part = Part { kind, shape: view.shape().to_vec(), content };
             tensors.parts.insert(name.to_owned(), part);
         }
         Ok(tensors)
+    }
+}
+
+/// A hash that can be written to.
+struct Hasher(Sha256);
+
+impl Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

@@ -91,7 +91,7 @@ fn halves(label: &str, bench: &Bench) {
         of_z.group(0).expect("a gradient"),
         left.iter().flat_map(|part| part.to_vec()).collect::<Vec<_>>()
     );
-    for (&encoded, part) in encoded.iter().zip(&left) {
+    for (&encoded, part) in encoded.iter().zip(left) {
         tape.backward_from(encoded, part, &mut in_parts);
     }
     let direct: Vec<f64> = flat(params, &direct).into_iter().map(f64::from).collect();
