@@ -39,9 +39,13 @@ impl Output {
         }
     }
 
-    /// Shows on a terminal how far something is, in the place of what was shown before.
+    /// Shows on a terminal how far something is, in the place of what was shown before. A line that would wrap could not
+    /// be replaced: it is cut.
     pub(crate) fn status(&self, text: impl Display) {
         if !self.quiet {
+            let width =
+                terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |size| usize::from(size.0.0));
+            let text: String = text.to_string().chars().take(width.saturating_sub(1)).collect();
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
         }
     }

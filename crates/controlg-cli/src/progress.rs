@@ -96,16 +96,16 @@ impl<'o> Progress<'o> {
         let left = Duration::from_secs_f64((self.total - step) as f64 / rate.max(1e-9));
         let done: u64 = self.blocks.iter().sum();
         let mut line = format!("epoch {}/{} step {step}/{}", self.epoch, self.epochs, self.total);
+        // A narrow terminal cuts the end: what matters most comes first. Writing to a String cannot fail.
+        let _ = write!(line, ", {rate:.1} steps/s, {} left", in_words(left));
         for ((name, blocks), loss) in self.objectives.iter().zip(&self.blocks).zip(&self.loss) {
             let share = 100.0 * *blocks as f64 / done.max(1) as f64;
             let short = name.strip_prefix("p_").unwrap_or(name);
-            // Writing to a String cannot fail.
             let _ = match loss.is_nan() {
                 true => write!(line, " | {short} {share:.0}%"),
                 false => write!(line, " | {short} {share:.0}% {loss:.3}"),
             };
         }
-        let _ = write!(line, " | {rate:.1} steps/s, {} left", in_words(left));
         line
     }
 }

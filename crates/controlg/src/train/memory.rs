@@ -22,7 +22,7 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
 }
 
 /// The program itself, its threads and their scratch space.
-const PROGRAM: usize = 24 << 20;
+const PROGRAM: usize = 14 << 20;
 
 /// The most memory that this process has taken so far, in bytes, where the system tells.
 pub fn peak() -> Option<u64> {
