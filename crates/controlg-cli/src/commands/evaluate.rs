@@ -48,6 +48,14 @@ struct Subject {
 
 impl Subject {
     fn open(args: &Evaluate) -> Result<Subject> {
+        if !args.subject.exists() {
+            return Err(Error::input(
+                &args.subject,
+                "",
+                "no such file or folder",
+                "a run's folder, or embeddings",
+            ));
+        }
         if !args.subject.is_dir() {
             let Some(data) = args.data.clone() else {
                 return Err(Error::value("--data", "nothing", "the graph that the embeddings belong to"));

@@ -1,6 +1,6 @@
 //! `controlg pretrain`: from what was typed to a run's folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config, FeatureChoice};
 use controlg::data::{self, FeatureSource, LoadOptions};
@@ -97,7 +97,7 @@ fn resolve(args: &Pretrain) -> Result<Config> {
 }
 
 /// The same error, with the file that it is about.
-fn in_file(error: Error, path: &std::path::Path) -> Error {
+fn in_file(error: Error, path: &Path) -> Error {
     match error {
         Error::Input { file: None, place, found, expected } => {
             Error::Input { file: Some(path.to_owned()), place, found, expected }
@@ -108,13 +108,10 @@ fn in_file(error: Error, path: &std::path::Path) -> Error {
 
 /// `runs/DATA-METHOD-SEED`, beside the user.
 fn default_folder(config: &Config) -> PathBuf {
-    let name: String = config
-        .data
-        .rsplit(['/', '\\'])
-        .find(|part| !part.is_empty())
-        .unwrap_or("graph")
-        .chars()
-        .map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' })
-        .collect();
+    // `.` and `..` are folders with names too.
+    let path = Path::new(&config.data).canonicalize().unwrap_or_else(|_| PathBuf::from(&config.data));
+    let name = path.file_name().map_or("graph".into(), |name| name.to_string_lossy());
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).collect();
     PathBuf::from("runs").join(format!("{name}-{}-{}", config.method, config.seed))
 }
