@@ -238,14 +238,12 @@ impl Audit {
         self.sensed = false;
         self.compare(found, &decision, place)?;
         laws::decided(found, &self.config, place)?;
-        let train = &self.config.train;
-        let left = (train.batches_per_epoch - (found.block - 1) * train.block) as u64;
-        let steps = (train.block as u64).min(left).min(self.config.total_steps() - self.steps);
+        let steps = self.config.steps_of_block(found.block, self.steps);
         place("steps").same(found.steps, steps)?;
         laws::finite(&[found.loss], 1, &place("loss"))?;
         self.steps += steps;
         self.blocks += 1;
-        self.figures.count(&decision, found.block == train.blocks_per_epoch());
+        self.figures.count(&decision, found.block == self.config.train.blocks_per_epoch());
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Files that appear whole or not at all, and how hashes of them are written.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -33,6 +33,11 @@ fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".unfinished");
     path.with_file_name(name)
+}
+
+/// Bytes in hexadecimal, as hashes are written.
+pub(crate) fn hex(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

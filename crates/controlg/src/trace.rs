@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::coordinator::{Decision, Reading, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
+use crate::files;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -255,7 +256,7 @@ fn seal(before: &str, body: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(before);
     hash.update(body);
-    hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    files::hex(&hash.finalize()[..8])
 }
 
 /// A line that was read.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config, FeatureChoice};
-use controlg::data::{self, FeatureSource, LoadOptions};
+use controlg::config::{self, Config};
+use controlg::data::{self, LoadOptions};
 use controlg::train;
 use controlg::{Error, Result};
 use serde_json::json;
@@ -19,11 +19,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<()> {
     let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
-    let features = match config.features {
-        FeatureChoice::Given => FeatureSource::Given,
-        FeatureChoice::Structural => FeatureSource::Structural,
-    };
-    let options = LoadOptions { data_dir: common.data_dir.clone(), features };
+    let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
     let graph = data::load(data, &options)?.graph;
     let embeddings = train::embed(run, &graph)?;
     let folder = match out {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config, Edges, FeatureChoice};
+use controlg::config::{self, Config, Edges};
 use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, Split, catalogue};
 use controlg::eval::{self, ProbeSettings, Score};
 use controlg::graph::Features;
@@ -81,11 +81,8 @@ impl Subject {
         Ok(Subject {
             embeddings,
             run: Some(args.subject.clone()),
+            features: config.feature_source(),
             data: args.data.clone().unwrap_or(config.data),
-            features: match config.features {
-                FeatureChoice::Given => FeatureSource::Given,
-                FeatureChoice::Structural => FeatureSource::Structural,
-            },
             seed: args.seed.unwrap_or(config.seed),
             edges: Some(config.edges),
         })

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config, FeatureChoice};
-use controlg::data::{self, FeatureSource, LoadOptions};
+use controlg::config::{self, Config};
+use controlg::data::{self, LoadOptions};
 use controlg::train::{Event, Folder};
 use controlg::{Error, Result};
 
@@ -16,11 +16,7 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
     // What is wrong with the folder is said before the data is read.
     let run = Folder::open(&folder, &config, args.resume)?;
-    let features = match config.features {
-        FeatureChoice::Given => FeatureSource::Given,
-        FeatureChoice::Structural => FeatureSource::Structural,
-    };
-    let options = LoadOptions { data_dir: common.data_dir.clone(), features };
+    let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
     let dataset = data::load(&config.data, &options)?;
     let graph = dataset.graph;
     output.remark(format_args!(

@@ -27,9 +27,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::coordinator::{ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings};
-use crate::data::limits;
+use crate::data::{FeatureSource, limits};
 use crate::encoder;
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::objective::{self, OBJECTIVES};
 use crate::registry;
 use crate::setting;
@@ -124,9 +125,8 @@ impl Config {
         let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
         let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
         let top: keys::Top = setting::settings("", keys::TOP, merged)?;
-        let names: Vec<&'static str> = OBJECTIVES.iter().map(|entry| entry.name).collect();
-        let method = Method::find(&top.method, &names)?;
-        let objectives = pool_of(&top, &names)?;
+        let method = Method::find(&top.method, &names())?;
+        let objectives = pool_of(&top)?;
 
         let mut config = Config {
             data: top.data,
@@ -169,8 +169,7 @@ impl Config {
 
     /// The coordinator of its method.
     pub fn coordinator(&self) -> Result<Box<dyn Coordinator>> {
-        let names: Vec<&'static str> = OBJECTIVES.iter().map(|entry| entry.name).collect();
-        Method::find(&self.method, &names)?.build(self.objectives.clone(), &self.scheduler())
+        Method::find(&self.method, &names())?.build(self.objectives.clone(), &self.scheduler())
     }
 
     /// The settings of the loop.
@@ -182,6 +181,22 @@ impl Config {
             plan: self.plan.clone(),
             control: self.control.clone(),
         }
+    }
+
+    /// How the data is to be read.
+    pub fn feature_source(&self) -> FeatureSource {
+        match self.features {
+            FeatureChoice::Given => FeatureSource::Given,
+            FeatureChoice::Structural => FeatureSource::Structural,
+        }
+    }
+
+    /// Steps of a block, counted from 1 in its epoch, after `done` steps of the run: the last block of an epoch and of
+    /// the run may be shorter.
+    pub fn steps_of_block(&self, block: usize, done: u64) -> u64 {
+        let Train { batches_per_epoch, block: whole, .. } = self.train;
+        let left_in_epoch = (batches_per_epoch - (block - 1) * whole) as u64;
+        (whole as u64).min(left_in_epoch).min(self.total_steps() - done)
     }
 
     /// Steps of the whole run.
@@ -202,8 +217,7 @@ impl Config {
 
     /// SHA-256 of the run file, in hexadecimal.
     pub fn hash(&self) -> Result<String> {
-        let digest = Sha256::digest(self.to_toml()?.as_bytes());
-        Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex(Sha256::digest(self.to_toml()?.as_bytes())))
     }
 }
 
@@ -283,9 +297,14 @@ pub fn first_difference(a: &Config, b: &Config) -> Result<Option<(String, String
     Ok(look("", &setting::table_of(a)?, &setting::table_of(b)?))
 }
 
+/// The objectives' names.
+fn names() -> Vec<&'static str> {
+    OBJECTIVES.iter().map(|entry| entry.name).collect()
+}
+
 /// The objectives of a run: those named, or the one that the method names.
-fn pool_of(top: &keys::Top, known: &[&'static str]) -> Result<Vec<String>> {
-    if known.contains(&top.method.as_str()) {
+fn pool_of(top: &keys::Top) -> Result<Vec<String>> {
+    if names().contains(&top.method.as_str()) {
         return Ok(vec![top.method.clone()]);
     }
     if top.objectives.is_empty() {

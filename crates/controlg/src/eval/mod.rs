@@ -34,6 +34,7 @@ use std::time::Instant;
 
 use crate::data::{EdgeSplit, Labels, Split};
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::graph::{Features, Graph};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -163,5 +164,5 @@ fn hash_of(splits: &[Split]) -> String {
     }
     let mut hash = Sha256::new();
     splits.iter().for_each(|split| hash.update(format!("{}\n", split.hash())));
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(hash.finalize())
 }

@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Csr, Features, Graph};
 use crate::Real;
+use crate::files::hex;
 
 impl Graph {
     /// SHA-256 over edges, weights and features, in hexadecimal. Ids are names only and do not count.
@@ -18,7 +19,7 @@ impl Graph {
                 add_reals(&mut hash, dense.data());
             }
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(hash.finalize())
     }
 }
 

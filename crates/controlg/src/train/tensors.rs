@@ -143,7 +143,7 @@ impl<'t> Tensors<'t> {
             Ok(())
         };
         add().map_err(|error| Error::io("hashing", error))?;
-        Ok(hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(files::hex(hash.0.finalize()))
     }
 
     /// How many elements something of that name has.

@@ -148,9 +148,7 @@ impl<'g> Training<'g> {
         let decision = self.coordinator.next();
         self.timings.control += start.elapsed().as_secs_f64();
 
-        let train = &self.config.train;
-        let left_in_epoch = (train.batches_per_epoch - (block - 1) * train.block) as u64;
-        let steps = (train.block as u64).min(left_in_epoch).min(self.config.total_steps() - step);
+        let steps = self.config.steps_of_block(block, step);
         let start = Instant::now();
         let mut total = 0.0;
         for at in step..step + steps {

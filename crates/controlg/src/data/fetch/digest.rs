@@ -6,6 +6,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::files::hex;
+
 /// How a file is told to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check<'a> {
@@ -31,13 +33,13 @@ impl Check<'_> {
             Check::Sha256(_) => {
                 let mut hasher = Sha256::new();
                 in_chunks(&mut file, |chunk| hasher.update(chunk))?;
-                format!("sha256 {}", hex(&hasher.finalize()))
+                format!("sha256 {}", hex(hasher.finalize()))
             }
             Check::GitBlob(_) => {
                 let mut hasher = Sha1::new();
                 hasher.update(format!("blob {}\0", file.metadata()?.len()).as_bytes());
                 in_chunks(&mut file, |chunk| hasher.update(chunk))?;
-                format!("git blob {}", hex(&hasher.finish()))
+                format!("git blob {}", hex(hasher.finish()))
             }
         })
     }
@@ -51,10 +53,6 @@ fn in_chunks(file: &mut File, mut each: impl FnMut(&[u8])) -> io::Result<()> {
             n => each(&chunk[..n]),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// SHA-1 as in FIPS 180-4. It guards against damage, not against an attacker, and git has nothing better to offer.
@@ -126,7 +124,7 @@ mod tests {
     fn sha1(pieces: &[&[u8]]) -> String {
         let mut hasher = Sha1::new();
         pieces.iter().for_each(|piece| hasher.update(piece));
-        hex(&hasher.finish())
+        hex(hasher.finish())
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn hash_line(hash: &mut Sha256, part: &str, items: impl Iterator<Item = impl std
 }
 
 fn hex(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    crate::files::hex(hash.finalize())
 }
 
 #[cfg(test)]
