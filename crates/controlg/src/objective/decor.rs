@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, prepared, unfit};
+use super::head::Head;
+use super::{Objective, Sight, Sizes, Step, prepared, unfit};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
@@ -45,13 +46,6 @@ struct Settings {
     mask_features: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Head {
-    Mlp,
-    None,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -83,9 +77,7 @@ impl Objective for Decor {
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
-        if self.settings.head == Head::Mlp {
-            init_mlp((sizes.width, self.settings.width, self.settings.width), params, group, stream);
-        }
+        self.settings.head.init(sizes.width, self.settings.width, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -108,10 +100,7 @@ impl Objective for Decor {
                 Some(rows) => tape.gather(z, rows.clone()),
                 None => z,
             };
-            let projected = match self.settings.head {
-                Head::Mlp => mlp(tape, &head, picked),
-                Head::None => picked,
-            };
+            let projected = self.settings.head.apply(tape, &head, picked);
             tape.standardise_columns(projected, false, 1e-5)
         });
         tape.barlow(y1, y2, self.settings.lambda)

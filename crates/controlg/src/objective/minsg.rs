@@ -10,7 +10,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, init_mlp, mlp, prepared, unfit};
+use super::head::Head;
+use super::{Objective, Sight, Sizes, Step, prepared, unfit};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, Subgraph};
 use crate::registry::Entry;
@@ -86,13 +87,6 @@ enum Similarity {
     Dot,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Head {
-    Mlp,
-    None,
-}
-
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -140,9 +134,7 @@ impl Objective for Minsg {
     }
 
     fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
-        if self.settings.head == Head::Mlp {
-            init_mlp((sizes.width, sizes.width, sizes.width), params, group, stream);
-        }
+        self.settings.head.init(sizes.width, sizes.width, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -166,10 +158,7 @@ impl Objective for Minsg {
         let contexts = self.contexts(tape, step.z[1]);
         let [p, q] = [step.z[0], contexts].map(|rows| {
             let picked = tape.gather(rows, anchors.clone());
-            let projected = match self.settings.head {
-                Head::Mlp => mlp(tape, &head, picked),
-                Head::None => picked,
-            };
+            let projected = self.settings.head.apply(tape, &head, picked);
             match self.settings.similarity {
                 Similarity::Cosine => tape.normalise_rows(projected),
                 Similarity::Dot => projected,

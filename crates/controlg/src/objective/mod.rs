@@ -5,6 +5,7 @@
 //! functions serve training and sensing.
 
 mod decor;
+mod head;
 mod link;
 mod minsg;
 mod par;
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Prepared, Subgraph};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
-use crate::tensor::{Activation, Init, Params, Tape, Var};
+use crate::tensor::{Params, Tape, Var};
 
 /// All objectives, in the paper's order.
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
@@ -90,25 +91,6 @@ pub enum Purpose {
 /// Builds an objective by its name from its table of the run file.
 pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
     (registry::find("objective", OBJECTIVES, name)?.build)(table)
-}
-
-/// Adds Linear(from, hidden) and Linear(hidden, to): two weights and two biases.
-fn init_mlp(
-    (from, hidden, to): (usize, usize, usize),
-    params: &mut Params,
-    group: usize,
-    stream: &mut Stream,
-) {
-    params.add(group, "0.weight", (from, hidden), Init::XavierUniform, stream);
-    params.add(group, "0.bias", (1, hidden), Init::Constant(0.0), stream);
-    params.add(group, "1.weight", (hidden, to), Init::XavierUniform, stream);
-    params.add(group, "1.bias", (1, to), Init::Constant(0.0), stream);
-}
-
-/// relu(x·W₀ + b₀)·W₁ + b₁ with the parameters of [`init_mlp`].
-fn mlp(tape: &mut Tape<'_>, head: &[Var], x: Var) -> Var {
-    let hidden = tape.linear(x, head[0], Some(head[1]), Activation::Relu);
-    tape.linear(hidden, head[2], Some(head[3]), Activation::Identity)
 }
 
 /// An objective that was checked against and prepared for a part of the graph.
