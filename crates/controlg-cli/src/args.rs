@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use controlg::eval::{Normalisation, Probe};
+use controlg::compare::{Budget, Shard};
+use controlg::eval::{Normalisation, Probe, Task};
 
 /// Pretrains a graph neural network on one graph with several self-supervised objectives, and shows why it
 /// scheduled them as it did.
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Pretrain(Pretrain),
     /// Judge the embeddings of a run, or anybody's: node classification, link prediction, clustering.
     Evaluate(Evaluate),
+    /// Run methods on data sets with several seeds, and make the tables; goes on where it was stopped.
+    Compare(Compare),
     /// Derive every decision of a run again from its record; exit code 1 at the first that differs.
     Audit {
         /// A run's folder, or its trace.jsonl.
@@ -79,8 +82,8 @@ pub(crate) struct Pretrain {
     /// Where every draw starts [default: 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// What the embeddings are for: link prediction may see the training edges only [default: nc].
-    #[arg(long = "for", value_enum, value_name = "TASK")]
+    /// What the embeddings are for, nc, lp or cluster: link prediction may see the training edges only [default: nc].
+    #[arg(long = "for", value_name = "TASK")]
     pub(crate) task: Option<Task>,
     /// Where node features come from [default: given].
     #[arg(long, value_enum)]
@@ -101,13 +104,13 @@ pub(crate) struct Pretrain {
 
 #[derive(clap::Args)]
 pub(crate) struct Evaluate {
-    /// A run's folder, or a file of embeddings (.npy, .npz, .parquet, .csv).
+    /// A run's folder, a file of embeddings (.npy, .npz, .parquet, .csv), or a floor: raw or sgc.
     pub(crate) subject: PathBuf,
     /// The graph they belong to [default: the run's].
     #[arg(long, value_name = "DATA")]
     pub(crate) data: Option<String>,
-    /// Which tasks [default: all that the run and the labels allow].
-    #[arg(long, value_enum, value_delimiter = ',')]
+    /// Which tasks, of nc, lp and cluster [default: all that the run and the labels allow].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tasks: Vec<Task>,
     /// The protocol of node classification; `controlg list protocols` [default: the data set's].
     #[arg(long, value_name = "NAME")]
@@ -124,25 +127,66 @@ pub(crate) struct Evaluate {
     pub(crate) seed: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Task {
-    /// Node classification: all edges are seen.
-    Nc,
-    /// Link prediction: the training edges of the seed's split are seen.
-    Lp,
-    /// Clustering: all edges are seen.
-    Cluster,
+#[derive(clap::Args)]
+pub(crate) struct Compare {
+    /// Known names or paths.
+    #[arg(long, required = true, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) data: Vec<String>,
+    /// The methods; the floors raw, untrained and sgc, and every objective alone, are added.
+    #[arg(long, required = true, value_name = "M,N", value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
+    /// How many seeds: 0, 1, …
+    #[arg(long, default_value = "5", value_name = "N")]
+    pub(crate) seeds: NonZeroUsize,
+    /// Which tasks, of nc, lp and cluster.
+    #[arg(long, default_value = "nc,cluster", value_name = "A,B", value_delimiter = ',')]
+    pub(crate) tasks: Vec<Task>,
+    /// The folder of the results and tables.
+    #[arg(long, default_value = "comparison", value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Do the i-th of n parts only; `DIR/results-i-of-n.jsonl` of all parts in one folder are merged by the next
+    /// comparison without this.
+    #[arg(long, value_name = "i/n")]
+    pub(crate) shard: Option<Shard>,
+    /// One setting of all runs, e.g. train.epochs=4.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// What all methods have the same of: steps, or evaluations of objectives.
+    #[arg(long, default_value = "steps")]
+    pub(crate) budget: Budget,
+    /// Choose settings first, on validation, from the values in a file; `paper` for the paper's grids.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) grid: Option<PathBuf>,
+    /// Try no more than this many combinations of a grid for a method, drawn at random.
+    #[arg(long, value_name = "N")]
+    pub(crate) grid_limit: Option<NonZeroUsize>,
+    /// Put the paper's numbers beside ours.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) against: Option<Against>,
+    /// The method that differences are taken to [default: the first].
+    #[arg(long, value_name = "M")]
+    pub(crate) reference: Option<String>,
+    /// The probe of node classification: lbfgs or adam-es.
+    #[arg(long, default_value = "lbfgs")]
+    pub(crate) probe: Probe,
+    /// What is done to the embeddings before the probe: l2, none or zscore.
+    #[arg(long, default_value = "l2")]
+    pub(crate) embedding: Normalisation,
+    /// How many runs go at once [default: one a core, fewer where memory is short].
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Leave out the objectives alone that were not asked for.
+    #[arg(long)]
+    pub(crate) skip_singles: bool,
+    /// Keep the embeddings and models of the runs, not their settings, records and scores only.
+    #[arg(long)]
+    pub(crate) keep_runs: bool,
 }
 
-impl Task {
-    /// The name in `metrics.json`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Task::Nc => "nc",
-            Task::Lp => "lp",
-            Task::Cluster => "cluster",
-        }
-    }
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// The paper's tables.
+    Paper,
 }
 
 #[derive(Subcommand)]

@@ -110,7 +110,7 @@ impl<'o> Progress<'o> {
     }
 }
 
-fn in_words(time: Duration) -> String {
+pub(crate) fn in_words(time: Duration) -> String {
     match time.as_secs() {
         s if s < 60 => format!("{s} s"),
         s if s < 3600 => format!("{}:{:02} min", s / 60, s % 60),

@@ -3,11 +3,12 @@
 //!
 //! Modules in reading order: [`graph`] is what everything works on, [`data`] reads it from files or makes it;
 //! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them;
-//! [`coordinator`] decides who learns next; [`eval`] says how good the embeddings are.
+//! [`coordinator`] decides who learns next; [`eval`] says how good the embeddings are, [`compare`] does so for many runs.
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 pub mod audit;
+pub mod compare;
 pub mod config;
 pub mod coordinator;
 pub mod data;

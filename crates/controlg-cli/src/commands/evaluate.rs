@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config, Edges};
 use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, Split, catalogue};
-use controlg::eval::{self, ProbeSettings, Score};
+use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
 use controlg::{Error, Labels, Result, files};
 
-use crate::args::{Common, Evaluate, Task};
+use crate::args::{Common, Evaluate};
 use crate::output::Output;
 
 pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<()> {
@@ -17,12 +17,20 @@ pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<(
     let options = LoadOptions { data_dir: common.data_dir.clone(), features: subject.features };
     let dataset = data::load(&subject.data, &options)?;
     let tasks = subject.tasks(&args.tasks, dataset.labels.is_some())?;
-    let embeddings = data::read_embeddings(&subject.embeddings, dataset.graph.ids(), &subject.data)?;
+    let given = match subject.floor {
+        Some(_) => None,
+        None => Some(data::read_embeddings(&subject.embeddings, dataset.graph.ids(), &subject.data)?),
+    };
     let mut scores = serde_json::Map::new();
     let mut text = String::new();
     for task in tasks {
         output.remark(format_args!("{}: {} on {}", task.name(), subject.embeddings.display(), subject.data));
-        let score = judge(task, &embeddings, &dataset, &subject, args)?;
+        let made = match subject.floor {
+            Some(floor) => Some(subject.make(floor, task, &dataset)?),
+            None => None,
+        };
+        let Some(embeddings) = made.as_ref().or(given.as_ref()) else { continue };
+        let score = judge(task, embeddings, &dataset, &subject, args)?;
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{:<8} {}", task.name(), line(&score));
         let score = serde_json::to_value(&score).map_err(|error| Error::Failed(error.to_string()))?;
@@ -39,6 +47,8 @@ struct Subject {
     embeddings: PathBuf,
     /// The run's folder, where it is one.
     run: Option<PathBuf>,
+    /// The floor that it is, `raw` or `sgc`.
+    floor: Option<&'static str>,
     data: String,
     features: FeatureSource,
     seed: u64,
@@ -48,12 +58,14 @@ struct Subject {
 
 impl Subject {
     fn open(args: &Evaluate) -> Result<Subject> {
-        if !args.subject.exists() {
+        let floor = floors::MADE.into_iter().find(|name| args.subject.as_os_str() == *name);
+        let floor = floor.filter(|_| !args.subject.exists());
+        if !args.subject.exists() && floor.is_none() {
             return Err(Error::input(
                 &args.subject,
                 "",
                 "no such file or folder",
-                "a run's folder, or embeddings",
+                "a run's folder, embeddings, or the floor raw or sgc",
             ));
         }
         if !args.subject.is_dir() {
@@ -62,7 +74,7 @@ impl Subject {
             };
             let seed = args.seed.unwrap_or(0);
             let (embeddings, features) = (args.subject.clone(), FeatureSource::Given);
-            return Ok(Subject { embeddings, run: None, data, features, seed, edges: None });
+            return Ok(Subject { embeddings, run: None, floor, data, features, seed, edges: None });
         }
         let config = Config::from_table(config::read(&args.subject.join("config.toml"))?)?;
         let embeddings = args.subject.join("embeddings.npy");
@@ -81,6 +93,7 @@ impl Subject {
         Ok(Subject {
             embeddings,
             run: Some(args.subject.clone()),
+            floor: None,
             features: config.feature_source(),
             data: args.data.clone().unwrap_or(config.data),
             seed: args.seed.unwrap_or(config.seed),
@@ -91,7 +104,7 @@ impl Subject {
     /// The tasks asked for; else all that what was seen and what is known allow.
     fn tasks(&self, asked: &[Task], labelled: bool) -> Result<Vec<Task>> {
         if asked.is_empty() {
-            let lp = (self.edges == Some(Edges::Train)).then_some(Task::Lp);
+            let lp = (self.edges == Some(Edges::Train) || self.floor.is_some()).then_some(Task::Lp);
             let of_labels = if labelled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
             let tasks: Vec<Task> = of_labels.into_iter().chain(lp).collect();
             if tasks.is_empty() {
@@ -116,6 +129,20 @@ impl Subject {
             return Err(Error::value(&self.data, "no labels", "labels, which nc and cluster are judged by"));
         }
         Ok(asked.to_vec())
+    }
+}
+
+impl Subject {
+    /// A floor's embeddings for a task: those for link prediction know the training edges only.
+    fn make(&self, floor: &str, task: Task, dataset: &Dataset) -> Result<Features> {
+        let made = match task {
+            Task::Lp => {
+                let split = EdgeSplit::draw(&dataset.graph, self.seed)?;
+                floors::by_name(floor, &split.training_graph(&dataset.graph)?)
+            }
+            Task::Nc | Task::Cluster => floors::by_name(floor, &dataset.graph),
+        };
+        made.ok_or_else(|| Error::unknown("floor", floor, floors::MADE))
     }
 }
 

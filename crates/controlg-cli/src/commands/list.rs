@@ -16,7 +16,8 @@ pub(super) fn run(what: List, output: &Output) -> Result<()> {
         List::Methods => {
             let alone =
                 |entry: &Entry<dyn Objective>| Summary { summary: "this objective alone", ..entry.summary() };
-            METHODS.iter().map(|method| method.summary()).chain(OBJECTIVES.iter().map(alone)).collect()
+            let methods = METHODS.iter().map(|method| method.summary());
+            methods.chain(OBJECTIVES.iter().map(alone)).chain(controlg::eval::floors::SUMMARIES).collect()
         }
         List::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
         List::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),

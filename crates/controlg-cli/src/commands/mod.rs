@@ -1,6 +1,7 @@
 //! What each command means: calls to the library, and what is printed of their results.
 
 mod audit;
+mod compare;
 mod data;
 mod embed;
 mod evaluate;
@@ -20,6 +21,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Command::Data(command) => data::run(command, &args.common, &output),
         Command::Pretrain(command) => pretrain::run(command, &args.common, &output),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &output),
+        Command::Compare(command) => compare::run(command, &args.common, &output),
         Command::Audit { run } => audit::run(run, &output),
         Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &output),
         Command::List { what } => list::run(*what, &output),

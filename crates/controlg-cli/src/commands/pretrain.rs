@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
+use controlg::eval::Task;
 use controlg::train::{Event, Folder};
 use controlg::{Error, Result};
 
-use crate::args::{Common, Pretrain, Task};
+use crate::args::{Common, Pretrain};
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -32,12 +33,19 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
     ));
     dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
 
+    let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
     let mut progress = Progress::new(&config, output);
     let outcome = run.pretrain(&graph, |event| match event {
         Event::Memory(bytes) => output.remark(format_args!("memory: about {} MB", bytes.div_ceil(1_000_000))),
         Event::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
         Event::Resumed(steps) => output.remark(format_args!("going on after step {steps}")),
-        Event::Line(record) => progress.show(record),
+        Event::Line(record) => {
+            progress.show(record);
+            if orphaned(parent) {
+                // As after any kill, the last checkpoint is there to go on from.
+                std::process::exit(3);
+            }
+        }
     });
     progress.end();
     let outcome = outcome?;
@@ -51,6 +59,17 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         peak.unwrap_or_default(),
     );
     output.result(&outcome, text)
+}
+
+/// The process that this one works for, and ends with.
+pub(super) const PARENT: &str = "CONTROLG_PARENT";
+
+/// Whether the process that this one works for is gone: nobody would take the result.
+fn orphaned(parent: Option<u32>) -> bool {
+    #[cfg(unix)]
+    return parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent);
+    #[cfg(not(unix))]
+    return false;
 }
 
 /// The settings in their layers: preset, run file, single keys, flags.

@@ -26,7 +26,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::coordinator::{ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings};
+use crate::coordinator::{UNTRAINED, ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings};
 use crate::data::{FeatureSource, limits};
 use crate::encoder;
 use crate::error::{Error, Result};
@@ -159,7 +159,7 @@ impl Config {
             objective::build(name, table.clone())?;
         }
         let warm_up = self.warm_up_steps()?;
-        if warm_up >= self.total_steps() {
+        if warm_up > 0 && warm_up >= self.total_steps() {
             let found = format!("{} rounds of {} steps", self.train.warmup_rounds, self.objectives.len());
             let expected = format!("fewer than the {} steps of the run", self.total_steps());
             return Err(Error::value("train.warmup_rounds", found, expected));
@@ -201,7 +201,28 @@ impl Config {
 
     /// Steps of the whole run.
     pub fn total_steps(&self) -> u64 {
+        if self.method == UNTRAINED {
+            return 0;
+        }
         self.train.epochs as u64 * self.train.batches_per_epoch as u64
+    }
+
+    /// Evaluations of an objective, with gradients or without, in the whole run: one a step, and all objectives in every
+    /// round of the warm-up and at every sensing.
+    pub fn evaluations(&self) -> Result<u64> {
+        let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
+        let coordinator = self.coordinator()?;
+        let rounds = if coordinator.wants_warm_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
+        let sensings = match coordinator.wants_reading() {
+            true => {
+                let Train { batches_per_epoch, block, .. } = self.train;
+                let in_steps = |steps: u64| steps.div_ceil(block as u64).div_ceil(self.sense.period as u64);
+                let (scheduled, epoch) = (steps - self.warm_up_steps()?, batches_per_epoch as u64);
+                scheduled / epoch * in_steps(epoch) + in_steps(scheduled % epoch)
+            }
+            false => 0,
+        };
+        Ok(steps + k * (rounds + sensings))
     }
 
     /// Steps of the warm-up, which count among them; none for a method that does without.

@@ -23,6 +23,9 @@ pub struct Method {
 
 const PAPER: &str = "ControlG";
 
+/// The method that takes no step: the encoder as it was initialised.
+pub const UNTRAINED: &str = "untrained";
+
 /// All methods, but for the objectives alone, which go by the objectives' names.
 pub const METHODS: &[Method] = &[
     Method {
@@ -89,6 +92,13 @@ pub const METHODS: &[Method] = &[
         paper: PAPER,
         adjust: |settings| settings.control.mode = ControlMode::MaxDeficit,
         build: feedback,
+    },
+    Method {
+        name: UNTRAINED,
+        summary: "no step at all: the encoder as it was initialised",
+        paper: "",
+        adjust: |_| {},
+        build: turns,
     },
 ];
 

@@ -10,7 +10,7 @@ mod random;
 mod round_robin;
 
 pub use feedback::*;
-pub use method::{METHODS, Method};
+pub use method::{METHODS, Method, UNTRAINED};
 
 use serde::{Deserialize, Serialize};
 

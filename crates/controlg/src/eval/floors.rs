@@ -8,10 +8,28 @@
 
 use super::normalise::dense_data;
 use crate::Real;
+use crate::coordinator::UNTRAINED;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
 use crate::graph::{Csr, Dense, Features, Graph, Operator};
 use crate::kernels::spmm;
+use crate::registry::Summary;
 use rayon::prelude::*;
+
+/// The floors by name, in the order of a table; `untrained` is a run without steps, so it is a method too.
+pub const NAMES: [&str; 3] = ["raw", UNTRAINED, "sgc"];
+
+/// Those that are made of the graph at once.
+pub const MADE: [&str; 2] = ["raw", "sgc"];
+
+/// What a listing shows of them.
+pub const SUMMARIES: [Summary; 2] = [
+    Summary { name: "raw", summary: "the features alone; for evaluate and compare", paper: None },
+    Summary {
+        name: "sgc",
+        summary: "the features smoothed over two hops, no training; for evaluate and compare",
+        paper: Some("Wu et al., Simplifying graph convolutional networks, ICML 2019"),
+    },
+];
 
 /// The features alone: counts and other features without negative values divided by the sum of their row, others
 /// with each column standardised.
@@ -84,7 +102,7 @@ fn sparse_product(a: &Csr, b: &Csr) -> Csr {
     Csr::new(b.n_cols(), offsets, columns, Some(values))
 }
 
-/// The embeddings of a floor by its name, `raw` or `sgc`; `None` for anything else.
+/// The embeddings of a floor by its name, one of [`MADE`]; `None` for anything else.
 pub fn by_name(name: &str, graph: &Graph) -> Option<Features> {
     let make: fn(&Graph) -> Features = match name {
         "raw" => raw,

@@ -23,12 +23,14 @@ pub mod ranks;
 mod score;
 pub mod stats;
 pub mod table;
+mod task;
 
 pub use adam_es::{DECAYS, EPOCHS};
 pub use logistic::PENALTIES;
 pub use normalise::Normalisation;
 pub use probe::{Probe, ProbeSettings};
 pub use score::Score;
+pub use task::Task;
 
 use std::time::Instant;
 

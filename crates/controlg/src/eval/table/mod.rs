@@ -4,7 +4,11 @@
 //! A comparison's `results.jsonl` has one line for each finished [`Cell`]. A cell that was run again counts as it was
 //! last. A column never mixes protocols.
 
+mod plain;
 mod render;
+
+pub use plain::Plain;
+pub(crate) use render::html_safe;
 
 use std::collections::BTreeMap;
 
@@ -29,6 +33,21 @@ pub struct Cell {
     pub value: f64,
     /// How it was judged.
     pub protocol: String,
+    /// The hash of the split, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_hash: Option<String>,
+    /// What judged it.
+    #[serde(default)]
+    pub probe: String,
+    /// How the embeddings were normalised.
+    #[serde(default)]
+    pub embedding: String,
+    /// The validation figure in percent, where the task has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<f64>,
+    /// What a grid search chose, as `key=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// The hash of the run's settings.
     #[serde(default)]
     pub config_hash: String,
@@ -44,6 +63,9 @@ pub struct Cell {
     /// The most memory it held.
     #[serde(default)]
     pub peak_mb: f64,
+    /// The threads it had, which the seconds depend on.
+    #[serde(default)]
+    pub threads: usize,
     /// The program's version.
     #[serde(default)]
     pub version: String,

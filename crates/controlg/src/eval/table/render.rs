@@ -132,14 +132,14 @@ fn rank(rank: Option<AverageRank>, columns: usize) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
     }
 }
 
-fn latex_safe(text: &str) -> String {
+pub(super) fn latex_safe(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -153,7 +153,7 @@ fn latex_safe(text: &str) -> String {
     out
 }
 
-fn html_safe(text: &str) -> String {
+pub(crate) fn html_safe(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

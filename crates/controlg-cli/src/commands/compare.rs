@@ -1,0 +1,210 @@
+//! `controlg compare`: which runs there are to do, each a `controlg pretrain` and a `controlg evaluate` of its own, and the
+//! tables of their results.
+//!
+//! A run is a process, so that its memory is its own, a crash stops no other, and anybody can repeat it by hand.
+
+mod child;
+
+use std::fs;
+use std::path::Path;
+use std::thread::available_parallelism;
+
+use controlg::compare::{self, Comparison, Grid, Job, Lines, Progress, Report, Trial};
+use controlg::data::{self, LoadOptions};
+use controlg::eval::Task;
+use controlg::eval::table::Cell;
+use controlg::{Error, Result, files};
+
+use crate::args::{Common, Compare};
+use crate::output::Output;
+use crate::progress::in_words;
+use child::Children;
+
+pub(super) fn run(args: &Compare, common: &Common, output: &Output) -> Result<()> {
+    let mut comparison = Comparison {
+        data: args.data.clone(),
+        methods: args.methods.clone(),
+        seeds: (0..args.seeds.get() as u64).collect(),
+        tasks: args.tasks.clone(),
+        set: args.set.clone(),
+        budget: args.budget,
+        probe: args.probe,
+        embedding: args.embedding,
+    };
+    let reference = args.reference.clone().or(args.methods.first().cloned()).unwrap_or_default();
+    comparison.complete(!args.skip_singles);
+    if !comparison.methods.contains(&reference) {
+        return Err(Error::unknown("method", reference, comparison.methods.iter().map(String::as_str)));
+    }
+    // What is wrong with a name or a setting is said before any work.
+    comparison.jobs(&[])?;
+    let at_once = at_once(&comparison, args, common)?;
+    let children = Children { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
+
+    let choices = match &args.grid {
+        None => Vec::new(),
+        Some(path) => match search(&Grid::read(path)?, &children, at_once, args, output)? {
+            Some(choices) => choices,
+            None => {
+                output.remark("trials of other shards are missing: merge them, then go on");
+                return output.result(&serde_json::json!({ "complete": false }), "");
+            }
+        },
+    };
+    let jobs = comparison.jobs(&choices)?;
+    let mut results = Lines::<Cell>::open(&args.out, "results", args.shard)?;
+    let open = open_jobs(&jobs, args, |job| comparison.left_of(job, results.all()));
+    let failed = do_all(open, at_once, output, &children, |_, cells: &Vec<Cell>| results.append(cells))?;
+
+    let cells = comparison.results_of(&jobs, results.all());
+    let report = Report::new(&comparison, &cells, &reference, args.against.is_some())?;
+    write(&args.out, &report)?;
+    output.remark(format_args!("tables: {}", args.out.join("tables.md").display()));
+    output.result(&report, report.markdown())?;
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => Err(Error::Failed(format!("{} of the runs failed; the first: {first}", failed.len()))),
+    }
+}
+
+/// The jobs of this shard that have something left to do.
+fn open_jobs(jobs: &[Job], args: &Compare, left: impl Fn(&Job) -> Option<Job>) -> Vec<Job> {
+    let own = jobs.iter().enumerate().filter(|(place, _)| args.shard.is_none_or(|shard| shard.takes(*place)));
+    own.filter_map(|(_, job)| left(job)).collect()
+}
+
+/// Tries what is left of a grid, and chooses; `None` while other shards have not done theirs.
+fn search(
+    grid: &Grid,
+    children: &Children<'_>,
+    at_once: usize,
+    args: &Compare,
+    output: &Output,
+) -> Result<Option<Vec<compare::Choice>>> {
+    let limit = args.grid_limit.map(std::num::NonZeroUsize::get);
+    let jobs = grid.jobs(children.comparison, limit)?;
+    let mut trials = Lines::<Trial>::open(&args.out, "trials", args.shard)?;
+    let known = |job: &Job| {
+        let hash = job.subject.hash().unwrap_or_default();
+        trials.all().iter().any(|trial| trial.config_hash == hash && job.tasks.contains(&trial.task))
+    };
+    let open = open_jobs(&jobs, args, |job| (!known(job)).then(|| job.clone()));
+    output.remark(format_args!("{} combinations of settings, {} left to try", jobs.len(), open.len()));
+    let failed = do_all(open, at_once, output, children, |job, cells: &Vec<Cell>| {
+        let found: Vec<Trial> = cells.iter().filter_map(|cell| trial(job, cell)).collect();
+        trials.append(&found)
+    })?;
+    // A combination that cannot be trained is no choice; anything else would be chosen from less than was asked for.
+    let tried: Vec<Job> =
+        jobs.into_iter().filter(|job| !failed.iter().any(|failure| failure.starts_with(&key(job)))).collect();
+    let choices = compare::choose(&tried, trials.all())?;
+    if let Some(choices) = &choices {
+        let text = serde_json::to_string_pretty(choices).map_err(|error| Error::Failed(error.to_string()))?;
+        files::whole_bytes(&args.out.join("chosen.json"), text + "\n")?;
+        for choice in choices {
+            let settings = choice.settings.join(" ");
+            let (data, method, task) = (&choice.data, &choice.method, choice.task.name());
+            output.remark(format_args!(
+                "{data} {method}: {settings} ({task} on validation {:.2}, best of {})",
+                choice.validation, choice.trials
+            ));
+        }
+    }
+    Ok(choices)
+}
+
+fn trial(job: &Job, cell: &Cell) -> Option<Trial> {
+    Some(Trial {
+        data: cell.data.clone(),
+        method: cell.method.clone(),
+        seed: cell.seed,
+        task: cell.task.parse().ok()?,
+        settings: job.settings.clone(),
+        validation: cell.validation?,
+        config_hash: cell.config_hash.clone(),
+    })
+}
+
+/// Runs jobs and keeps what they give; the failures come back in words.
+fn do_all(
+    jobs: Vec<Job>,
+    at_once: usize,
+    output: &Output,
+    children: &Children<'_>,
+    mut keep: impl FnMut(&Job, &Vec<Cell>) -> Result<()> + Send,
+) -> Result<Vec<String>> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    output.remark(format_args!("{} runs to do, {at_once} at once", jobs.len()));
+    let mut failed = Vec::new();
+    let run = |job: &Job, threads: usize| children.run(job, threads);
+    compare::work(jobs, at_once, cores(children.common), run, |progress: Progress<'_, Vec<Cell>>| {
+        let Progress { job, outcome, done, total, left } = progress;
+        let said = match outcome {
+            Ok(cells) => {
+                keep(job, cells)?;
+                let values: Vec<String> =
+                    cells.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect();
+                values.join(", ")
+            }
+            Err(error) => {
+                failed.push(format!("{}: {error}", key(job)));
+                format!("failed: {error}")
+            }
+        };
+        let title = job.title();
+        output.remark(format_args!("[{done}/{total}, {} left] {title}: {said}", in_words(left)));
+        Ok(())
+    })?;
+    Ok(failed)
+}
+
+fn key(job: &Job) -> String {
+    job.folder_name().unwrap_or_default()
+}
+
+fn cores(common: &Common) -> usize {
+    let all = || available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    common.threads.map_or_else(all, std::num::NonZeroUsize::get)
+}
+
+/// How many runs go at once: one a core, as long as the largest of them fits that often into the memory that is free.
+/// Data sets are looked at, so that a name or file that is wrong is said before any work.
+fn at_once(comparison: &Comparison, args: &Compare, common: &Common) -> Result<usize> {
+    let mut largest = 0;
+    for data in &comparison.data {
+        let config = comparison.jobs(&[])?.into_iter().find_map(|job| match job.subject {
+            compare::Subject::Run(config) if config.data == *data => Some(config),
+            _ => None,
+        });
+        let Some(config) = config else { continue };
+        let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
+        let dataset = data::load(data, &options)?;
+        let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
+        if needs_labels && dataset.labels.is_none() {
+            return Err(Error::value(data, "no labels", "labels, which nc and cluster are judged by"));
+        }
+        let width = config.encoder.get("width").and_then(toml::Value::as_integer).unwrap_or(512) as usize;
+        // A run holds about thirty matrices of one row a node, and the graph as read and as seen.
+        largest = largest.max(dataset.graph.n_nodes() * width * 120 + 4 * dataset.graph.memory_bytes());
+    }
+    let fit = free_memory().map_or(usize::MAX, |free| free / largest.max(1)).max(1);
+    Ok(args.jobs.map_or(cores(common).min(fit), std::num::NonZeroUsize::get))
+}
+
+/// Bytes of memory that are free, where the system tells.
+fn free_memory() -> Option<usize> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? * 1024)
+}
+
+fn write(folder: &Path, report: &Report) -> Result<()> {
+    files::whole_bytes(&folder.join("tables.md"), report.markdown())?;
+    files::whole_bytes(&folder.join("tables.html"), report.html())?;
+    let tables = folder.join("tables");
+    fs::create_dir_all(&tables)
+        .map_err(|error| Error::io(format_args!("creating {}", tables.display()), error))?;
+    report.files().iter().try_for_each(|(name, text)| files::whole_bytes(&tables.join(name), text))
+}

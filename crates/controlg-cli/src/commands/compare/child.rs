@@ -1,0 +1,159 @@
+//! One job as processes of their own.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use controlg::compare::{Comparison, Job, Subject};
+use controlg::eval::table::Cell;
+use controlg::eval::{Score, Task};
+use controlg::trace::{self, Record};
+use controlg::{Error, Result, files};
+use serde::Deserialize;
+
+use crate::args::Common;
+use crate::commands::pretrain::PARENT;
+
+/// Runs jobs of a comparison.
+pub(super) struct Children<'c> {
+    pub(super) comparison: &'c Comparison,
+    /// The comparison's folder.
+    pub(super) folder: &'c Path,
+    pub(super) common: &'c Common,
+    /// Whether embeddings and models stay.
+    pub(super) keep: bool,
+}
+
+/// What is wanted of what `pretrain --json` says.
+#[derive(Deserialize)]
+struct Outcome {
+    steps: u64,
+    peak_bytes: Option<u64>,
+}
+
+/// What a run took.
+#[derive(Default)]
+struct Cost {
+    steps: u64,
+    evaluations: u64,
+    seconds: f64,
+    peak_mb: f64,
+}
+
+impl Children<'_> {
+    /// Pretrains where there is something to pretrain, judges, and gives a cell for each task.
+    pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<Cell>> {
+        let tasks: Vec<&str> = job.tasks.iter().map(|task| task.name()).collect();
+        let (tasks, seed) = (tasks.join(","), job.seed.to_string());
+        let (probe, embedding) = (self.comparison.probe.name(), self.comparison.embedding.name());
+        let mut evaluate = vec!["evaluate", "--tasks", &tasks, "--seed", &seed];
+        evaluate.extend(["--probe", probe, "--embedding", embedding]);
+        let (scores, cost) = match &job.subject {
+            Subject::Floor(name) => {
+                evaluate.extend([name, "--data", &job.data]);
+                (self.call::<BTreeMap<Task, Score>>(&evaluate, threads)?, Cost::default())
+            }
+            Subject::Run(config) => {
+                let run = self.folder.join("runs").join(job.folder_name()?);
+                fs::create_dir_all(&run)
+                    .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
+                let settings = run.join("config.toml");
+                files::whole_bytes(&settings, config.to_toml()?)?;
+                let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
+                let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"];
+                let outcome: Outcome = self.call(&arguments, threads)?;
+                evaluate.push(folder);
+                let scores = self.call(&evaluate, threads)?;
+                let cost = cost(&run, &outcome, config.evaluations()?)?;
+                if !self.keep {
+                    tidy(&run)?;
+                }
+                (scores, cost)
+            }
+        };
+        let hash = job.subject.hash()?;
+        Ok(scores.into_iter().map(|(task, score)| cell(job, task, &score, &cost, &hash, threads)).collect())
+    }
+
+    /// Runs this program with other arguments and reads the document that it prints.
+    fn call<T: serde::de::DeserializeOwned>(&self, arguments: &[&str], threads: usize) -> Result<T> {
+        let program =
+            std::env::current_exe().map_err(|error| Error::io("looking for this program", error))?;
+        let mut command = Command::new(program);
+        command.args(arguments).args(["--json", "--quiet", "--threads", &threads.to_string()]);
+        if let Some(folder) = &self.common.data_dir {
+            command.arg("--data-dir").arg(folder);
+        }
+        command.stdin(Stdio::null()).env(PARENT, std::process::id().to_string());
+        let output = command.output().map_err(|error| Error::io("starting a run", error))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said.lines().last().unwrap_or_default();
+            let last = last.strip_prefix("controlg: ").unwrap_or(last);
+            return Err(Error::Failed(match last.is_empty() {
+                true => format!("controlg {} ended with {}", arguments[0], output.status),
+                false => last.to_owned(),
+            }));
+        }
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| Error::Failed(format!("what controlg {} printed: {error}", arguments[0])))
+    }
+}
+
+fn cell(job: &Job, task: Task, score: &Score, cost: &Cost, hash: &str, threads: usize) -> Cell {
+    Cell {
+        data: job.data.clone(),
+        method: job.method.clone(),
+        seed: job.seed,
+        task: task.name().to_owned(),
+        value: score.value,
+        protocol: score.protocol.clone(),
+        split_hash: score.split_hash.clone(),
+        probe: score.probe.clone(),
+        embedding: score.embedding.clone(),
+        validation: score.figure("validation"),
+        settings: job.settings.clone(),
+        config_hash: hash.to_owned(),
+        steps: cost.steps,
+        evaluations: cost.evaluations,
+        seconds: cost.seconds,
+        peak_mb: cost.peak_mb,
+        threads,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// The seconds come from the record, which knows those of before a kill too.
+fn cost(run: &Path, outcome: &Outcome, evaluations: u64) -> Result<Cost> {
+    let lines = trace::read(&run.join("trace.jsonl"))?;
+    let milliseconds: f64 = lines
+        .iter()
+        .map(|line| match &line.record {
+            Record::Run(_) => 0.0,
+            Record::Warmup(line) => line.ms,
+            Record::Sense(line) => line.ms,
+            Record::Block(line) => line.ms,
+        })
+        .sum();
+    let peak_mb = outcome.peak_bytes.map_or(0.0, |bytes| (bytes as f64 / 1e5).round() / 10.0);
+    Ok(Cost { steps: outcome.steps, evaluations, seconds: (milliseconds / 10.0).round() / 100.0, peak_mb })
+}
+
+/// Leaves a run's settings, record and scores.
+fn tidy(run: &Path) -> Result<()> {
+    for name in ["embeddings.npy", "embeddings.parquet", "ids.txt", "model.safetensors", "checkpoint"] {
+        let path = run.join(name);
+        let removed = match path.is_dir() {
+            true => fs::remove_dir_all(&path),
+            false if path.exists() => fs::remove_file(&path),
+            false => Ok(()),
+        };
+        removed.map_err(|error| Error::io(format_args!("removing {}", path.display()), error))?;
+    }
+    Ok(())
+}
+
+fn as_text(path: &Path) -> Result<&str> {
+    path.to_str().ok_or_else(|| Error::value("--out", path.display(), "a path that is valid UTF-8"))
+}

@@ -1,0 +1,205 @@
+//! Settings chosen by trying them, on validation figures only.
+//!
+//! A grid file has a table for each method, and `[all]` for what every method tries; a key of the run file leads to the
+//! values to try:
+//!
+//! ```toml
+//! [all]
+//! "train.lr" = [1e-4, 1e-3]
+//! [controlg]
+//! "control.kp" = [0.5, 1.0, 2.0]
+//! ```
+//!
+//! Every combination is tried with the first seed. The test nodes and edges are not looked at: a [`Trial`] has no place
+//! for them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Comparison, Job, edges_of};
+use crate::config::{self, Edges};
+use crate::error::{Error, Result};
+use crate::eval::{Task, floors};
+use crate::rng::Stream;
+
+/// Values to try, by method and key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grid {
+    methods: BTreeMap<String, Vec<(String, Vec<String>)>>,
+}
+
+/// What one combination of settings came to: a line of `trials.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The data set.
+    pub data: String,
+    /// The method.
+    pub method: String,
+    /// The seed.
+    pub seed: u64,
+    /// The task whose validation figure it is.
+    pub task: Task,
+    /// The combination, as `key=value`.
+    pub settings: Vec<String>,
+    /// The validation figure in percent.
+    pub validation: f64,
+    /// The hash of the run's settings.
+    pub config_hash: String,
+}
+
+/// The combination that did best on validation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The data set.
+    pub data: String,
+    /// The method.
+    pub method: String,
+    /// The task whose validation figure decided.
+    pub task: Task,
+    /// The combination, as `key=value`.
+    pub settings: Vec<String>,
+    /// Its validation figure in percent.
+    pub validation: f64,
+    /// How many combinations were tried.
+    pub trials: usize,
+}
+
+/// The table that holds for every method.
+const ALL: &str = "all";
+
+/// The grids of the paper.
+const PAPER: &str = include_str!("../../grids/paper.toml");
+
+impl Grid {
+    /// Reads a grid file; `paper` stands for the paper's grids.
+    pub fn read(path: &Path) -> Result<Grid> {
+        let table = match path.to_str() {
+            Some("paper") if !path.exists() => PAPER.parse().map_err(|error: toml::de::Error| {
+                Error::Failed(format!("the grids that come with controlg: {error}"))
+            })?,
+            _ => config::read(path)?,
+        };
+        let wrong = |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);
+        let mut methods = BTreeMap::new();
+        for (method, keys) in &table {
+            let Some(keys) = keys.as_table() else {
+                return Err(wrong(method, keys, "a table of keys, each with a list of values"));
+            };
+            let mut lists = Vec::new();
+            for (key, values) in keys {
+                let place = format!("{method}.\"{key}\"");
+                match values.as_array() {
+                    Some(list) if !list.is_empty() => {
+                        lists.push((key.clone(), list.iter().map(ToString::to_string).collect()));
+                    }
+                    _ => return Err(wrong(&place, values, "a list of values to try")),
+                }
+            }
+            methods.insert(method.clone(), lists);
+        }
+        Ok(Grid { methods })
+    }
+
+    /// All combinations for a method, as lists of `key=value`; no more than `limit`, drawn where there are more.
+    pub fn combinations(&self, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+        let of = |name: &str| self.methods.get(name).cloned().unwrap_or_default();
+        // What is said for the method counts more than what is said for all.
+        let own = of(method);
+        let mut keys = of(ALL);
+        keys.retain(|(key, _)| !own.iter().any(|(known, _)| known == key));
+        keys.extend(own);
+        let count = keys.iter().try_fold(1_usize, |product, (_, values)| product.checked_mul(values.len()));
+        let nth = |mut place: usize| {
+            let mut combination = Vec::new();
+            for (key, values) in &keys {
+                combination.push(format!("{key}={}", values[place % values.len()]));
+                place /= values.len();
+            }
+            combination
+        };
+        let count = count.unwrap_or(usize::MAX);
+        match limit {
+            Some(limit) if limit < count => {
+                let mut stream = Stream::new(0, "grid", method, 0);
+                let mut places = std::collections::BTreeSet::new();
+                while places.len() < limit {
+                    places.insert(stream.below(count));
+                }
+                places.into_iter().map(nth).collect()
+            }
+            _ => (0..count).map(nth).collect(),
+        }
+    }
+
+    /// The jobs that try every combination with the first seed, each judged by the task that decides.
+    pub fn jobs(&self, comparison: &Comparison, limit: Option<usize>) -> Result<Vec<Job>> {
+        let seed = comparison.seeds.first().copied().unwrap_or_default();
+        let mut jobs = Vec::new();
+        for data in &comparison.data {
+            for method in comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str())) {
+                let combinations = self.combinations(method, limit);
+                if combinations.len() < 2 {
+                    continue;
+                }
+                for task in deciding(&comparison.tasks) {
+                    for settings in &combinations {
+                        let edges = edges_of(task);
+                        jobs.push(comparison.job(data, method, seed, edges, &[task], settings.clone())?);
+                    }
+                }
+            }
+        }
+        Ok(jobs)
+    }
+}
+
+/// The tasks whose validation figures decide: clustering has none of its own and goes with node classification.
+fn deciding(tasks: &[Task]) -> Vec<Task> {
+    let mut deciding: Vec<Task> =
+        tasks.iter().map(|task| if *task == Task::Lp { Task::Lp } else { Task::Nc }).collect();
+    deciding.dedup();
+    deciding
+}
+
+impl Choice {
+    /// Whether it settles the runs of a method on a data set that see these edges.
+    pub fn is_for(&self, data: &str, method: &str, edges: Edges) -> bool {
+        self.data == data && self.method == method && edges_of(self.task) == edges
+    }
+}
+
+/// The best combination for each data set, method and task; `None` while trials are missing. Of equals the one that stands
+/// first in the grid is taken.
+pub fn choose(jobs: &[Job], trials: &[Trial]) -> Result<Option<Vec<Choice>>> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for job in jobs {
+        let hash = job.subject.hash()?;
+        for &task in &job.tasks {
+            let Some(trial) = trials.iter().find(|trial| trial.config_hash == hash && trial.task == task) else {
+                return Ok(None);
+            };
+            let known =
+                choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, edges_of(task)));
+            match known {
+                Some(known) => {
+                    known.trials += 1;
+                    if trial.validation > known.validation {
+                        known.validation = trial.validation;
+                        known.settings.clone_from(&job.settings);
+                    }
+                }
+                None => choices.push(Choice {
+                    data: job.data.clone(),
+                    method: job.method.clone(),
+                    task,
+                    settings: job.settings.clone(),
+                    validation: trial.validation,
+                    trials: 1,
+                }),
+            }
+        }
+    }
+    Ok(Some(choices))
+}

@@ -1,0 +1,159 @@
+//! A file that only grows: one JSON object a line, each there as a whole or not at all.
+//!
+//! Several machines share a comparison by writing a file each, `results-2-of-3.jsonl`; put into one folder, the next
+//! comparison without a shard takes them over into `results.jsonl`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Shard;
+use crate::error::{Error, Result};
+
+/// The lines of a folder's files of one kind, and the file that new ones go to.
+#[derive(Debug)]
+pub struct Lines<T> {
+    path: PathBuf,
+    file: File,
+    all: Vec<T>,
+}
+
+impl<T: Serialize + DeserializeOwned + Clone> Lines<T> {
+    /// Reads `stem.jsonl` and the files of all shards in a folder, which is made where it is missing.
+    ///
+    /// A last line that was cut off is dropped; anything else that is no line of ours is an error.
+    pub fn open(folder: &Path, stem: &str, shard: Option<Shard>) -> Result<Lines<T>> {
+        fs::create_dir_all(folder)
+            .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+        let name = match shard {
+            Some(Shard { index, of }) => format!("{stem}-{index}-of-{of}.jsonl"),
+            None => format!("{stem}.jsonl"),
+        };
+        let path = folder.join(name);
+        let (own, kept) = if path.exists() { read::<T>(&path)? } else { (Vec::new(), 0) };
+        let mut others = Vec::new();
+        for other in beside(folder, stem)? {
+            if other != path {
+                others.extend(read::<T>(&other)?.0);
+            }
+        }
+        let doing = || format!("writing {}", path.display());
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .and_then(|file| file.set_len(kept).map(|()| file))
+            .map_err(|error| Error::io(doing(), error))?;
+        let known: Vec<String> = own.iter().map(as_line).collect::<Result<_>>()?;
+        let mut lines = Lines { path, file, all: own };
+        let mut news: Vec<T> = Vec::new();
+        for other in others {
+            if !known.contains(&as_line(&other)?) {
+                news.push(other);
+            }
+        }
+        match shard {
+            None => lines.append(&news)?,
+            Some(_) => lines.all.extend(news),
+        }
+        Ok(lines)
+    }
+
+    /// All lines there are, in the order in which they came.
+    pub fn all(&self) -> &[T] {
+        &self.all
+    }
+
+    /// Writes lines, together and at once, to the disk.
+    pub fn append(&mut self, new: &[T]) -> Result<()> {
+        let text = new.iter().map(as_line).collect::<Result<String>>()?;
+        self.file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
+        self.all.extend_from_slice(new);
+        Ok(())
+    }
+}
+
+/// The lines of a file, and how many of its bytes they are.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, u64)> {
+    let bytes = fs::read(path).map_err(|error| Error::reading(path, error))?;
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let mut lines = Vec::new();
+    for (number, line) in bytes[..whole].split(|&byte| byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let parsed = serde_json::from_slice(line).map_err(|error| {
+            Error::input(path, format_args!("line {}", number + 1), error, "a line that controlg wrote")
+        })?;
+        lines.push(parsed);
+    }
+    Ok((lines, whole as u64))
+}
+
+/// `stem.jsonl` and `stem-i-of-n.jsonl` in a folder, by name.
+fn beside(folder: &Path, stem: &str) -> Result<Vec<PathBuf>> {
+    let doing = || format!("reading {}", folder.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| Error::io(doing(), error))? {
+        let path = entry.map_err(|error| Error::io(doing(), error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let middle = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(".jsonl"));
+        if middle.is_some_and(|middle| middle.is_empty() || middle.contains("-of-")) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn as_line<T: Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value)
+        .map(|line| line + "\n")
+        .map_err(|error| Error::Failed(format!("a result that JSON cannot hold: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_line_is_dropped_and_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.jsonl");
+        fs::write(&path, "[1,2]\n[3,4]\n[5,").unwrap();
+        let mut lines = Lines::<(u8, u8)>::open(folder.path(), "results", None).unwrap();
+        assert_eq!(lines.all(), [(1, 2), (3, 4)]);
+        lines.append(&[(7, 8)]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[1,2]\n[3,4]\n[7,8]\n");
+    }
+
+    #[test]
+    fn a_line_in_the_middle_that_is_not_ours_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("results.jsonl"), "[1,2]\nhello\n[3,4]\n").unwrap();
+        let error = Lines::<(u8, u8)>::open(folder.path(), "results", None).unwrap_err().to_string();
+        assert!(error.contains("results.jsonl") && error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn shards_write_their_own_files_and_are_taken_over_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for index in 1..=2 {
+            let shard = Some(Shard { index, of: 2 });
+            let mut lines = Lines::<(usize, u8)>::open(folder.path(), "results", shard).unwrap();
+            lines.append(&[(index, 0)]).unwrap();
+            assert_eq!(lines.all().len(), index, "a shard sees what the others have done");
+        }
+        for _ in 0..2 {
+            let lines = Lines::<(usize, u8)>::open(folder.path(), "results", None).unwrap();
+            assert_eq!(lines.all(), [(1, 0), (2, 0)]);
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("results.jsonl")).unwrap(), "[1,0]\n[2,0]\n");
+    }
+}
