@@ -81,7 +81,8 @@ impl Grid {
             })?,
             _ => config::read(path)?,
         };
-        let wrong = |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);
+        let wrong =
+            |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);
         let mut methods = BTreeMap::new();
         for (method, keys) in &table {
             let Some(keys) = keys.as_table() else {
@@ -138,7 +139,8 @@ impl Grid {
         let seed = comparison.seeds.first().copied().unwrap_or_default();
         let mut jobs = Vec::new();
         for data in &comparison.data {
-            for method in comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str())) {
+            for method in comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str()))
+            {
                 let combinations = self.combinations(method, limit);
                 if combinations.len() < 2 {
                     continue;
@@ -177,11 +179,11 @@ pub fn choose(jobs: &[Job], trials: &[Trial]) -> Result<Option<Vec<Choice>>> {
     for job in jobs {
         let hash = job.subject.hash()?;
         for &task in &job.tasks {
-            let Some(trial) = trials.iter().find(|trial| trial.config_hash == hash && trial.task == task) else {
+            let Some(trial) = trials.iter().find(|trial| trial.config_hash == hash && trial.task == task)
+            else {
                 return Ok(None);
             };
-            let known =
-                choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, edges_of(task)));
+            let known = choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, edges_of(task)));
             match known {
                 Some(known) => {
                     known.trials += 1;

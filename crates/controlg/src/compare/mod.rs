@@ -84,7 +84,8 @@ impl FromStr for Shard {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let parsed = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        let parsed =
+            text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
         match parsed {
             Some((index, of)) if 1 <= index && index <= of => Ok(Shard { index, of }),
             _ => Err(Error::value("shard", format_args!("'{text}'"), "i/n with i from 1 to n, e.g. 2/3")),
@@ -193,8 +194,8 @@ impl Comparison {
 
     /// Whether a line of the results is what this job would give for a task.
     pub fn is_result(&self, job: &Job, task: Task, cell: &Cell) -> bool {
-        let same_probe = task != Task::Nc
-            || (cell.probe == self.probe.name() && cell.embedding == self.embedding.name());
+        let same_probe =
+            task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.embedding.name());
         cell.data == job.data
             && cell.method == job.method
             && cell.seed == job.seed

@@ -40,7 +40,12 @@ pub struct TaskReport {
 
 impl Report {
     /// The tables of these cells; differences are to the method `reference`.
-    pub fn new(comparison: &Comparison, cells: &[Cell], reference: &str, against_paper: bool) -> Result<Self> {
+    pub fn new(
+        comparison: &Comparison,
+        cells: &[Cell],
+        reference: &str,
+        against_paper: bool,
+    ) -> Result<Self> {
         let mut tasks = Vec::new();
         for &task in &comparison.tasks {
             let of_task: Vec<&Cell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
@@ -162,7 +167,8 @@ fn best_singles(comparison: &Comparison, cells: &[Cell], task: Task) -> Vec<(Str
         Summary::of(&own.filter_map(|cell| cell.validation).collect::<Vec<f64>>()).map(|summary| summary.mean)
     };
     let best = |data: &String| {
-        let singles = OBJECTIVES.iter().filter(|entry| comparison.methods.iter().any(|name| name == entry.name));
+        let singles =
+            OBJECTIVES.iter().filter(|entry| comparison.methods.iter().any(|name| name == entry.name));
         let figures = singles.filter_map(|entry| Some((entry.name, validation(data, entry.name)?)));
         let best = figures.reduce(|best, other| if other.1 > best.1 { other } else { best })?;
         Some((data.clone(), best.0.to_owned()))
@@ -236,7 +242,8 @@ fn costs(comparison: &Comparison, cells: &[Cell]) -> Plain {
         for method in &comparison.methods {
             let own: Vec<&Cell> =
                 cells.iter().filter(|cell| cell.data == *data && cell.method == *method).collect();
-            let mean = |of: fn(&Cell) -> f64| stats::mean(&own.iter().map(|cell| of(cell)).collect::<Vec<_>>());
+            let mean =
+                |of: fn(&Cell) -> f64| stats::mean(&own.iter().map(|cell| of(cell)).collect::<Vec<_>>());
             if own.is_empty() || mean(|cell| cell.steps as f64) == 0.0 {
                 continue;
             }

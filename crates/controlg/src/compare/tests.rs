@@ -1,0 +1,164 @@
+use super::*;
+
+fn comparison() -> Comparison {
+    let mut comparison = Comparison {
+        data: vec!["cora".into(), "citeseer".into()],
+        methods: vec!["controlg".into(), "raw".into(), "controlg".into()],
+        seeds: vec![0, 1],
+        tasks: vec![Task::Cluster, Task::Nc, Task::Lp],
+        set: vec!["encoder.width=64".into()],
+        budget: Budget::Steps,
+        probe: Probe::Lbfgs,
+        embedding: Normalisation::L2,
+    };
+    comparison.complete(true);
+    comparison
+}
+
+fn cell_of(job: &Job, task: Task) -> Cell {
+    let text = format!(
+        r#"{{"data":"{}","method":"{}","seed":{},"task":"{}","value":1.0,"protocol":"p","probe":"lbfgs","embedding":"l2","config_hash":"{}"}}"#,
+        job.data,
+        job.method,
+        job.seed,
+        task.name(),
+        job.subject.hash().unwrap()
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn floors_and_objectives_alone_are_never_missing() {
+    let names = ["controlg", "raw", "p_link", "p_recon", "p_minsg", "p_decor", "p_par", "untrained", "sgc"];
+    assert_eq!(comparison().methods, names);
+}
+
+#[test]
+fn a_run_serves_all_tasks_that_may_see_the_same_edges() {
+    let jobs = comparison().jobs(&[]).unwrap();
+    assert_eq!(jobs.len(), 2 * 2 * 9 * 2);
+    assert!(jobs.iter().all(|job| (job.edges == Edges::Train) == (job.tasks == [Task::Lp])));
+    assert!(jobs[..36].iter().all(|job| job.seed == 0), "seed by seed");
+    let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
+    // The data set's preset under what was set.
+    assert_eq!((config.train.lr, config.encoder["width"].as_integer()), (1e-3, Some(64)));
+}
+
+#[test]
+fn shards_part_the_jobs() {
+    let shards: Vec<Shard> = (1..=3).map(|index| Shard { index, of: 3 }).collect();
+    assert!((0..100).all(|place| shards.iter().filter(|shard| shard.takes(place)).count() == 1));
+    assert!(
+        "0/3".parse::<Shard>().is_err() && "4/3".parse::<Shard>().is_err() && "2".parse::<Shard>().is_err()
+    );
+}
+
+#[test]
+fn what_is_done_is_not_done_again_but_other_settings_are() {
+    let mut comparison = comparison();
+    let jobs = comparison.jobs(&[]).unwrap();
+    let done = vec![cell_of(&jobs[0], Task::Nc)];
+    let left = comparison.left_of(&jobs[0], &done).unwrap();
+    assert_eq!(left.tasks, [Task::Cluster]);
+    let done = vec![cell_of(&jobs[0], Task::Nc), cell_of(&jobs[0], Task::Cluster)];
+    assert_eq!(comparison.left_of(&jobs[0], &done), None);
+    assert_eq!(comparison.results_of(&jobs, &done).len(), 2);
+
+    comparison.set = vec!["encoder.width=32".into()];
+    let others = comparison.jobs(&[]).unwrap();
+    assert_eq!(comparison.left_of(&others[0], &done).as_ref(), Some(&others[0]));
+    assert_eq!(comparison.results_of(&others, &done), []);
+    comparison.probe = Probe::AdamEs;
+    assert_eq!(comparison.left_of(&jobs[0], &done).unwrap().tasks, [Task::Nc]);
+}
+
+#[test]
+fn evaluations_are_counted_with_those_of_sensing() {
+    let mut comparison = comparison();
+    comparison.budget = Budget::Evaluations;
+    let jobs = comparison.jobs(&[]).unwrap();
+    for job in &jobs {
+        if let Subject::Run(config) = &job.subject {
+            assert!(config.evaluations().unwrap() <= 1000, "{}", job.title());
+        }
+    }
+    let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
+    // Cora: an epoch has 50 steps and five looks at five objectives; the warm-up six looks.
+    let (epochs, evaluations) = (config.train.epochs, config.evaluations().unwrap());
+    assert_eq!((epochs, evaluations), (13, 650 + 30 + 12 * 25 + 15));
+}
+
+#[test]
+fn combinations_of_a_grid() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grid.toml");
+    let text =
+        "[all]\n\"train.lr\" = [1e-3, 1e-2]\n[controlg]\n\"train.block\" = [1, 2, 5]\n\"train.lr\" = [0.5]\n";
+    std::fs::write(&path, text).unwrap();
+    let grid = Grid::read(&path).unwrap();
+    assert_eq!(grid.combinations("random", None), [["train.lr=0.001"], ["train.lr=0.01"]]);
+    let own = grid.combinations("controlg", None);
+    assert_eq!(own.len(), 3, "a method's own list counts more: {own:?}");
+    let paper = Grid::read(std::path::Path::new("paper")).unwrap();
+    assert_eq!(paper.combinations("controlg", None).len(), 11_520);
+    let drawn = paper.combinations("controlg", Some(7));
+    assert_eq!((drawn.len(), paper.combinations("controlg", Some(7))), (7, drawn.clone()));
+    for combination in drawn {
+        let mut table = Config::preset("cora");
+        combination.iter().for_each(|setting| config::set(&mut table, setting).unwrap());
+        Config::from_table(table).unwrap();
+    }
+    std::fs::write(&path, "[all]\n\"train.lr\" = []\n").unwrap();
+    let error = Grid::read(&path).unwrap_err().to_string();
+    assert!(error.contains("grid.toml") && error.contains("train.lr"), "{error}");
+}
+
+#[test]
+fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
+    let comparison = Comparison { tasks: vec![Task::Nc], methods: vec!["random".into()], ..comparison() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grid.toml");
+    std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
+    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None).unwrap();
+    assert_eq!(jobs.len(), 6);
+    let trial = |(job, validation): (&Job, f64)| Trial {
+        data: job.data.clone(),
+        method: job.method.clone(),
+        seed: job.seed,
+        task: Task::Nc,
+        settings: job.settings.clone(),
+        validation,
+        config_hash: job.subject.hash().unwrap(),
+    };
+    let trials: Vec<Trial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
+    assert_eq!(choose(&jobs, &trials[..5]).unwrap(), None);
+    let choices = choose(&jobs, &trials).unwrap().unwrap();
+    let settings: Vec<&str> = choices.iter().map(|choice| choice.settings[0].as_str()).collect();
+    assert_eq!(settings, ["train.lr=0.001", "train.lr=0.0001"]);
+    let chosen = comparison.jobs(&choices).unwrap();
+    let Subject::Run(config) = &chosen.iter().find(|job| job.data == "citeseer").unwrap().subject else {
+        panic!("a run")
+    };
+    assert_eq!(config.train.lr, 1e-4);
+}
+
+#[test]
+fn the_row_of_the_best_single_objective_is_chosen_by_validation_alone() {
+    let mut comparison = comparison();
+    (comparison.data, comparison.tasks) = (vec!["cora".into()], vec![Task::Nc]);
+    let jobs = comparison.jobs(&[]).unwrap();
+    let of = |method: &str, value: f64, validation: f64| {
+        let job = jobs.iter().find(|job| job.method == method).unwrap();
+        Cell { value, validation: Some(validation), ..cell_of(job, Task::Nc) }
+    };
+    let cells = [of("p_link", 90.0, 50.0), of("p_par", 60.0, 70.0), of("controlg", 80.0, 80.0)];
+    let report = Report::new(&comparison, &cells, "controlg", true).unwrap();
+    let task = &report.tasks[0];
+    assert_eq!(task.best_single, [("cora".to_owned(), "p_par".to_owned())]);
+    let last = task.table.rows.last().unwrap();
+    assert_eq!((last.cells[0].unwrap().0.mean, last.rank), (60.0, None));
+    assert!(report.markdown().contains("| p_link | +10.00 |"), "{}", report.markdown());
+    // The paper's 81.92 on Cora.
+    assert!(report.markdown().contains("80.00 / 81.92 (-1.92)"), "{}", report.markdown());
+    assert!(report.html().contains("<h2>Node classification"));
+}

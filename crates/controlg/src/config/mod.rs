@@ -26,7 +26,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::coordinator::{UNTRAINED, ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings};
+use crate::coordinator::{
+    ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings, UNTRAINED,
+};
 use crate::data::{FeatureSource, limits};
 use crate::encoder;
 use crate::error::{Error, Result};

@@ -32,9 +32,8 @@ impl Plain {
 
     /// As CSV.
     pub fn csv(&self) -> String {
-        let line = |cells: &Vec<String>| {
-            cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
-        };
+        let line =
+            |cells: &Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
         line(&self.head) + &self.rows.iter().map(line).collect::<String>()
     }
 

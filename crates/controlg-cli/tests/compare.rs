@@ -1,0 +1,207 @@
+//! `controlg compare` as a user meets it: to the end, after a kill, in shards, with a grid, and what is refused.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const DATA: &str = "synthetic:nodes=150";
+const SMALL: [&str; 5] = [
+    "--set=encoder.width=8",
+    "--set=train.epochs=2",
+    "--set=train.batches_per_epoch=30",
+    "--set=objective.p_par.parts=3",
+    "--set=objective.p_decor.width=8",
+];
+
+fn command(out: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_controlg"));
+    command.args(["compare", "--data", DATA, "--out"]).arg(out).args(SMALL).args(arguments);
+    command
+}
+
+fn compare(out: &Path, arguments: &[&str]) -> Output {
+    let output = command(out, arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// The cells of a file without what a clock or the system has to do with, by name.
+fn cells(path: &Path) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let mut cell: Value = serde_json::from_str(line).unwrap();
+            for unsteady in ["seconds", "peak_mb", "threads"] {
+                assert!(cell.as_object_mut().unwrap().remove(unsteady).is_some(), "{unsteady} in {line}");
+            }
+            cell.to_string()
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+const ASKED: [&str; 6] = ["--methods", "controlg,round-robin", "--seeds", "2", "--tasks", "nc,lp,cluster"];
+
+#[test]
+fn a_comparison_runs_to_the_end_and_has_nothing_left_to_do() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("all");
+    let first = compare(&out, &[&ASKED[..], &["--against", "paper"]].concat());
+    let found = cells(&out.join("results.jsonl"));
+    // Two methods, five objectives, three floors; two seeds; three tasks.
+    assert_eq!(found.len(), 10 * 2 * 3);
+    let text = String::from_utf8_lossy(&first.stdout);
+    for method in ["controlg", "round-robin", "p_par", "raw", "untrained", "sgc", "best single objective"] {
+        assert!(text.contains(&format!("| {method} |")), "{method} in {text}");
+    }
+    assert!(text.contains("Ours / the paper's") && text.contains("random-10-10-80"), "{text}");
+    for name in ["tables.md", "tables.html", "tables/nc.csv", "tables/lp.tex", "tables/costs.csv"] {
+        assert!(out.join(name).metadata().unwrap().len() > 100, "{name}");
+    }
+    let before = fs::read(out.join("results.jsonl")).unwrap();
+    let again = compare(&out, &ASKED);
+    assert_eq!(fs::read(out.join("results.jsonl")).unwrap(), before);
+    assert!(!String::from_utf8_lossy(&again.stderr).contains("runs to do"));
+
+    // Every run can be looked at: its record stays, what takes room does not.
+    let runs: Vec<_> = fs::read_dir(out.join("runs")).unwrap().map(|run| run.unwrap().path()).collect();
+    assert_eq!(runs.len(), 8 * 2 * 2);
+    assert!(runs.iter().all(|run| run.join("trace.jsonl").exists() && !run.join("embeddings.npy").exists()));
+
+    // The evaluations of the record are those of the cell.
+    let cell: Value = before
+        .split(|&byte| byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
+        .find(|cell| cell["method"] == "controlg" && cell["task"] == "lp")
+        .unwrap();
+    let hash = &cell["config_hash"].as_str().unwrap()[..8];
+    let run = runs.iter().find(|run| run.to_str().unwrap().ends_with(hash)).unwrap();
+    let trace = fs::read_to_string(run.join("trace.jsonl")).unwrap();
+    let looks = trace.matches(r#""kind":"sense""#).count() + trace.matches(r#""kind":"warmup""#).count();
+    assert_eq!(cell["evaluations"].as_u64().unwrap(), 60 + 5 * looks as u64);
+}
+
+#[test]
+fn killed_and_sharded_comparisons_give_the_same_cells() {
+    let folder = TempDir::new().unwrap();
+    let asked = ["--methods", "random", "--seeds", "2", "--tasks", "nc,lp", "--skip-singles"];
+    let (whole, killed, shared) =
+        (folder.path().join("whole"), folder.path().join("killed"), folder.path().join("shared"));
+    compare(&whole, &asked);
+    let want = cells(&whole.join("results.jsonl"));
+    assert_eq!(want.len(), 4 * 2 * 2);
+
+    for lines in [2, 6] {
+        let mut child = command(&killed, &asked).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let results = killed.join("results.jsonl");
+        let start = Instant::now();
+        let count = || fs::read_to_string(&results).map_or(0, |text| text.matches('\n').count());
+        while count() < lines && child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(120), "no progress");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // As if it had been killed while a line was being written.
+        let text = fs::read_to_string(&results).unwrap();
+        fs::write(&results, text + r#"{"data":"synth"#).unwrap();
+    }
+    compare(&killed, &asked);
+    assert_eq!(cells(&killed.join("results.jsonl")), want);
+
+    for shard in ["1/2", "2/2"] {
+        compare(&shared, &[&asked[..], &["--shard", shard]].concat());
+    }
+    assert!(!shared.join("results.jsonl").exists());
+    let merged = compare(&shared, &asked);
+    assert!(!String::from_utf8_lossy(&merged.stderr).contains("runs to do"));
+    assert_eq!(cells(&shared.join("results.jsonl")), want);
+}
+
+#[test]
+fn a_grid_is_searched_on_validation_and_the_choice_recorded() {
+    let folder = TempDir::new().unwrap();
+    let (out, grid) = (folder.path().join("grid"), folder.path().join("grid.toml"));
+    fs::write(&grid, "[all]\n\"train.lr\" = [1e-6, 1e-2]\n[random]\n\"train.block\" = [1, 2]\n").unwrap();
+    let asked = ["--methods", "random", "--seeds", "2", "--tasks", "nc", "--skip-singles", "--grid"];
+    compare(&out, &[&asked[..], &[grid.to_str().unwrap()]].concat());
+    let trials = fs::read_to_string(out.join("trials.jsonl")).unwrap();
+    assert_eq!(trials.lines().count(), 4);
+    let trials: Vec<Value> = trials.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(
+        trials.iter().all(|trial| trial.get("value").is_none()),
+        "a trial tells nothing of the test nodes"
+    );
+    let best = trials.iter().map(|trial| trial["validation"].as_f64().unwrap()).fold(0.0, f64::max);
+    let chosen: Value = serde_json::from_slice(&fs::read(out.join("chosen.json")).unwrap()).unwrap();
+    assert_eq!(chosen[0]["validation"].as_f64().unwrap(), best);
+    assert_eq!(chosen[0]["trials"], 4);
+    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    let cell: Value =
+        serde_json::from_str(results.lines().find(|line| line.contains("random\"")).unwrap()).unwrap();
+    assert_eq!(cell["settings"], chosen[0]["settings"]);
+}
+
+#[test]
+fn equal_evaluations_mean_fewer_steps_for_those_who_look_more() {
+    let folder = TempDir::new().unwrap();
+    let asked = ["--methods", "controlg,random", "--seeds", "1", "--tasks", "nc", "--skip-singles"];
+    let more = ["--budget", "evaluations", "--set", "train.epochs=5"];
+    compare(folder.path(), &[&asked[..], &more].concat());
+    let results = fs::read_to_string(folder.path().join("results.jsonl")).unwrap();
+    let of = |method: &str| -> (u64, u64) {
+        let cells = results.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let cell = cells.into_iter().find(|cell| cell["method"] == method).unwrap();
+        (cell["steps"].as_u64().unwrap(), cell["evaluations"].as_u64().unwrap())
+    };
+    assert_eq!(of("random"), (150, 150));
+    let (steps, evaluations) = of("controlg");
+    assert!(
+        steps < 150 && evaluations <= 150 && evaluations > steps,
+        "{steps} steps, {evaluations} evaluations"
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_before_any_work() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("none");
+    let grid = folder.path().join("grid.toml");
+    fs::write(&grid, "[random]\n\"train.lr\" = 3\n").unwrap();
+    let cases: [(&[&str], &str); 8] = [
+        (&["--methods", "randon"], "randon"),
+        (&["--methods", "random", "--tasks", "nd"], "nd"),
+        (&["--methods", "random", "--set", "train.epoch=2"], "train.epochs"),
+        (&["--methods", "random", "--shard", "3/2"], "3/2"),
+        (&["--methods", "random", "--seeds", "0"], "0"),
+        (&["--methods", "random", "--reference", "dgi"], "dgi"),
+        (&["--methods", "random", "--grid", grid.to_str().unwrap()], "a list of values to try"),
+        (&["--methods", "random", "--budget", "time"], "time"),
+    ];
+    for (arguments, word) in cases {
+        let output = command(&out, arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains(word), "{arguments:?}: {said}");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_controlg"))
+        .args(["compare", "--data", "no-such-graph", "--methods", "random", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!out.join("runs").exists());
+    // A file of results that is not ours is named, and left as it is.
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("results.jsonl"), "my notes\n").unwrap();
+    let output = command(&out, &["--methods", "random"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("results.jsonl: line 1"));
+    assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), "my notes\n");
+}
