@@ -26,7 +26,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::coordinator::{ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings};
+use crate::coordinator::{
+    ControlSettings, Decider, METHODS, Method, PlanSettings, SenseSettings, Settings, Setup,
+};
 use crate::data::{FeatureSource, limits};
 use crate::encoder;
 use crate::error::{Error, Result};
@@ -64,6 +66,9 @@ pub struct Config {
     pub plan: PlanSettings,
     /// How shares become decisions.
     pub control: ControlSettings,
+    /// The table of a method that mixes, complete; none for the others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mix: BTreeMap<String, toml::Table>,
 }
 
 /// Where node features come from.
@@ -124,6 +129,7 @@ impl Config {
         };
         let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
         let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
+        let mix = take("mix");
         let top: keys::Top = setting::settings("", keys::TOP, merged)?;
         let method = Method::find(&top.method, &names())?;
         let objectives = pool_of(&top)?;
@@ -142,9 +148,10 @@ impl Config {
             sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
             plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
             control: setting::settings("control", ControlSettings::KEYS, control)?,
+            mix: completed_mix(mix, &method)?,
         };
         let mut settings = config.scheduler();
-        (method.adjust)(&mut settings);
+        method.adjust(&mut settings);
         (config.sense, config.plan, config.control) = (settings.sense, settings.plan, settings.control);
         config.check()?;
         Ok(config)
@@ -167,9 +174,16 @@ impl Config {
         Ok(())
     }
 
-    /// The coordinator of its method.
-    pub fn coordinator(&self) -> Result<Box<dyn Coordinator>> {
-        Method::find(&self.method, &names())?.build(self.objectives.clone(), &self.scheduler())
+    /// Its method, at the start of a run.
+    pub fn decider(&self) -> Result<Decider> {
+        let setup = Setup {
+            n_tasks: self.objectives.len(),
+            seed: self.seed,
+            rate: self.train.lr,
+            width: encoder::build(self.encoder.clone())?.width(),
+        };
+        let table = self.mix.get(&self.method).cloned().unwrap_or_default();
+        Method::find(&self.method, &names())?.build(self.objectives.clone(), &self.scheduler(), table, &setup)
     }
 
     /// The settings of the loop.
@@ -204,9 +218,17 @@ impl Config {
         self.train.epochs as u64 * self.train.batches_per_epoch as u64
     }
 
+    /// How often the loss of an objective is computed and differentiated in the whole run: at every step once, or once
+    /// for each objective where the method mixes them. What sensing looks at is not among them, nor are the further
+    /// passes of `was` (one without gradient at every step) and `autossl` (one with, every `meta_every` steps).
+    pub fn evaluations(&self) -> Result<u64> {
+        let each = if Method::find(&self.method, &names())?.mixes() { self.objectives.len() } else { 1 };
+        Ok(self.total_steps() * each as u64)
+    }
+
     /// Steps of the warm-up, which count among them; none for a method that does without.
     pub fn warm_up_steps(&self) -> Result<u64> {
-        let rounds = if self.coordinator()?.wants_warm_up() { self.train.warmup_rounds } else { 0 };
+        let rounds = if self.decider()?.wants_warm_up() { self.train.warmup_rounds } else { 0 };
         Ok(rounds as u64 * self.objectives.len() as u64)
     }
 
@@ -348,6 +370,27 @@ fn completed_objectives(given: toml::Table, pool: &[String]) -> Result<BTreeMap<
         if pool.iter().any(|name| name == entry.name) {
             tables.insert(entry.name.to_owned(), table);
         }
+    }
+    Ok(tables)
+}
+
+/// The table of a method that mixes. Those of other methods are checked and left out.
+fn completed_mix(given: toml::Table, method: &Method) -> Result<BTreeMap<String, toml::Table>> {
+    let mut tables = BTreeMap::new();
+    for (name, table) in given {
+        let mixers = || METHODS.iter().filter(|method| method.mixes());
+        let Some(known) = mixers().find(|method| method.name == name) else {
+            return Err(Error::unknown("setting", format!("mix.{name}"), mixers().map(|known| known.name)));
+        };
+        let place = format!("mix.{name}");
+        let toml::Value::Table(table) = table else { return Err(Error::value(place, table, "a table")) };
+        let table = completed(&place, known.keys(), known.defaults()?, table)?;
+        if known.name == method.name {
+            tables.insert(name, table);
+        }
+    }
+    if method.mixes() && !tables.contains_key(method.name) {
+        tables.insert(method.name.to_owned(), method.defaults()?);
     }
     Ok(tables)
 }
