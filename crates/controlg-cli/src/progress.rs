@@ -64,6 +64,10 @@ impl<'o> Progress<'o> {
                     self.blocks[task] += 1;
                     self.loss[task] = block.loss;
                 }
+                // A method that mixes has no shares to show.
+                if block.losses.len() == self.loss.len() {
+                    self.loss.clone_from(&block.losses);
+                }
                 self.seen += block.steps;
                 let line = self.line(block.step + block.steps);
                 if self.live && self.shown.is_none_or(|shown| shown.elapsed() > PAUSE) {
@@ -101,9 +105,10 @@ impl<'o> Progress<'o> {
         for ((name, blocks), loss) in self.objectives.iter().zip(&self.blocks).zip(&self.loss) {
             let share = 100.0 * *blocks as f64 / done.max(1) as f64;
             let short = name.strip_prefix("p_").unwrap_or(name);
-            let _ = match loss.is_nan() {
-                true => write!(line, " | {short} {share:.0}%"),
-                false => write!(line, " | {short} {share:.0}% {loss:.3}"),
+            let _ = match (loss.is_nan(), done) {
+                (true, _) => write!(line, " | {short} {share:.0}%"),
+                (false, 0) => write!(line, " | {short} {loss:.3}"),
+                (false, _) => write!(line, " | {short} {share:.0}% {loss:.3}"),
             };
         }
         line

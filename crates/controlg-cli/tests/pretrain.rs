@@ -214,10 +214,15 @@ fn any_changed_number_fails_the_audit_at_its_line() {
 fn every_method_runs_and_passes_its_audit() {
     let listed = run(&["list", "methods", "--json"]);
     let methods: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap();
-    assert_eq!(methods.len(), 9 + 5);
+    let floors = controlg::eval::floors::MADE;
+    let known = controlg::coordinator::METHODS.len() + controlg::objective::OBJECTIVES.len() + floors.len();
+    assert_eq!(methods.len(), known);
     let folder = TempDir::new().unwrap();
     for method in methods {
         let name = method["name"].as_str().unwrap();
+        if floors.contains(&name) {
+            continue; // nothing is trained
+        }
         let out = folder.path().join(name);
         embeddings(&out, &["--method", name, "--set", "train.epochs=3", "--quiet"]);
         let (code, words) = audit(&out);

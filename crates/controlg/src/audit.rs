@@ -4,6 +4,9 @@
 //! that was made of them is derived again with the settings in its first line: scores, difficulties, reference points,
 //! weights, plans, deficits, integrals, logits, probabilities, draws and tasks. The laws of the method are checked on
 //! the recorded numbers themselves. A line that was changed in any other way is betrayed by its seal.
+//!
+//! A method that mixes decides from gradients, which no record could hold: of such a run the audit checks that its steps
+//! add up, that every number is finite, and that weights are what the method promises.
 
 mod laws;
 
@@ -12,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing};
+use crate::coordinator::{ControlMode, Coordinator, Decider, Decision, Promise, Sensing};
 use crate::error::{Error, Result};
 use crate::setting;
 use crate::trace::{self, BlockLine, Line, Record, RunLine, SenseLine, WarmupLine};
@@ -36,8 +39,10 @@ pub struct Summary {
     pub total_steps: u64,
     /// Mean planned share of each objective; empty for a method without a plan.
     pub planned: Vec<f64>,
-    /// Share of the blocks that each objective got.
+    /// Share of the blocks that each objective got; empty for a method that mixes.
     pub realised: Vec<f64>,
+    /// Mean recorded weight of each objective; empty for a method that does not mix.
+    pub weights: Vec<f64>,
     /// Largest difference between realised and planned share at the end of a whole epoch.
     pub tracking_error: Option<f64>,
     /// Largest deficit, in blocks.
@@ -123,7 +128,7 @@ impl Place<'_> {
 /// A run that is being lived through again.
 struct Audit {
     config: Config,
-    coordinator: Box<dyn Coordinator>,
+    method: Method,
     rounds: usize,
     steps: u64,
     sensings: usize,
@@ -134,11 +139,18 @@ struct Audit {
     figures: Figures,
 }
 
+/// Who decided.
+enum Method {
+    Schedule(Box<dyn Coordinator>),
+    Mix(Promise),
+}
+
 /// What the summary is made of.
 #[derive(Default)]
 struct Figures {
     plan_total: Vec<f64>,
     served: Vec<usize>,
+    weight_total: Vec<f64>,
     served_in_epoch: Vec<u64>,
     since: Vec<usize>,
     longest: usize,
@@ -159,14 +171,18 @@ impl Audit {
         let figures = Figures {
             plan_total: vec![0.0; k],
             served: vec![0; k],
+            weight_total: vec![0.0; k],
             served_in_epoch: vec![0; k],
             since: vec![0; k],
             ..Figures::default()
         };
-        let coordinator = config.coordinator()?;
+        let method = match config.decider()? {
+            Decider::Schedule(coordinator) => Method::Schedule(coordinator),
+            Decider::Mix(mixer) => Method::Mix(mixer.promise()),
+        };
         Ok(Audit {
             config,
-            coordinator,
+            method,
             rounds: 0,
             steps: 0,
             sensings: 0,
@@ -178,13 +194,17 @@ impl Audit {
     }
 
     fn warm_up<'p>(&mut self, found: &WarmupLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
-        if !self.coordinator.wants_warm_up() || self.rounds > self.config.train.warmup_rounds {
-            return Err(place("kind").differs("a round of warm-up", "no more rounds"));
-        }
+        let rounds = self.config.train.warmup_rounds;
+        let coordinator = match &mut self.method {
+            Method::Schedule(coordinator) if coordinator.wants_warm_up() && self.rounds <= rounds => {
+                coordinator
+            }
+            _ => return Err(place("kind").differs("a round of warm-up", "no more rounds")),
+        };
         place("round").same(found.round, self.rounds)?;
         place("step").same(found.step, self.steps)?;
         laws::finite(&found.loss, self.config.objectives.len(), &place("loss"))?;
-        self.coordinator.warm_up(&found.loss);
+        coordinator.warm_up(&found.loss);
         if self.rounds < self.config.train.warmup_rounds {
             self.steps += self.config.objectives.len() as u64;
         }
@@ -194,12 +214,13 @@ impl Audit {
 
     fn sense<'p>(&mut self, found: &SenseLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
         self.check_warmed_up(&place("kind"))?;
-        if self.sensed || !self.coordinator.wants_reading() {
-            return Err(place("kind").differs("a sensing", "none before this block"));
-        }
         self.check_place(found.epoch, found.block, found.step, place)?;
+        let coordinator = match &mut self.method {
+            Method::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => coordinator,
+            _ => return Err(place("kind").differs("a sensing", "none before this block")),
+        };
         laws::measured(found, self.config.objectives.len(), place)?;
-        let Some(derived) = self.coordinator.sense(&found.reading()) else {
+        let Some(derived) = coordinator.sense(&found.reading()) else {
             return Err(place("kind").differs("a sensing", "none with this method"));
         };
         let (a, b) = (&found.sensing, &derived);
@@ -227,23 +248,41 @@ impl Audit {
 
     fn block<'p>(&mut self, found: &BlockLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
         self.check_warmed_up(&place("kind"))?;
-        if self.coordinator.wants_reading() && !self.sensed {
-            return Err(place("kind").differs("a block", "the sensing that is due before it"));
-        }
+        let decision = match &mut self.method {
+            Method::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => {
+                return Err(place("kind").differs("a block", "the sensing that is due before it"));
+            }
+            // Past the end there is nothing to derive, which the checks below say.
+            Method::Schedule(coordinator) => Some(coordinator.next()),
+            Method::Mix(_) => None,
+        };
         self.check_place(found.epoch, found.block, found.step, place)?;
         if self.steps >= self.config.total_steps() {
             return Err(place("kind").differs("a block", "the end of the run"));
         }
-        let decision = self.coordinator.next();
         self.sensed = false;
-        self.compare(found, &decision, place)?;
-        laws::decided(found, &self.config, place)?;
         let steps = self.config.steps_of_block(found.block, self.steps);
+        match (&self.method, &decision) {
+            (Method::Mix(promise), _) => laws::mixed(found, self.config.objectives.len(), promise, place)?,
+            (_, Some(decision)) => {
+                self.compare(found, decision, place)?;
+                laws::decided(found, &self.config, place)?;
+            }
+            _ => {}
+        }
         place("steps").same(found.steps, steps)?;
         laws::finite(&[found.loss], 1, &place("loss"))?;
         self.steps += steps;
         self.blocks += 1;
-        self.figures.count(&decision, found.block == self.config.train.blocks_per_epoch());
+        match decision {
+            Some(decision) => {
+                self.figures.count(&decision, found.block == self.config.train.blocks_per_epoch());
+            }
+            None => {
+                let totals = self.figures.weight_total.iter_mut();
+                totals.zip(&found.weight).for_each(|(total, weight)| *total += weight);
+            }
+        }
         Ok(())
     }
 
@@ -267,7 +306,8 @@ impl Audit {
     }
 
     fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
-        if self.coordinator.wants_warm_up() && self.rounds <= self.config.train.warmup_rounds {
+        let warms_up = matches!(&self.method, Method::Schedule(coordinator) if coordinator.wants_warm_up());
+        if warms_up && self.rounds <= self.config.train.warmup_rounds {
             let expected = format!("round {} of the warm-up", self.rounds);
             return Err(place.differs("the loop's first line", expected));
         }
@@ -288,6 +328,7 @@ impl Audit {
     }
 
     fn summary(self, record: PathBuf) -> Summary {
+        let mixes = matches!(self.method, Method::Mix(_));
         let Audit { config, figures, blocks, .. } = self;
         let share = |total: f64| total / blocks.max(1) as f64;
         let k = config.objectives.len() as f64;
@@ -309,7 +350,8 @@ impl Audit {
             } else {
                 Vec::new()
             },
-            realised: figures.served.iter().map(|&n| share(n as f64)).collect(),
+            realised: figures.served.iter().filter(|_| !mixes).map(|&n| share(n as f64)).collect(),
+            weights: figures.weight_total.iter().filter(|_| mixes).map(|&w| share(w)).collect(),
             tracking_error: figures.tracking_error,
             worst_deficit: figures.worst_deficit,
             longest_drought: figures.longest,

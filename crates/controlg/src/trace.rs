@@ -1,9 +1,9 @@
 //! The record of a run: one JSON object a line, enough to derive every decision again.
 //!
 //! The first line says what was run, `warmup` lines hold the losses before the first plan, `sense` lines what was
-//! measured and made of it, `block` lines each decision. Numbers are written so that they read back to the same f64; one
-//! that is none (a gradient that could not be measured) is `null`. Each line ends with a seal, a hash over it and the
-//! seal before, so that a line that was changed later shows.
+//! measured and made of it, `block` lines each decision, or the weights of a method that mixes. Numbers are written so
+//! that they read back to the same f64; one that is none (a gradient that could not be measured) is `null`. Each line
+//! ends with a seal, a hash over it and the seal before, so that a line that was changed later shows.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -90,7 +90,7 @@ pub struct SenseLine {
 }
 
 /// A block: the decision, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockLine {
     /// The epoch, from 1.
     pub epoch: usize,
@@ -125,11 +125,18 @@ pub struct BlockLine {
     /// The uniform number that was drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<f64>,
-    /// The objective that was chosen.
+    /// The objective that was chosen; empty where the method mixes all of them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
+    /// Of a method that mixes: the weights of the objectives' gradients at the encoder, in the last step of the block.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weight: Vec<f64>,
+    /// Of a method that mixes: the mean losses of the objectives over the block.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<f64>,
     /// Steps of the block.
     pub steps: u64,
-    /// Mean loss over them.
+    /// Mean loss over them; where the method mixes, the plain sum of `losses`.
     pub loss: f64,
     /// Milliseconds of the steps.
     pub ms: f64,
@@ -152,9 +159,6 @@ impl BlockLine {
     pub fn of(decision: Decision, objectives: &[String]) -> BlockLine {
         let Decision { plan, count_ref, count, deficit, integral, delta, logit, prob, draw, task } = decision;
         BlockLine {
-            epoch: 0,
-            block: 0,
-            step: 0,
             plan,
             count_ref,
             count,
@@ -165,9 +169,7 @@ impl BlockLine {
             prob,
             draw,
             task: objectives[task].clone(),
-            steps: 0,
-            loss: 0.0,
-            ms: 0.0,
+            ..BlockLine::default()
         }
     }
 }

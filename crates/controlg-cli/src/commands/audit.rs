@@ -27,7 +27,9 @@ pub(super) fn run(run: &Path, output: &Output) -> Result<()> {
 
 fn text(summary: &Summary) -> String {
     let Summary { blocks, sensings, steps, total_steps, .. } = summary;
-    let mut text = format!("{}: every decision follows\n", summary.record.display());
+    let verdict =
+        if summary.weights.is_empty() { "every decision follows" } else { "every line is as it must be" };
+    let mut text = format!("{}: {verdict}\n", summary.record.display());
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
@@ -35,6 +37,12 @@ fn text(summary: &Summary) -> String {
         summary.method
     );
     let width = summary.objectives.iter().map(String::len).max().unwrap_or(0);
+    for (name, weight) in summary.objectives.iter().zip(&summary.weights) {
+        let _ = writeln!(text, "  {name:<width$}  mean weight {weight:.3}");
+    }
+    if !summary.weights.is_empty() {
+        return text;
+    }
     for (k, name) in summary.objectives.iter().enumerate() {
         let planned = summary.planned.get(k).map(|share| format!("planned {share:.3}, ")).unwrap_or_default();
         let _ = writeln!(text, "  {name:<width$}  {planned}realised {:.3}", summary.realised[k]);

@@ -2,7 +2,7 @@
 
 use super::Place;
 use crate::config::Config;
-use crate::coordinator::{ControlMode, PlanMode, Sensing};
+use crate::coordinator::{ControlMode, PlanMode, Promise, Sensing};
 use crate::error::Result;
 use crate::trace::{BlockLine, SenseLine};
 
@@ -105,12 +105,26 @@ pub(super) fn decided(line: &BlockLine, config: &Config, place: PlaceOf<'_, '_>)
     Ok(())
 }
 
+/// A block that took all objectives: no choice of one, losses that add up, weights as the method promises them.
+pub(super) fn mixed(line: &BlockLine, k: usize, promise: &Promise, place: PlaceOf<'_, '_>) -> Result<()> {
+    place("task").same(line.task.as_str(), "")?;
+    finite(&line.losses, k, &place("losses"))?;
+    place("loss").close(&[line.loss], &[line.losses.iter().sum()])?;
+    finite(&line.weight, k, &place("weight"))?;
+    within(&line.weight, promise.least - 1e-9, promise.most + 1e-9, &place("weight"))?;
+    promise.sum.map_or(Ok(()), |sum| sums_to(sum, &line.weight, &place("weight")))
+}
+
 fn sums_to_one(values: &[f64], place: &Place<'_>) -> Result<()> {
+    sums_to(1.0, values, place)
+}
+
+fn sums_to(expected: f64, values: &[f64], place: &Place<'_>) -> Result<()> {
     let sum: f64 = values.iter().sum();
-    if (sum - 1.0).abs() < 1e-9 {
+    if (sum - expected).abs() < 1e-9 {
         Ok(())
     } else {
-        Err(place.differs(format_args!("a sum of {sum}"), "a sum of 1"))
+        Err(place.differs(format_args!("a sum of {sum}"), format_args!("a sum of {expected}")))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Edges, FeatureChoice, Normalise, Train};
-use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings};
+use crate::coordinator::{ControlSettings, METHODS, PlanSettings, SenseSettings};
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
 use crate::objective::OBJECTIVES;
@@ -33,7 +33,7 @@ pub(super) const TOP: &[Key] = &[
 ];
 
 /// The tables of the run file.
-const TABLES: &[&str] = &["encoder", "train", "objective", "sense", "plan", "control"];
+const TABLES: &[&str] = &["encoder", "train", "objective", "sense", "plan", "control", "mix"];
 
 /// The keys outside of any table, as values.
 #[derive(Serialize, Deserialize)]
@@ -117,5 +117,8 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
     add("sense", SenseSettings::KEYS, &setting::table_of(&SenseSettings::default())?);
     add("plan", PlanSettings::KEYS, &setting::table_of(&PlanSettings::default())?);
     add("control", ControlSettings::KEYS, &setting::table_of(&ControlSettings::default())?);
+    for method in METHODS {
+        add(&format!("mix.{}", method.name), method.keys(), &method.defaults()?);
+    }
     Ok(all)
 }

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::coordinator::{
-    ControlSettings, Coordinator, Method, PlanSettings, SenseSettings, Settings, UNTRAINED,
+    ControlSettings, Decider, METHODS, Method, PlanSettings, SenseSettings, Settings, Setup, UNTRAINED,
 };
 use crate::data::{FeatureSource, limits};
 use crate::encoder;
@@ -66,6 +66,9 @@ pub struct Config {
     pub plan: PlanSettings,
     /// How shares become decisions.
     pub control: ControlSettings,
+    /// The table of a method that mixes, complete; none for the others.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mix: BTreeMap<String, toml::Table>,
 }
 
 /// Where node features come from.
@@ -126,6 +129,7 @@ impl Config {
         };
         let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
         let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
+        let mix = take("mix");
         let top: keys::Top = setting::settings("", keys::TOP, merged)?;
         let method = Method::find(&top.method, &names())?;
         let objectives = pool_of(&top)?;
@@ -144,9 +148,10 @@ impl Config {
             sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
             plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
             control: setting::settings("control", ControlSettings::KEYS, control)?,
+            mix: completed_mix(mix, &method)?,
         };
         let mut settings = config.scheduler();
-        (method.adjust)(&mut settings);
+        method.adjust(&mut settings);
         (config.sense, config.plan, config.control) = (settings.sense, settings.plan, settings.control);
         config.check()?;
         Ok(config)
@@ -169,9 +174,16 @@ impl Config {
         Ok(())
     }
 
-    /// The coordinator of its method.
-    pub fn coordinator(&self) -> Result<Box<dyn Coordinator>> {
-        Method::find(&self.method, &names())?.build(self.objectives.clone(), &self.scheduler())
+    /// Its method, at the start of a run.
+    pub fn decider(&self) -> Result<Decider> {
+        let setup = Setup {
+            n_tasks: self.objectives.len(),
+            seed: self.seed,
+            rate: self.train.lr,
+            width: encoder::build(self.encoder.clone())?.width(),
+        };
+        let table = self.mix.get(&self.method).cloned().unwrap_or_default();
+        Method::find(&self.method, &names())?.build(self.objectives.clone(), &self.scheduler(), table, &setup)
     }
 
     /// The settings of the loop.
@@ -209,11 +221,16 @@ impl Config {
         self.train.epochs as u64 * self.train.batches_per_epoch as u64
     }
 
-    /// Evaluations of an objective, with gradients or without, in the whole run: one a step, and all objectives in every
-    /// round of the warm-up and at every sensing.
+    /// Evaluations of an objective, with gradients or without, in the whole run: one a step, or all objectives where the
+    /// method mixes them; and all objectives in every round of the warm-up and at every sensing. Not among them are the
+    /// further passes of `was` (one without gradient at every step) and `autossl` (one with, every `meta_every` steps),
+    /// which evaluate no objective.
     pub fn evaluations(&self) -> Result<u64> {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
-        let coordinator = self.coordinator()?;
+        let coordinator = match self.decider()? {
+            Decider::Mix(_) => return Ok(steps * k),
+            Decider::Schedule(coordinator) => coordinator,
+        };
         let rounds = if coordinator.wants_warm_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
         let sensings = match coordinator.wants_reading() {
             true => {
@@ -229,7 +246,7 @@ impl Config {
 
     /// Steps of the warm-up, which count among them; none for a method that does without.
     pub fn warm_up_steps(&self) -> Result<u64> {
-        let rounds = if self.coordinator()?.wants_warm_up() { self.train.warmup_rounds } else { 0 };
+        let rounds = if self.decider()?.wants_warm_up() { self.train.warmup_rounds } else { 0 };
         Ok(rounds as u64 * self.objectives.len() as u64)
     }
 
@@ -371,6 +388,27 @@ fn completed_objectives(given: toml::Table, pool: &[String]) -> Result<BTreeMap<
         if pool.iter().any(|name| name == entry.name) {
             tables.insert(entry.name.to_owned(), table);
         }
+    }
+    Ok(tables)
+}
+
+/// The table of a method that mixes. Those of other methods are checked and left out.
+fn completed_mix(given: toml::Table, method: &Method) -> Result<BTreeMap<String, toml::Table>> {
+    let mut tables = BTreeMap::new();
+    for (name, table) in given {
+        let mixers = || METHODS.iter().filter(|method| method.mixes());
+        let Some(known) = mixers().find(|method| method.name == name) else {
+            return Err(Error::unknown("setting", format!("mix.{name}"), mixers().map(|known| known.name)));
+        };
+        let place = format!("mix.{name}");
+        let toml::Value::Table(table) = table else { return Err(Error::value(place, table, "a table")) };
+        let table = completed(&place, known.keys(), known.defaults()?, table)?;
+        if known.name == method.name {
+            tables.insert(name, table);
+        }
+    }
+    if method.mixes() && !tables.contains_key(method.name) {
+        tables.insert(method.name.to_owned(), method.defaults()?);
     }
     Ok(tables)
 }

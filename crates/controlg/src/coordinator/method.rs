@@ -1,14 +1,17 @@
 //! The list of ways to decide.
 
+use super::mix::{self, Recipe};
 use super::random::Random;
 use super::round_robin::RoundRobin;
-use super::{ControlMode, Coordinator, PlanMode, Scheduler, Settings};
+use super::{ControlMode, Coordinator, Decider, PlanMode, Scheduler, Settings, Setup};
 use crate::error::{Error, Result};
-use crate::registry::Summary;
+use crate::registry::{Entry, Summary};
+use crate::setting::Key;
 
 type Build = fn(Vec<String>, &Settings) -> Result<Box<dyn Coordinator>>;
 
-/// One named way to share the blocks among the objectives.
+/// One named way to train several objectives.
+#[derive(Clone, Copy)]
 pub struct Method {
     /// The name users type.
     pub name: &'static str,
@@ -16,9 +19,19 @@ pub struct Method {
     pub summary: &'static str,
     /// Where it comes from; empty for our own.
     pub paper: &'static str,
-    /// What it changes in the settings, whatever the run file says.
-    pub adjust: fn(&mut Settings),
-    build: Build,
+    way: Way,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    /// Each block goes to one objective.
+    Schedule {
+        /// What it changes in the settings, whatever the run file says.
+        adjust: fn(&mut Settings),
+        build: Build,
+    },
+    /// Every step takes all of them; settings in its own table `[mix.NAME]`.
+    Mix(&'static Entry<Recipe>),
 }
 
 const PAPER: &str = "ControlG";
@@ -32,73 +45,76 @@ pub const METHODS: &[Method] = &[
         name: "controlg",
         summary: "sense difficulty and conflict, plan shares, track them with a PID controller",
         paper: PAPER,
-        adjust: |_| {},
-        build: feedback,
+        way: Way::Schedule { adjust: |_| {}, build: feedback },
     },
     Method {
         name: "random",
         summary: "every block a uniform draw",
         paper: "",
-        adjust: |_| {},
-        build: |tasks, settings| {
-            Ok(Box::new(Random { n_tasks: tasks.len(), seed: settings.seed, blocks: 0 }))
-        },
+        way: Way::Schedule { adjust: |_| {}, build: draws },
     },
     Method {
         name: "round-robin",
         summary: "the objectives take turns",
         paper: "",
-        adjust: |_| {},
-        build: turns,
+        way: Way::Schedule { adjust: |_| {}, build: turns },
     },
+    mixing(&mix::uniform::ENTRY),
+    mixing(&mix::pcgrad::ENTRY),
+    mixing(&mix::cagrad::ENTRY),
+    mixing(&mix::mgda::MGDA),
+    mixing(&mix::mgda::PARETOGNN),
+    mixing(&mix::gradnorm::ENTRY),
+    mixing(&mix::uncertainty::ENTRY),
+    mixing(&mix::nash::ENTRY),
+    mixing(&mix::dtp::ENTRY),
     Method {
         name: "controlg-no-spectral",
         summary: "controlg without the Rayleigh quotient in the difficulty",
         paper: PAPER,
-        adjust: |settings| settings.sense.alpha = 0.0,
-        build: feedback,
+        way: Way::Schedule { adjust: |settings| settings.sense.alpha = 0.0, build: feedback },
     },
     Method {
         name: "controlg-no-interference",
         summary: "controlg without the conflict in the difficulty",
         paper: PAPER,
-        adjust: |settings| settings.sense.beta = 0.0,
-        build: feedback,
+        way: Way::Schedule { adjust: |settings| settings.sense.beta = 0.0, build: feedback },
     },
     Method {
         name: "controlg-no-planner",
         summary: "controlg with equal shares, tracked by its controller",
         paper: PAPER,
-        adjust: |settings| settings.plan.mode = PlanMode::Uniform,
-        build: feedback,
+        way: Way::Schedule { adjust: |settings| settings.plan.mode = PlanMode::Uniform, build: feedback },
     },
     Method {
         name: "controlg-no-controller",
         summary: "controlg with independent draws from its plan",
         paper: PAPER,
-        adjust: |settings| settings.control.mode = ControlMode::Draw,
-        build: feedback,
+        way: Way::Schedule { adjust: |settings| settings.control.mode = ControlMode::Draw, build: feedback },
     },
     Method {
         name: "controlg-no-state",
         summary: "controlg without any difficulty: shares from the log-hypervolume alone",
         paper: PAPER,
-        adjust: |settings| (settings.sense.alpha, settings.sense.beta) = (0.0, 0.0),
-        build: feedback,
+        way: Way::Schedule {
+            adjust: |settings| (settings.sense.alpha, settings.sense.beta) = (0.0, 0.0),
+            build: feedback,
+        },
     },
     Method {
         name: "controlg-max-deficit",
         summary: "controlg that always serves the objective furthest behind its plan",
         paper: PAPER,
-        adjust: |settings| settings.control.mode = ControlMode::MaxDeficit,
-        build: feedback,
+        way: Way::Schedule {
+            adjust: |settings| settings.control.mode = ControlMode::MaxDeficit,
+            build: feedback,
+        },
     },
     Method {
         name: UNTRAINED,
         summary: "no step at all: the encoder as it was initialised",
         paper: "",
-        adjust: |_| {},
-        build: turns,
+        way: Way::Schedule { adjust: |_| {}, build: turns },
     },
 ];
 
@@ -106,15 +122,14 @@ impl Method {
     /// The method of that name; an objective's name is the objective alone, which takes every turn.
     pub fn find(name: &str, objectives: &[&'static str]) -> Result<Method> {
         if let Some(method) = METHODS.iter().find(|method| method.name == name) {
-            return Ok(Method { ..*method });
+            return Ok(*method);
         }
         match objectives.iter().find(|objective| **objective == name) {
             Some(alone) => Ok(Method {
                 name: alone,
                 summary: "this objective alone",
                 paper: "",
-                adjust: |_| {},
-                build: turns,
+                way: Way::Schedule { adjust: |_| {}, build: turns },
             }),
             None => {
                 let names = METHODS.iter().map(|method| method.name).chain(objectives.iter().copied());
@@ -129,14 +144,61 @@ impl Method {
         Summary { name: self.name, summary: self.summary, paper }
     }
 
-    /// Builds it for these objectives.
-    pub fn build(&self, tasks: Vec<String>, settings: &Settings) -> Result<Box<dyn Coordinator>> {
-        (self.build)(tasks, settings)
+    /// Whether every step takes the gradients of all objectives.
+    pub fn mixes(&self) -> bool {
+        matches!(self.way, Way::Mix(_))
     }
+
+    /// What it changes in the settings of the loop, whatever the run file says.
+    pub fn adjust(&self, settings: &mut Settings) {
+        if let Way::Schedule { adjust, .. } = self.way {
+            adjust(settings);
+        }
+    }
+
+    /// The settings of its own table, `[mix.NAME]`.
+    pub fn keys(&self) -> &'static [Key] {
+        match self.way {
+            Way::Schedule { .. } => &[],
+            Way::Mix(entry) => entry.keys,
+        }
+    }
+
+    /// What they are when nothing is said.
+    pub fn defaults(&self) -> Result<toml::Table> {
+        match self.way {
+            Way::Schedule { .. } => Ok(toml::Table::new()),
+            Way::Mix(entry) => (entry.defaults)(),
+        }
+    }
+
+    /// Builds it for these objectives: from the settings of the loop, or from its own table and what it is to know of
+    /// the run.
+    pub fn build(
+        &self,
+        tasks: Vec<String>,
+        settings: &Settings,
+        table: toml::Table,
+        setup: &Setup,
+    ) -> Result<Decider> {
+        Ok(match self.way {
+            Way::Schedule { build, .. } => Decider::Schedule(build(tasks, settings)?),
+            Way::Mix(entry) => Decider::Mix((entry.build)(table)?(setup)),
+        })
+    }
+}
+
+/// A method that mixes.
+const fn mixing(entry: &'static Entry<Recipe>) -> Method {
+    Method { name: entry.name, summary: entry.summary, paper: entry.paper, way: Way::Mix(entry) }
 }
 
 fn feedback(tasks: Vec<String>, settings: &Settings) -> Result<Box<dyn Coordinator>> {
     Ok(Box::new(Scheduler::new(tasks, settings.clone())?))
+}
+
+fn draws(tasks: Vec<String>, settings: &Settings) -> Result<Box<dyn Coordinator>> {
+    Ok(Box::new(Random { n_tasks: tasks.len(), seed: settings.seed, blocks: 0 }))
 }
 
 fn turns(tasks: Vec<String>, _: &Settings) -> Result<Box<dyn Coordinator>> {

@@ -66,14 +66,21 @@ pub fn frank_wolfe(gram: &[Vec<f64>], rounds: usize) -> Vec<f64> {
     weights
 }
 
-/// Solves Q_SS x = 1 by Cholesky with a ridge of 1e-10; `None` when Q_SS is not positive definite even so.
+/// Solves Q_SS x = 1 with a ridge of 1e-10; `None` when Q_SS is not positive definite even so.
 fn solve_ones(gram: &[Vec<f64>], support: &[usize]) -> Option<Vec<f64>> {
-    let s = support.len();
+    let entry = |i: usize, j: usize| gram[i][j] + if i == j { 1e-10 } else { 0.0 };
+    let part: Vec<Vec<f64>> =
+        support.iter().map(|&i| support.iter().map(|&j| entry(i, j)).collect()).collect();
+    solve(&part, &vec![1.0; support.len()])
+}
+
+/// Solves Qx = b by Cholesky; `None` when Q is not positive definite.
+pub(super) fn solve(matrix: &[Vec<f64>], b: &[f64]) -> Option<Vec<f64>> {
+    let s = matrix.len();
     let mut lower = vec![vec![0.0; s]; s];
     for i in 0..s {
         for j in 0..=i {
-            let ridge = if i == j { 1e-10 } else { 0.0 };
-            let sum = gram[support[i]][support[j]] + ridge - dot(&lower[i][..j], &lower[j][..j]);
+            let sum = matrix[i][j] - dot(&lower[i][..j], &lower[j][..j]);
             if i == j {
                 if sum <= 0.0 || !sum.is_finite() {
                     return None;
@@ -84,7 +91,7 @@ fn solve_ones(gram: &[Vec<f64>], support: &[usize]) -> Option<Vec<f64>> {
             }
         }
     }
-    let mut x = vec![1.0; s];
+    let mut x = b.to_vec();
     for i in 0..s {
         x[i] = (x[i] - dot(&lower[i][..i], &x[..i])) / lower[i][i];
     }

@@ -1,16 +1,20 @@
 //! Who learns next, decided from numbers alone: losses, gradient geometry, counts.
 //!
-//! [`METHODS`] lists the ways to decide. The loop of the paper is in `feedback/`: [`Scheduler`] is that loop for
-//! people who keep their own training loop; the ablations are the same loop with a part switched off.
+//! [`METHODS`] lists the ways to decide. A [`Coordinator`] gives each block to one objective. The loop of the paper is
+//! in `feedback/`: [`Scheduler`] is that loop for people who keep their own training loop; the ablations are the same
+//! loop with a part switched off. A [`Mixer`] takes all objectives at every step and weighs their gradients; these are
+//! in `mix/`, one file each.
 
 mod feedback;
 mod method;
 pub mod min_norm;
+mod mix;
 mod random;
 mod round_robin;
 
 pub use feedback::*;
 pub use method::{METHODS, Method, UNTRAINED};
+pub use mix::{Mixer, Mixture, Promise, Recipe, Seen, Setup, Wants};
 
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +48,21 @@ pub trait Coordinator: Send {
 
     /// Takes over what [`Coordinator::save`] gave.
     fn restore(&mut self, saved: &str) -> Result<()>;
+}
+
+/// A method at work.
+pub enum Decider {
+    /// Each block goes to one objective.
+    Schedule(Box<dyn Coordinator>),
+    /// Every step takes all of them.
+    Mix(Box<dyn Mixer>),
+}
+
+impl Decider {
+    /// Whether it wants losses before the first decision; see [`Coordinator::wants_warm_up`].
+    pub fn wants_warm_up(&self) -> bool {
+        matches!(self, Decider::Schedule(coordinator) if coordinator.wants_warm_up())
+    }
 }
 
 /// What was made of a reading: the sensed figures, the state after them and the plan.

@@ -27,6 +27,25 @@ pub fn dot(x: &[Real], y: &[Real]) -> f64 {
     sum_of(x.len(), |from, to| dot_chunk(&x[from..to], &y[from..to]))
 }
 
+/// All inner products `Σ x·y` of some slices with each other, in one pass over them.
+pub fn gram(xs: &[Vec<Real>]) -> Vec<Vec<f64>> {
+    let (k, n) = (xs.len(), xs.first().map_or(0, Vec::len));
+    assert!(xs.iter().all(|x| x.len() == n));
+    let pairs: Vec<(usize, usize)> = (0..k).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
+    let mut total = vec![0.0; pairs.len()];
+    sum_chunks(n.div_ceil(CHUNK), &mut total, |chunk, partial| {
+        let span = chunk * CHUNK..n.min((chunk + 1) * CHUNK);
+        for (sum, &(a, b)) in partial.iter_mut().zip(&pairs) {
+            *sum = dot_chunk(&xs[a][span.clone()], &xs[b][span.clone()]);
+        }
+    });
+    let mut products = vec![vec![0.0; k]; k];
+    for (&(a, b), &sum) in pairs.iter().zip(&total) {
+        (products[a][b], products[b][a]) = (sum, sum);
+    }
+    products
+}
+
 /// `Σ x²`.
 pub fn sum_squares(x: &[Real]) -> f64 {
     dot(x, x)
@@ -148,6 +167,19 @@ mod tests {
             sums.extend([dot(&x, &y) as Real, sum(&x) as Real]);
             sums
         });
+    }
+
+    #[test]
+    fn a_gram_matrix_holds_the_dots() {
+        let mut numbers = Numbers::new(4);
+        let xs: Vec<Vec<Real>> = (0..3).map(|_| numbers.vec(2 * CHUNK + 11)).collect();
+        let products = gram(&xs);
+        for a in 0..3 {
+            for b in 0..3 {
+                assert_eq!(products[a][b], dot(&xs[a], &xs[b]));
+            }
+        }
+        assert!(gram(&[]).is_empty());
     }
 
     #[test]

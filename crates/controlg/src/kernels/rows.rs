@@ -101,6 +101,17 @@ pub fn axpy(alpha: Real, x: &[Real], y: &mut [Real]) {
     y.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(y, x)| add_chunk(alpha, x, y));
 }
 
+/// out = Σ weight·x, in one pass.
+pub fn combine(weights: &[f64], xs: &[Vec<Real>], out: &mut [Real]) {
+    assert!(weights.len() == xs.len() && xs.iter().all(|x| x.len() == out.len()));
+    out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
+        out.fill(0.0);
+        for (&weight, x) in weights.iter().zip(xs) {
+            add_chunk(weight as Real, &x[chunk * CHUNK..][..out.len()], out);
+        }
+    });
+}
+
 /// x *= alpha.
 pub fn scale(alpha: Real, x: &mut [Real]) {
     x.par_chunks_mut(CHUNK).for_each(|x| x.iter_mut().for_each(|x| *x *= alpha));

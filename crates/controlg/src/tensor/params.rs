@@ -4,6 +4,7 @@
 //! vector g_k and the dot products between gradients are single passes.
 
 use crate::Real;
+use crate::kernels::rows;
 use crate::rng::Stream;
 
 /// All parameters of a run.
@@ -218,6 +219,25 @@ impl Grads {
         group.reached.fill(true);
     }
 
+    /// Takes the flat gradient of a group away into `into`, of the same length, and leaves that for the next pass.
+    /// Zeros come out when no backward pass has reached the group.
+    pub fn take_group(&mut self, group: usize, into: &mut Vec<Real>) {
+        let group = &mut self.groups[group];
+        assert_eq!(group.data.len(), into.len(), "a gradient of the same length");
+        match group.reached.contains(&true) {
+            true => std::mem::swap(&mut group.data, into),
+            false => into.fill(0.0),
+        }
+        group.reached.fill(false);
+    }
+
+    /// Sets the flat gradient of a group to a weighted sum of others.
+    pub fn combine_group(&mut self, group: usize, weights: &[f64], gradients: &[Vec<Real>]) {
+        let group = &mut self.groups[group];
+        rows::combine(weights, gradients, &mut group.data);
+        group.reached.fill(true);
+    }
+
     /// The gradient of one matrix; `None` when no backward pass has reached it.
     pub fn get(&self, id: ParamId) -> Option<&[Real]> {
         let group = &self.groups[id.group];
@@ -286,6 +306,22 @@ mod tests {
         grads.complete();
         assert_eq!(grads.group(0).map(|g| (g[0], g[15])), Some((0.0, 3.0)));
         assert!(grads.group(1).is_none());
+    }
+
+    #[test]
+    fn gradients_are_taken_one_after_the_other_and_combined() {
+        let params = two_groups();
+        let mut grads = Grads::new(&params);
+        let mut taken = [vec![9.0; 2], vec![9.0; 2], vec![9.0; 2]];
+        for (value, into) in [1.0, 3.0].into_iter().zip(&mut taken) {
+            grads.set_group(1, &[value; 2]);
+            grads.take_group(1, into);
+        }
+        grads.take_group(1, &mut taken[2]);
+        assert_eq!(taken, [vec![1.0; 2], vec![3.0; 2], vec![0.0; 2]]);
+        assert!(grads.group(1).is_none());
+        grads.combine_group(1, &[2.0, 0.5, 7.0], &taken);
+        assert_eq!(grads.group(1), Some(&[3.5, 3.5][..]));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn save(folder: &Path, training: &Training<'_>, owner: &Owner, end: &
         ("config_hash", owner.config.clone()),
         ("data_hash", owner.data.clone()),
         ("progress", serde_json::to_string(training.progress()).map_err(json)?),
-        ("scheduler", training.save_coordinator()?),
+        ("scheduler", training.save_method()?),
         ("trace", serde_json::to_string(end).map_err(json)?),
     ];
     tensors.words = words.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();

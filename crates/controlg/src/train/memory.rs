@@ -6,7 +6,7 @@ use crate::graph::Graph;
 
 /// Bytes that a run will take at its peak, within about a quarter.
 ///
-/// Counted are the graph as it was read and as it is seen, parameters with gradients and two moments, one gradient an objective when they are compared, and what one pass and its way back hold.
+/// Counted are the graph as it was read and as it is seen, parameters with gradients and two moments, one gradient an objective when they are compared or mixed, and what one pass and its way back hold.
 pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let model = training.model();
     let real = size_of::<Real>();
@@ -14,8 +14,7 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let encoder = size_of_val(params.groups()[0].data());
     let learned = params.len() * real;
     let optimiser = 2 * learned * model.optimisers().len();
-    let compared =
-        if training.config().method.starts_with("controlg") { encoder * model.names().len() } else { 0 };
+    let compared = if training.compares() { encoder * model.names().len() } else { 0 };
     let graphs = read.memory_bytes() + seen.memory_bytes() + model.prepared_bytes();
     let passes = model.pass_bytes();
     (PROGRAM + graphs + 2 * learned + optimiser + compared + passes) as u64

@@ -20,6 +20,7 @@ mod embed;
 mod folder;
 mod input;
 pub mod memory;
+mod mixing;
 mod model;
 mod tensors;
 mod training;

@@ -15,7 +15,7 @@ use crate::tensor::{
 };
 
 /// The group of the encoder's parameters; objective k has group k + 1.
-const ENCODER: usize = 0;
+pub(super) const ENCODER: usize = 0;
 
 /// An objective with its name.
 pub struct Task {
@@ -27,26 +27,26 @@ pub struct Task {
 
 /// Everything that is trained on one graph.
 pub struct Model<'g> {
-    whole: Scene<'g>,
+    pub(super) whole: Scene<'g>,
     /// What is sensed on; the whole graph where there is none.
     probe: Option<Scene<'g>>,
-    encoder: Box<dyn Encoder>,
+    pub(super) encoder: Box<dyn Encoder>,
     names: Vec<String>,
     /// Objectives whose views are the same are sensed together.
     views: Vec<ViewGroup>,
     seed: u64,
-    params: Params,
+    pub(super) params: Params,
     /// One, or one for each objective where they do not share their moments.
-    optimisers: Vec<AdamW>,
-    grads: Grads,
-    pool: Pool,
+    pub(super) optimisers: Vec<AdamW>,
+    pub(super) grads: Grads,
+    pub(super) pool: Pool,
     dropper: EdgeDropper,
 }
 
 /// A graph with the objectives as they see it.
-struct Scene<'g> {
-    graph: &'g Graph,
-    prepared: Prepared<'g>,
+pub(super) struct Scene<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) prepared: Prepared<'g>,
     laplacian: Laplacian<'g>,
     objectives: Vec<Box<dyn Objective>>,
 }
@@ -124,6 +124,15 @@ impl<'g> Model<'g> {
     ///
     /// A loss or gradient that is not finite is an error, and nothing has moved.
     pub fn step(&mut self, task: usize, step: u64) -> Result<f64> {
+        self.grads.reset();
+        let value = self.differentiate(task, step)?;
+        let optimiser = task.min(self.optimisers.len() - 1);
+        self.optimisers[optimiser].step_at(step, &mut self.params, &mut self.grads);
+        Ok(value)
+    }
+
+    /// The loss of one objective at a step, its gradient added to those of the encoder and of its head.
+    pub(super) fn differentiate(&mut self, task: usize, step: u64) -> Result<f64> {
         let Scene { graph, prepared, objectives, .. } = &self.whole;
         let (name, objective) = (&self.names[task], &objectives[task]);
         let mut stream = Stream::new(self.seed, "train", name, step);
@@ -153,7 +162,6 @@ impl<'g> Model<'g> {
             },
         );
         let value = finite(tape.scalar(loss), name, step)?;
-        self.grads.reset();
         tape.backward_last(loss, &mut self.grads);
         if [ENCODER, task + 1]
             .iter()
@@ -162,8 +170,6 @@ impl<'g> Model<'g> {
         {
             return Err(no_number("the gradient", "infinite or NaN", name, step));
         }
-        let optimiser = task.min(self.optimisers.len() - 1);
-        self.optimisers[optimiser].step_at(step, &mut self.params, &mut self.grads);
         Ok(value)
     }
 

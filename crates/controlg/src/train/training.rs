@@ -1,12 +1,13 @@
-//! The loop: warm up, then block by block sense when it is due, decide, step.
+//! The loop: warm up, then block by block sense when it is due, decide, step. A method that mixes only steps.
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::mixing::Mixing;
 use super::{Input, Model, Parts, Task};
 use crate::config::Config;
-use crate::coordinator::Coordinator;
+use crate::coordinator::{Coordinator, Decider};
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 use crate::{encoder, objective};
@@ -15,9 +16,15 @@ use crate::{encoder, objective};
 pub struct Training<'g> {
     config: Config,
     model: Model<'g>,
-    coordinator: Box<dyn Coordinator>,
+    method: Method,
     progress: Progress,
     timings: Timings,
+}
+
+/// Who decides.
+enum Method {
+    Schedule(Box<dyn Coordinator>),
+    Mix(Mixing),
 }
 
 /// How far a run is.
@@ -52,16 +59,22 @@ impl<'g> Training<'g> {
             let table = config.objective.get(name).cloned().unwrap_or_default();
             tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
         }
+        let decider = config.decider()?;
         let parts = Parts {
             encoder: encoder::build(config.encoder.clone())?,
             tasks,
             optimiser: config.train.optimiser(),
-            per_task_moments: config.train.per_task_moments,
+            // Who mixes the gradients has one gradient.
+            per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
             seed: config.seed,
         };
+        let model = Model::new(&input.graph, input.probe.as_ref(), parts)?;
         Ok(Training {
-            coordinator: config.coordinator()?,
-            model: Model::new(&input.graph, input.probe.as_ref(), parts)?,
+            method: match decider {
+                Decider::Schedule(coordinator) => Method::Schedule(coordinator),
+                Decider::Mix(mixer) => Method::Mix(Mixing::new(mixer, &model)),
+            },
+            model,
             config: config.clone(),
             progress: Progress::default(),
             timings: Timings::default(),
@@ -84,18 +97,20 @@ impl<'g> Training<'g> {
 
     /// Does the next round of the warm-up or the next block, and gives its lines of the record; `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Vec<Record>>> {
-        if self.coordinator.wants_warm_up() && self.progress.rounds <= self.config.train.warmup_rounds {
-            return Ok(Some(vec![self.round()?]));
+        let (rounds, steps) = (self.progress.rounds, self.progress.steps);
+        match &mut self.method {
+            Method::Schedule(coordinator)
+                if coordinator.wants_warm_up() && rounds <= self.config.train.warmup_rounds =>
+            {
+                Ok(Some(vec![self.round()?]))
+            }
+            _ if steps >= self.config.total_steps() => Ok(None),
+            Method::Schedule(coordinator) if coordinator.wants_reading() => {
+                let sensed = self.sense()?;
+                Ok(Some(sensed.into_iter().chain([self.block()?]).collect()))
+            }
+            _ => Ok(Some(vec![self.block()?])),
         }
-        if self.progress.steps >= self.config.total_steps() {
-            return Ok(None);
-        }
-        let mut records = Vec::new();
-        if self.coordinator.wants_reading() {
-            records.extend(self.sense()?);
-        }
-        records.push(self.block()?);
-        Ok(Some(records))
     }
 
     /// Takes the losses and, but for the last time, one step on each objective.
@@ -103,7 +118,9 @@ impl<'g> Training<'g> {
         let start = Instant::now();
         let (round, step) = (self.progress.rounds, self.progress.steps);
         let loss = self.model.losses(step)?;
-        self.coordinator.warm_up(&loss);
+        if let Method::Schedule(coordinator) = &mut self.method {
+            coordinator.warm_up(&loss);
+        }
         self.timings.sensing += start.elapsed().as_secs_f64();
         if round < self.config.train.warmup_rounds {
             let start = Instant::now();
@@ -123,7 +140,10 @@ impl<'g> Training<'g> {
         let start = Instant::now();
         let reading = self.model.measure(step)?;
         let measured = start.elapsed().as_secs_f64();
-        let sensing = self.coordinator.sense(&reading);
+        let sensing = match &mut self.method {
+            Method::Schedule(coordinator) => coordinator.sense(&reading),
+            Method::Mix(_) => None,
+        };
         self.timings.sensing += measured;
         self.timings.planning += start.elapsed().as_secs_f64() - measured;
         Ok(sensing.map(|sensing| {
@@ -141,25 +161,31 @@ impl<'g> Training<'g> {
         }))
     }
 
+    /// The steps of one block, for one objective or for all.
     fn block(&mut self) -> Result<Record> {
         let (epoch, block) = self.place();
         let step = self.progress.steps;
-        let start = Instant::now();
-        let decision = self.coordinator.next();
-        self.timings.control += start.elapsed().as_secs_f64();
-
         let steps = self.config.steps_of_block(block, step);
-        let start = Instant::now();
-        let mut total = 0.0;
-        for at in step..step + steps {
-            total += self.model.step(decision.task, at)?;
-        }
+        let mut start = Instant::now();
+        let line = match &mut self.method {
+            Method::Schedule(coordinator) => {
+                let decision = coordinator.next();
+                self.timings.control += start.elapsed().as_secs_f64();
+                start = Instant::now();
+                let mut total = 0.0;
+                for at in step..step + steps {
+                    total += self.model.step(decision.task, at)?;
+                }
+                let line = BlockLine::of(decision, &self.config.objectives);
+                BlockLine { loss: total / steps as f64, ..line }
+            }
+            Method::Mix(mixing) => mixed_block(mixing, &mut self.model, step, steps)?,
+        };
         self.timings.training += start.elapsed().as_secs_f64();
         self.progress.steps += steps;
         self.progress.blocks += 1;
-        let line = BlockLine::of(decision, &self.config.objectives);
-        let (loss, ms) = (total / steps as f64, milliseconds(start));
-        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, loss, ms, ..line })))
+        let ms = milliseconds(start);
+        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, ms, ..line })))
     }
 
     /// The epoch and the block within it that come next, both from 1.
@@ -193,19 +219,42 @@ impl<'g> Training<'g> {
         &self.config
     }
 
+    /// Whether the gradients of all objectives are held side by side.
+    pub(super) fn compares(&self) -> bool {
+        matches!(self.method, Method::Mix(_)) || self.config.method.starts_with("controlg")
+    }
+
     pub(super) fn model_mut(&mut self) -> &mut Model<'g> {
         &mut self.model
     }
 
-    pub(super) fn save_coordinator(&self) -> Result<String> {
-        self.coordinator.save()
+    pub(super) fn save_method(&self) -> Result<String> {
+        match &self.method {
+            Method::Schedule(coordinator) => coordinator.save(),
+            Method::Mix(mixing) => mixing.mixer.save(),
+        }
     }
 
-    pub(super) fn restore(&mut self, progress: Progress, coordinator: &str) -> Result<()> {
-        self.coordinator.restore(coordinator)?;
+    pub(super) fn restore(&mut self, progress: Progress, method: &str) -> Result<()> {
+        match &mut self.method {
+            Method::Schedule(coordinator) => coordinator.restore(method)?,
+            Method::Mix(mixing) => mixing.mixer.restore(method)?,
+        }
         self.progress = progress;
         Ok(())
     }
+}
+
+/// The steps of a block that take all objectives, and what came of them.
+fn mixed_block(mixing: &mut Mixing, model: &mut Model<'_>, step: u64, steps: u64) -> Result<BlockLine> {
+    let mut losses = vec![0.0; model.names().len()];
+    let mut weight = Vec::new();
+    for at in step..step + steps {
+        let mixed = mixing.step(model, at)?;
+        losses.iter_mut().zip(&mixed.loss).for_each(|(sum, loss)| *sum += loss / steps as f64);
+        weight = mixed.mixture.encoder;
+    }
+    Ok(BlockLine { weight, loss: losses.iter().sum(), losses, ..BlockLine::default() })
 }
 
 /// To the microsecond, which is all a clock can say.

@@ -1,0 +1,49 @@
+//! Adam on a few numbers, for weights that are learned beside the network (Kingma and Ba, 2015).
+
+use serde::{Deserialize, Serialize};
+
+const BETA1: f64 = 0.9;
+const BETA2: f64 = 0.999;
+const EPS: f64 = 1e-8;
+
+/// Both moments and the count of steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Adam {
+    steps: i32,
+    mean: Vec<f64>,
+    square: Vec<f64>,
+}
+
+impl Adam {
+    /// Moves the values against their slopes.
+    pub(super) fn step(&mut self, rate: f64, values: &mut [f64], slopes: &[f64]) {
+        self.mean.resize(values.len(), 0.0);
+        self.square.resize(values.len(), 0.0);
+        self.steps = self.steps.saturating_add(1);
+        let (correct1, correct2) = (1.0 - BETA1.powi(self.steps), 1.0 - BETA2.powi(self.steps));
+        let moments = self.mean.iter_mut().zip(&mut self.square);
+        for ((value, slope), (mean, square)) in values.iter_mut().zip(slopes).zip(moments) {
+            *mean = BETA1 * *mean + (1.0 - BETA1) * slope;
+            *square = BETA2 * *square + (1.0 - BETA2) * slope * slope;
+            *value -= rate * (*mean / correct1) / ((*square / correct2).sqrt() + EPS);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_step_is_the_rate_and_a_parabola_is_descended() {
+        let mut adam = Adam::default();
+        let mut x = [1.0, -2.0];
+        adam.step(0.1, &mut x, &[5.0, -0.01]);
+        assert!((x[0] - 0.9).abs() < 1e-6 && (x[1] + 1.9).abs() < 1e-6);
+        for _ in 0..2000 {
+            let slopes = [2.0 * (x[0] - 3.0), 8.0 * x[1]];
+            adam.step(0.02, &mut x, &slopes);
+        }
+        assert!((x[0] - 3.0).abs() < 1e-2 && x[1].abs() < 1e-2, "{x:?}");
+    }
+}

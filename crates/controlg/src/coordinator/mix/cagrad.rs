@@ -1,0 +1,131 @@
+//! `cagrad`: near the mean gradient, the way that serves the worst-off objective best (Liu et al., 2021).
+//!
+//! With g₀ = (1/K) Σ g_k and g_w = Σ w_k g_k: w* = argmin ⟨g_w, g₀⟩ + c ‖g₀‖ ‖g_w‖ over the simplex, then
+//! d = (g₀ + c ‖g₀‖/‖g_w‖ · g_w) / (1 + c²). With c = 0 it is the mean, with c → ∞ MGDA's direction. The authors divide
+//! by 1 + c² and multiply by K, to match a sum of losses; here it stays a mean.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, dot, simplex, times};
+use crate::registry::Entry;
+use crate::setting::{self, Key, Range};
+
+/// On the list of methods.
+pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+    name: "cagrad",
+    summary: "the way within a distance of the mean gradient that serves the worst-off objective best",
+    paper: "Liu et al., Conflict-Averse Gradient Descent for Multi-task Learning, NeurIPS 2021",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        let settings: Settings = setting::settings("mix.cagrad", KEYS, table)?;
+        Ok(Box::new(move |_| Box::new(CaGrad(settings.clone()))))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new("c", Range::Number(0.0, 1e6), "how far from the mean gradient, as a share of its length"),
+    Key::new("max_iter", Range::Whole(1, 10_000), "iterations of the solver"),
+];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    c: f64,
+    max_iter: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { c: 0.4, max_iter: 50 }
+    }
+}
+
+/// Keeps the root away from zero; the mean square of the gradients is 1 there.
+const ROOT_EPSILON: f64 = 1e-8;
+
+struct CaGrad(Settings);
+
+impl Mixer for CaGrad {
+    fn wants(&self) -> Wants {
+        Wants { gram: true, ..Wants::default() }
+    }
+
+    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+        Mixture::of_encoder(weights(seen.gram, self.0.c, self.0.max_iter))
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::at_least(0.0)
+    }
+}
+
+fn weights(gram: &[Vec<f64>], c: f64, iterations: usize) -> Vec<f64> {
+    let k = gram.len();
+    let share = 1.0 / k as f64;
+    let mean = vec![share; k];
+    let unit = (0..k).map(|i| gram[i][i]).sum::<f64>() * share;
+    if unit <= 0.0 || c == 0.0 {
+        return mean;
+    }
+    // Weights do not depend on the gradients' unit; the solver's epsilon and first step do.
+    let scaled: Vec<Vec<f64>> =
+        gram.iter().map(|row| row.iter().map(|product| product / unit).collect()).collect();
+    let with_mean = times(&scaled, &mean);
+    let radius = c * dot(&with_mean, &mean).max(0.0).sqrt();
+    let length = |w: &[f64]| (dot(&times(&scaled, w), w).max(0.0) + ROOT_EPSILON).sqrt();
+    let value = |w: &[f64]| dot(w, &with_mean) + radius * length(w);
+    let slope = |w: &[f64]| {
+        let factor = radius / length(w);
+        times(&scaled, w).iter().zip(&with_mean).map(|(own, mean)| mean + factor * own).collect()
+    };
+    let worst = simplex::minimise(k, iterations, value, slope);
+    let factor = radius / length(&worst);
+    worst.iter().map(|w| (share + factor * w) / (1.0 + c * c)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_close, combined, gradients, gram};
+    use super::*;
+    use crate::coordinator::min_norm;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_known_vector() {
+        let vectors = vec![vec![1.0, 0.0], vec![-0.5, 1.0]];
+        let way = combined(&vectors, &weights(&gram(&vectors), 0.5, 50));
+        assert_close(&way, &[0.36631, 0.54947], 1e-5);
+    }
+
+    #[test]
+    fn large_c_leads_along_the_point_of_least_norm() {
+        let vectors = vec![vec![1.0, 0.3, -0.2], vec![-0.4, 0.9, 0.3], vec![0.2, -0.3, 0.8]];
+        let way = combined(&vectors, &weights(&gram(&vectors), 1e4, 500));
+        let least = combined(&vectors, &min_norm::weights(&gram(&vectors)));
+        let cosine = dot(&way, &least) / (dot(&way, &way) * dot(&least, &least)).sqrt();
+        assert!(cosine > 1.0 - 1e-6, "{cosine}");
+    }
+
+    proptest! {
+        #[test]
+        fn without_c_it_is_the_mean_and_the_unit_does_not_matter(vectors in gradients(), scale in 1e-3f64..1e3) {
+            let k = vectors.len();
+            prop_assert_eq!(weights(&gram(&vectors), 0.0, 50), vec![1.0 / k as f64; k]);
+            let scaled: Vec<Vec<f64>> = vectors.iter().map(|g| g.iter().map(|x| x * scale).collect()).collect();
+            let (a, b) = (weights(&gram(&vectors), 0.4, 200), weights(&gram(&scaled), 0.4, 200));
+            assert_close(&a, &b, 1e-5);
+        }
+
+        #[test]
+        fn the_way_stays_near_the_mean(vectors in gradients(), c in 0.05f64..0.9) {
+            let products = gram(&vectors);
+            let mean = combined(&vectors, &vec![1.0 / vectors.len() as f64; vectors.len()]);
+            let way: Vec<f64> =
+                combined(&vectors, &weights(&products, c, 100)).iter().map(|x| x * (1.0 + c * c)).collect();
+            let gap: Vec<f64> = way.iter().zip(&mean).map(|(a, b)| a - b).collect();
+            let (gap, length) = (dot(&gap, &gap).sqrt(), dot(&mean, &mean).sqrt());
+            prop_assert!(gap <= c * length * (1.0 + 1e-9) + 1e-12, "{gap} beyond {c} of {length}");
+        }
+    }
+}

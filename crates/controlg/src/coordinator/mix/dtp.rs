@@ -1,0 +1,118 @@
+//! `dtp`, dynamic task prioritisation: objectives that have come less far count more (Guo et al., 2018).
+//!
+//! Each objective has a measure of progress κ_k in (0, 1) with a running mean κ̄_k ← a κ_k + (1 − a) κ̄_k, and its loss
+//! the weight −(1 − κ̄_k)^γ ln κ̄_k. The paper measures accuracy, which takes labels; here progress is the share by
+//! which the loss has fallen, κ_k = 1 − L_k / L_k at the first step, kept within 0.01 and 0.99.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Mixer, Mixture, Promise, Recipe, Seen, as_scale};
+use crate::coordinator::{from_json, to_json};
+use crate::error::Result;
+use crate::registry::Entry;
+use crate::setting::{self, Key, Range};
+
+/// On the list of methods.
+pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+    name: "dtp",
+    summary: "losses that have fallen less count more",
+    paper: "Guo et al., Dynamic Task Prioritization for Multitask Learning, ECCV 2018",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        let settings: Settings = setting::settings("mix.dtp", KEYS, table)?;
+        Ok(Box::new(move |_| Box::new(Dtp { settings: settings.clone(), state: None })))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new("average", Range::Number(1e-6, 1.0), "how much of the running mean of progress is the present"),
+    Key::new("gamma", Range::Number(0.0, 100.0), "how strongly progress lowers a weight"),
+];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    average: f64,
+    gamma: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { average: 0.1, gamma: 1.0 }
+    }
+}
+
+/// Progress is kept this far from none and from all.
+const MARGIN: f64 = 0.01;
+
+struct Dtp {
+    settings: Settings,
+    state: Option<State>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct State {
+    /// The losses at the first step.
+    first: Vec<f64>,
+    /// The running means of progress.
+    progress: Vec<f64>,
+}
+
+impl Mixer for Dtp {
+    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+        let Settings { average, gamma } = self.settings;
+        let state = self.state.get_or_insert_with(|| State {
+            first: seen.loss.to_vec(),
+            progress: vec![MARGIN; seen.loss.len()],
+        });
+        for (task, progress) in state.progress.iter_mut().enumerate() {
+            let fallen = 1.0 - seen.loss[task] / as_scale(state.first[task]);
+            *progress = average * fallen.clamp(MARGIN, 1.0 - MARGIN) + (1.0 - average) * *progress;
+        }
+        Mixture::of_losses(state.progress.iter().map(|&k| -(1.0 - k).powf(gamma) * k.ln()).collect())
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::at_least(0.0)
+    }
+
+    fn save(&self) -> Result<String> {
+        to_json(&self.state)
+    }
+
+    fn restore(&mut self, saved: &str) -> Result<()> {
+        self.state = from_json(saved)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_close, mixer, seen};
+    use super::*;
+
+    #[test]
+    fn weights_follow_the_progress_of_the_losses_whatever_their_unit() {
+        let run = |unit: [f64; 2]| {
+            let mut mixer = mixer(&ENTRY, "", 2);
+            let mut last = mixer.mix(&mut seen(0, &unit, &[])).encoder;
+            assert_close(&last, &[-0.99 * 0.01f64.ln(); 2], 1e-9);
+            for step in 1..300 {
+                last = mixer.mix(&mut seen(step, &[0.2 * unit[0], 0.7 * unit[1]], &[])).encoder;
+            }
+            last
+        };
+        let settled = run([1.0, 1.0]);
+        // −(1 − κ) ln κ at κ = 0.8 and 0.3
+        assert_close(&settled, &[-0.2 * 0.8f64.ln(), -0.7 * 0.3f64.ln()], 1e-6);
+        assert_close(&run([40.0, 0.01]), &settled, 1e-9);
+    }
+
+    #[test]
+    fn a_loss_that_rises_is_no_progress() {
+        let mut mixer = mixer(&ENTRY, "average = 1", 1);
+        let first = mixer.mix(&mut seen(0, &[1.0], &[])).encoder;
+        assert_eq!(mixer.mix(&mut seen(1, &[5.0], &[])).encoder, first);
+    }
+}

@@ -1,0 +1,145 @@
+//! `gradnorm`: losses weighted so that their gradients are of like lengths, longer for those that lag (Chen et al., 2018).
+//!
+//! G_k = w_k ‖∂L_k/∂W‖ at the last shared layer's weight W; ℓ_k = L_k / L_k at the first step; r_k = ℓ_k / mean ℓ. Each
+//! G_k is drawn to its target mean(G)·r_k^α, held constant: ∂/∂w_k Σ|G_k − target_k| = sign(G_k − target_k) ‖∂L_k/∂W‖.
+//! One step of Adam on the weights, which then stay at least 1e-3 and are scaled to sum to K. The network steps on
+//! Σ w_k L_k.
+
+use serde::{Deserialize, Serialize};
+
+use super::adam::Adam;
+use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, as_scale};
+use crate::coordinator::{from_json, to_json};
+use crate::error::Result;
+use crate::registry::Entry;
+use crate::setting::{self, Key, Range};
+
+/// On the list of methods.
+pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+    name: "gradnorm",
+    summary: "losses weighted so that all gradients have like lengths, longer where the loss lags",
+    paper: "Chen et al., GradNorm: Gradient Normalization for Adaptive Loss Balancing, ICML 2018",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        let settings: Settings = setting::settings("mix.gradnorm", KEYS, table)?;
+        Ok(Box::new(move |setup| {
+            let state = State { weights: vec![1.0; setup.n_tasks], ..State::default() };
+            Box::new(GradNorm { settings: settings.clone(), state })
+        }))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new("alpha", Range::Number(0.0, 100.0), "how strongly a loss that lags pulls its weight up"),
+    Key::new("lr", Range::Number(0.0, 10.0), "learning rate of the weights"),
+];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    alpha: f64,
+    lr: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { alpha: 1.5, lr: 0.025 }
+    }
+}
+
+/// No weight falls below this before they are scaled.
+const LEAST: f64 = 1e-3;
+
+struct GradNorm {
+    settings: Settings,
+    state: State,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    weights: Vec<f64>,
+    /// The losses at the first step.
+    first: Option<Vec<f64>>,
+    adam: Adam,
+}
+
+impl Mixer for GradNorm {
+    fn wants(&self) -> Wants {
+        Wants { last_layer: true, ..Wants::default() }
+    }
+
+    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+        let State { weights, first, adam } = &mut self.state;
+        let mixture = Mixture::of_losses(weights.clone());
+        let first = first.get_or_insert_with(|| seen.loss.to_vec());
+        let k = weights.len() as f64;
+        let left: Vec<f64> =
+            seen.loss.iter().zip(first.iter()).map(|(now, &then)| now / as_scale(then)).collect();
+        let (mean_left, lengths) = (left.iter().sum::<f64>() / k, seen.last_layer);
+        let mean_length = weights.iter().zip(lengths).map(|(w, length)| w * length).sum::<f64>() / k;
+        let slopes: Vec<f64> = (0..weights.len())
+            .map(|task| {
+                let pace = (left[task] / as_scale(mean_left)).max(0.0).powf(self.settings.alpha);
+                let gap = weights[task] * lengths[task] - mean_length * pace;
+                if gap == 0.0 { 0.0 } else { gap.signum() * lengths[task] }
+            })
+            .collect();
+        adam.step(self.settings.lr, weights, &slopes);
+        weights.iter_mut().for_each(|weight| *weight = weight.max(LEAST));
+        let total: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|weight| *weight *= k / total);
+        mixture
+    }
+
+    fn promise(&self) -> Promise {
+        Promise { sum: Some(self.state.weights.len() as f64), ..Promise::at_least(0.0) }
+    }
+
+    fn save(&self) -> Result<String> {
+        to_json(&self.state)
+    }
+
+    fn restore(&mut self, saved: &str) -> Result<()> {
+        self.state = from_json(saved)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::mixer;
+    use super::*;
+
+    /// The weights after some steps with these losses and gradient lengths.
+    fn after(steps: u64, losses: [f64; 3], lengths: [f64; 3]) -> Vec<f64> {
+        let mut mixer = mixer(&ENTRY, "", 3);
+        mixer.mix(&mut Seen { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &lengths });
+        let mut weights = Vec::new();
+        for step in 1..=steps {
+            weights = mixer.mix(&mut Seen { step, loss: &losses, gram: &[], last_layer: &lengths }).encoder;
+            assert!((weights.iter().sum::<f64>() - 3.0).abs() < 1e-9 && weights.iter().all(|&w| w > 0.0));
+        }
+        weights
+    }
+
+    #[test]
+    fn equal_gradients_and_paces_keep_equal_weights() {
+        assert_eq!(after(50, [0.7; 3], [2.0; 3]), [1.0; 3]);
+    }
+
+    #[test]
+    fn weights_settle_where_gradients_have_like_lengths() {
+        let lengths = [1.0, 2.0, 4.0];
+        let weights = after(3000, [0.5; 3], lengths);
+        let products: Vec<f64> = weights.iter().zip(lengths).map(|(w, length)| w * length).collect();
+        let mean = products.iter().sum::<f64>() / 3.0;
+        assert!(products.iter().all(|x| (x / mean - 1.0).abs() < 0.1), "{products:?}");
+    }
+
+    #[test]
+    fn a_loss_that_lags_gains_weight() {
+        let weights = after(400, [0.9, 0.5, 0.5], [1.0; 3]);
+        assert!(weights[0] > 1.2 && weights[1] < 1.0, "{weights:?}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Methods that mix: every step takes the gradients of all objectives and goes one way that is made of them.
+//!
+//! A [`Mixer`] sees numbers only, the K losses and the K × K inner products of the gradients g_k at the encoder's
+//! parameters, and answers with weights: the encoder moves along Σ w_k g_k, each head along its own gradient times a
+//! weight of its own.
+
+mod adam;
+pub(super) mod cagrad;
+pub(super) mod dtp;
+pub(super) mod gradnorm;
+pub(super) mod mgda;
+pub(super) mod nash;
+pub(super) mod pcgrad;
+mod simplex;
+#[cfg(test)]
+mod testing;
+pub(super) mod uncertainty;
+pub(super) mod uniform;
+
+use crate::error::Result;
+
+/// A way to mix whose settings are checked, to be started for a run.
+pub type Recipe = dyn Fn(&Setup) -> Box<dyn Mixer>;
+
+/// What a mixer knows of its run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setup {
+    /// Number of objectives.
+    pub n_tasks: usize,
+    /// Where its draws start.
+    pub seed: u64,
+    /// The learning rate of the network.
+    pub rate: f64,
+    /// Columns of the representations.
+    pub width: usize,
+}
+
+/// A way to mix.
+pub trait Mixer: Send {
+    /// What it wants to see besides the losses.
+    fn wants(&self) -> Wants {
+        Wants::default()
+    }
+
+    /// The weights of one step.
+    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture;
+
+    /// What its weights for the encoder promise to be.
+    fn promise(&self) -> Promise;
+
+    /// Everything it remembers, as JSON.
+    fn save(&self) -> Result<String> {
+        Ok("null".to_owned())
+    }
+
+    /// Takes over what [`Mixer::save`] gave.
+    fn restore(&mut self, _saved: &str) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// What a mixer wants to see besides the losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// The inner products of the gradients.
+    pub gram: bool,
+    /// The lengths of the gradients at the last shared layer's weight.
+    pub last_layer: bool,
+}
+
+/// What a mixer sees of a step.
+pub struct Seen<'a> {
+    /// Number of the step, from 0.
+    pub step: u64,
+    /// The losses.
+    pub loss: &'a [f64],
+    /// Inner products of the gradients at the encoder's parameters; empty unless wanted.
+    pub gram: &'a [Vec<f64>],
+    /// Lengths of the gradients at the last shared layer's weight; empty unless wanted.
+    pub last_layer: &'a [f64],
+}
+
+/// The weights of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixture {
+    /// The encoder moves along Σ w_k g_k.
+    pub encoder: Vec<f64>,
+    /// Each head moves along its own gradient times its weight.
+    pub heads: Vec<f64>,
+}
+
+impl Mixture {
+    /// Heads that move along the plain gradients of their own losses.
+    fn of_encoder(weights: Vec<f64>) -> Mixture {
+        Mixture { heads: vec![1.0; weights.len()], encoder: weights }
+    }
+
+    /// A weighted sum of the losses.
+    fn of_losses(weights: Vec<f64>) -> Mixture {
+        Mixture { heads: weights.clone(), encoder: weights }
+    }
+}
+
+/// What every weight for the encoder is, and what they add up to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promise {
+    /// The least that a weight can be.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+    /// Their sum, where that is promised.
+    pub sum: Option<f64>,
+}
+
+impl Promise {
+    /// No weight is negative, and they sum to one.
+    const SIMPLEX: Promise = Promise { least: 0.0, most: 1.0, sum: Some(1.0) };
+
+    /// No weight is less than this.
+    fn at_least(least: f64) -> Promise {
+        Promise { least, most: f64::INFINITY, sum: None }
+    }
+}
+
+/// A loss to divide by.
+fn as_scale(loss: f64) -> f64 {
+    loss.abs().max(1e-8)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Gw: the inner products of each gradient with Σ w_k g_k.
+fn times(gram: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
+    gram.iter().map(|row| dot(row, weights)).collect()
+}

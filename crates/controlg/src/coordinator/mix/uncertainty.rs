@@ -1,0 +1,102 @@
+//! `uncertainty`: each loss divided by a variance that is learned along (Kendall, Gal and Cipolla, 2018).
+//!
+//! L = Σ_k ½ e^{−s_k} L_k + ½ s_k, with s_k learned by Adam at the network's rate: ∂L/∂s_k = ½ (1 − e^{−s_k} L_k). At
+//! rest e^{s_k} = L_k, so that weights are as 1/L_k.
+
+use serde::{Deserialize, Serialize};
+
+use super::adam::Adam;
+use super::{Mixer, Mixture, Promise, Recipe, Seen};
+use crate::coordinator::{from_json, to_json};
+use crate::error::Result;
+use crate::registry::Entry;
+use crate::setting::{self, Key, Range};
+
+/// On the list of methods.
+pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+    name: "uncertainty",
+    summary: "each loss divided by a variance that is learned along",
+    paper: "Kendall et al., Multi-Task Learning Using Uncertainty to Weigh Losses for Scene Geometry and Semantics, \
+            CVPR 2018",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        let settings: Settings = setting::settings("mix.uncertainty", KEYS, table)?;
+        Ok(Box::new(move |setup| {
+            let state = State { log_variance: vec![settings.init; setup.n_tasks], adam: Adam::default() };
+            Box::new(Uncertainty { rate: setup.rate, state })
+        }))
+    },
+};
+
+const KEYS: &[Key] =
+    &[Key::new("init", Range::Number(-20.0, 20.0), "where the logarithms of the variances start")];
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    init: f64,
+}
+
+struct Uncertainty {
+    rate: f64,
+    state: State,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct State {
+    log_variance: Vec<f64>,
+    adam: Adam,
+}
+
+impl Mixer for Uncertainty {
+    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+        let State { log_variance, adam } = &mut self.state;
+        let weights: Vec<f64> = log_variance.iter().map(|s| 0.5 * (-s).exp()).collect();
+        let slopes: Vec<f64> =
+            weights.iter().zip(seen.loss).map(|(weight, loss)| 0.5 - weight * loss).collect();
+        adam.step(self.rate, log_variance, &slopes);
+        Mixture::of_losses(weights)
+    }
+
+    fn promise(&self) -> Promise {
+        Promise::at_least(0.0)
+    }
+
+    fn save(&self) -> Result<String> {
+        to_json(&self.state)
+    }
+
+    fn restore(&mut self, saved: &str) -> Result<()> {
+        self.state = from_json(saved)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_close, mixer, seen};
+    use super::*;
+
+    #[test]
+    fn weights_start_at_a_half_and_come_to_rest_at_half_the_inverse_loss() {
+        let losses = [0.4, 1.0, 3.0];
+        let mut mixer = mixer(&ENTRY, "", 3);
+        assert_eq!(mixer.mix(&mut seen(0, &losses, &[])).encoder, [0.5; 3]);
+        (1..5000).for_each(|step| {
+            mixer.mix(&mut seen(step, &losses, &[]));
+        });
+        let rest = mixer.mix(&mut seen(5000, &losses, &[]));
+        assert_close(&rest.encoder, &losses.map(|loss| 0.5 / loss), 1e-2);
+        assert_eq!(rest.heads, rest.encoder);
+    }
+
+    #[test]
+    fn at_the_fixed_point_nothing_moves() {
+        let mut mixer = mixer(&ENTRY, "init = 0.7", 2);
+        let loss = 0.7f64.exp();
+        for step in 0..20 {
+            assert_close(&mixer.mix(&mut seen(step, &[loss; 2], &[])).encoder, &[0.5 / loss; 2], 1e-6);
+        }
+    }
+}
