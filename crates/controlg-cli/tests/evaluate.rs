@@ -101,3 +101,17 @@ fn what_cannot_be_judged_is_said() {
     let words = refusal(&[path(&file), "--data", DATA, "--protocol", "planetoid-pulbic"]);
     assert!(words.contains("mine.csv") || words.contains("planetoid-public"), "{words}");
 }
+
+#[test]
+fn floors_are_judged_like_anything_else() {
+    let raw = scores(&["raw", "--data", DATA]);
+    let smoothed = scores(&["sgc", "--data", DATA]);
+    for task in ["nc", "lp", "cluster"] {
+        assert_eq!(raw[task]["split_hash"], smoothed[task]["split_hash"], "{task}");
+        assert_ne!(raw[task]["value"], smoothed[task]["value"], "{task}");
+    }
+    // The synthetic graph is homophilous: neighbours help.
+    assert!(smoothed["nc"]["value"].as_f64().unwrap() > raw["nc"]["value"].as_f64().unwrap());
+    assert!(refusal(&["raw"]).contains("--data"));
+    assert!(refusal(&["rav", "--data", DATA]).contains("the floor raw or sgc"));
+}
