@@ -43,6 +43,17 @@ pub(crate) enum Command {
     Evaluate(Evaluate),
     /// Run methods on data sets with several seeds, and make the tables; goes on where it was stopped.
     Compare(Compare),
+    /// Draw a run or a comparison as one self-contained HTML page.
+    Report {
+        /// A run's folder, or a comparison's.
+        folder: PathBuf,
+        /// The page to write [default: report.html in the folder].
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Also write each figure alone as SVG, and its numbers as CSV.
+        #[arg(long, value_name = "DIR")]
+        figures: Option<PathBuf>,
+    },
     /// Derive every decision of a run again from its record; exit code 1 at the first that differs.
     Audit {
         /// A run's folder, or its trace.jsonl.

@@ -3,7 +3,8 @@
 //!
 //! Modules in reading order: [`graph`] is what everything works on, [`data`] reads it from files or makes it;
 //! [`kernels`] are bare loops, [`tensor`] differentiates through them, [`encoder`] builds networks of them;
-//! [`coordinator`] decides who learns next; [`eval`] says how good the embeddings are, [`compare`] does so for many runs.
+//! [`coordinator`] decides who learns next; [`eval`] says how good the embeddings are, [`compare`] does so for many runs,
+//! and [`report`] shows why.
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
@@ -20,6 +21,7 @@ pub mod graph;
 pub mod kernels;
 pub mod objective;
 pub mod registry;
+pub mod report;
 pub mod rng;
 pub mod setting;
 pub mod tensor;

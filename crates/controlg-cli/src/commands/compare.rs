@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use controlg::compare::{self, Comparison, Grid, Job, Lines, Progress, Report, Trial};
+use controlg::compare::{self, Comparison, Grid, Job, Kept, Lines, Progress, Report, Trial};
 use controlg::data::{self, LoadOptions};
 use controlg::eval::Task;
 use controlg::eval::table::Cell;
@@ -56,8 +56,10 @@ pub(super) fn run(args: &Compare, common: &Common, output: &Output) -> Result<()
     let open = open_jobs(&jobs, args, |job| comparison.left_of(job, results.all()));
     let failed = do_all(open, at_once, output, &children, |_, cells: &Vec<Cell>| results.append(cells))?;
 
-    let cells = comparison.results_of(&jobs, results.all());
-    let report = Report::new(&comparison, &cells, &reference, args.against.is_some())?;
+    let kept =
+        Kept { comparison: comparison.clone(), reference, against_paper: args.against.is_some(), choices };
+    let report = kept.report(&kept.cells(results.all())?)?;
+    kept.write(&args.out)?;
     write(&args.out, &report)?;
     output.remark(format_args!("tables: {}", args.out.join("tables.md").display()));
     output.result(&report, report.markdown())?;

@@ -7,6 +7,7 @@ mod embed;
 mod evaluate;
 mod list;
 mod pretrain;
+mod report;
 
 use controlg::Result;
 use controlg::data::LoadOptions;
@@ -22,6 +23,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Command::Pretrain(command) => pretrain::run(command, &args.common, &output),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &output),
         Command::Compare(command) => compare::run(command, &args.common, &output),
+        Command::Report { folder, out, figures } => {
+            report::run(folder, out.as_ref(), figures.as_ref(), &args.common, &output)
+        }
         Command::Audit { run } => audit::run(run, &output),
         Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &output),
         Command::List { what } => list::run(*what, &output),

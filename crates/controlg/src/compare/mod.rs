@@ -13,7 +13,7 @@ mod work;
 pub use grid::{Choice, Grid, Trial, choose};
 pub use job::{Job, Subject};
 pub use lines::Lines;
-pub use report::Report;
+pub use report::{Kept, Report, TaskReport};
 pub use work::{Progress, work};
 
 use std::str::FromStr;

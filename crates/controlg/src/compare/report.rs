@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Comparison;
-use crate::error::Result;
+use super::{Choice, Comparison};
+use crate::data::limits;
+use crate::error::{Error, Result};
 use crate::eval::stats::{self, Summary};
 use crate::eval::table::{Cell, Plain, Row, Table, html_safe};
 use crate::eval::{Task, floors, paper};
+use crate::files;
 use crate::objective::OBJECTIVES;
 
 /// The tables of a comparison.
@@ -36,6 +39,49 @@ pub struct TaskReport {
     pub differences: Plain,
     /// The paper's numbers beside ours, where asked for.
     pub paper: Option<Plain>,
+}
+
+/// What a comparison's folder says of it, so that its tables can be made again.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    /// What was compared.
+    pub comparison: Comparison,
+    /// The method that differences are taken to.
+    pub reference: String,
+    /// Whether the paper's numbers stand beside ours.
+    pub against_paper: bool,
+    /// What a grid search chose.
+    pub choices: Vec<Choice>,
+}
+
+impl Kept {
+    /// The file in a comparison's folder.
+    pub const FILE: &str = "comparison.json";
+
+    /// Reads it.
+    pub fn read(folder: &Path) -> Result<Kept> {
+        let path = folder.join(Self::FILE);
+        let text = limits::read_text(&path)?;
+        serde_json::from_str(&text).map_err(|error| {
+            Error::input(&path, format_args!("line {}", error.line()), error, "what controlg compare wrote")
+        })
+    }
+
+    /// Writes it.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
+        files::whole_bytes(&folder.join(Self::FILE), text + "\n")
+    }
+
+    /// The cells of these results that belong to it.
+    pub fn cells(&self, all: &[Cell]) -> Result<Vec<Cell>> {
+        Ok(self.comparison.results_of(&self.comparison.jobs(&self.choices)?, all))
+    }
+
+    /// The tables of its cells.
+    pub fn report(&self, cells: &[Cell]) -> Result<Report> {
+        Report::new(&self.comparison, cells, &self.reference, self.against_paper)
+    }
 }
 
 impl Report {
@@ -81,6 +127,11 @@ impl Report {
 
     /// All tables as one page.
     pub fn html(&self) -> String {
+        format!("{HTML_HEAD}{}</body>\n</html>\n", self.fragment())
+    }
+
+    /// The tables alone, for another page.
+    pub(crate) fn fragment(&self) -> String {
         let mut body = format!("<p>{}</p>\n", html_safe(&self.setting()));
         for report in &self.tasks {
             let _ = writeln!(body, "<h2>{}</h2>\n{}", html_safe(&report.title()), report.table.html());
@@ -90,7 +141,7 @@ impl Report {
             }
         }
         let _ = writeln!(body, "<h2>{}</h2>\n{}", html_safe(&self.costs.title), self.costs.html());
-        format!("{HTML_HEAD}{body}</body>\n</html>\n")
+        body
     }
 
     /// Every table alone as CSV and LaTeX: file names and texts.
@@ -133,7 +184,7 @@ impl Report {
 }
 
 impl TaskReport {
-    fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         let name = match self.task {
             Task::Nc => "Node classification",
             Task::Lp => "Link prediction",

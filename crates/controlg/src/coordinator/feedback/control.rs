@@ -49,7 +49,8 @@ pub enum Gain {
 }
 
 impl Gain {
-    fn of(&self, k: usize) -> f64 {
+    /// The gain of a task.
+    pub(crate) fn of(&self, k: usize) -> f64 {
         match self {
             Gain::All(gain) => *gain,
             Gain::Each(gains) => gains[k],

@@ -1,0 +1,78 @@
+//! `controlg report`: a run or a comparison as a page, and its figures alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use controlg::compare::Kept;
+use controlg::config::{self, Config};
+use controlg::data::{self, LoadOptions};
+use controlg::report::{self, Drawn, Map};
+use controlg::{Error, Result, files};
+use serde_json::json;
+
+use crate::args::Common;
+use crate::output::Output;
+
+pub(super) fn run(
+    folder: &Path,
+    out: Option<&PathBuf>,
+    figures: Option<&PathBuf>,
+    common: &Common,
+    output: &Output,
+) -> Result<()> {
+    let drawn = draw(folder, common, output)?;
+    let page = match out {
+        Some(path) => path.clone(),
+        None if folder.is_dir() => folder.join("report.html"),
+        None => folder.with_file_name("report.html"),
+    };
+    files::whole_bytes(&page, &drawn.page)?;
+    if let Some(folder) = figures {
+        fs::create_dir_all(folder)
+            .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+        for figure in &drawn.figures {
+            files::whole_bytes(&folder.join(format!("{}.svg", figure.name)), figure.svg())?;
+            files::whole_bytes(&folder.join(format!("{}.csv", figure.name)), &figure.csv)?;
+        }
+    }
+    let names: Vec<&str> = drawn.figures.iter().map(|figure| figure.name).collect();
+    let text = format!("{}: {} figures, {} KB", page.display(), names.len(), drawn.page.len().div_ceil(1000));
+    output.result(&json!({ "page": page, "bytes": drawn.page.len(), "figures": names }), text)
+}
+
+fn draw(folder: &Path, common: &Common, output: &Output) -> Result<Drawn> {
+    if folder.join(Kept::FILE).exists() {
+        return report::of_comparison(folder);
+    }
+    let record = if folder.is_dir() { folder.join("trace.jsonl") } else { folder.to_owned() };
+    if !record.exists() {
+        return Err(Error::input(
+            folder,
+            "",
+            "neither a run nor a comparison",
+            "a folder with trace.jsonl or comparison.json",
+        ));
+    }
+    match mapped(folder, common) {
+        Ok(Some((map, graph))) => report::of_run(folder, Some((&map, &graph))),
+        Ok(None) => report::of_run(folder, None),
+        Err(error) => {
+            output.remark(format_args!("no map of the embeddings: {error}"));
+            report::of_run(folder, None)
+        }
+    }
+}
+
+/// The map of a run's embeddings, where they and the graph are at hand.
+fn mapped(run: &Path, common: &Common) -> Result<Option<(Map, controlg::Graph)>> {
+    let embeddings = run.join("embeddings.npy");
+    if !embeddings.exists() {
+        return Ok(None);
+    }
+    let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
+    let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
+    let dataset = data::load(&config.data, &options)?;
+    let embeddings = data::read_embeddings(&embeddings, dataset.graph.ids(), &config.data)?;
+    let map = Map::new(&embeddings, &dataset.graph, dataset.labels.as_ref())?;
+    Ok(Some((map, dataset.graph)))
+}

@@ -1,0 +1,189 @@
+//! The figures of a comparison: ranks, cost against quality, the paper beside us.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::chart::{Axis, Plot, stacked};
+use super::figures::Figure;
+use crate::compare::{Report, TaskReport};
+use crate::eval::stats;
+use crate::eval::table::Cell;
+use crate::eval::{Task, paper};
+
+/// All figures that a comparison has something for.
+pub(super) fn figures(report: &Report, cells: &[Cell]) -> Vec<Figure> {
+    [ranks(report), cost(report, cells), beside_paper(cells)].into_iter().flatten().collect()
+}
+
+/// Two methods whose average ranks differ by less than this cannot be told apart at the 5 % level: Nemenyi's test
+/// (Demšar, Statistical comparisons of classifiers over multiple data sets, JMLR 2006).
+fn critical_difference(methods: usize, data_sets: usize) -> Option<f64> {
+    const Q: [f64; 19] = [
+        1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164, 3.219, 3.268, 3.313, 3.354, 3.391,
+        3.426, 3.458, 3.489, 3.517, 3.544,
+    ];
+    let q = Q.get(methods.checked_sub(2)?)?;
+    let k = methods as f64;
+    (data_sets > 0).then(|| q * (k * (k + 1.0) / (6.0 * data_sets as f64)).sqrt())
+}
+
+fn ranks(report: &Report) -> Option<Figure> {
+    let mut csv = "task,method,average_rank,data_sets\n".to_owned();
+    let mut pictures = Vec::new();
+    for task in &report.tasks {
+        let mut ranked: Vec<(&str, f64, usize)> = task
+            .table
+            .rows
+            .iter()
+            .filter_map(|row| row.rank.map(|rank| (row.method.as_str(), rank.rank, rank.n)))
+            .collect();
+        if ranked.len() < 2 {
+            continue;
+        }
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let whole = task.table.columns.len();
+        for (method, rank, n) in &ranked {
+            let _ = writeln!(csv, "{},{method},{rank},{n}", task.task.name());
+        }
+        let height = 60.0 + 17.0 * ranked.len() as f64;
+        let rows = ranked.len() as f64 + 1.0;
+        let label = format!("average rank, {}", task.title());
+        let axis = Axis::over(&label, [1.0, ranked.len() as f64]);
+        let mut plot = Plot::new(640.0, height, axis, Axis::over("", [0.0, rows])).with_left(130.0);
+        let difference = critical_difference(ranked.len(), whole);
+        if let Some(difference) = difference {
+            let end = (1.0 + difference).min(ranked.len() as f64);
+            plot.cell(7, (1.0, end), (rows - 0.75, rows - 0.6), 1.0);
+            plot.text((1.0, rows - 0.5), "start", &format!("critical difference {difference:.2}"));
+        }
+        for (place, (method, rank, n)) in ranked.iter().enumerate() {
+            let row = rows - 1.5 - place as f64;
+            plot.row_name(row, method);
+            plot.cell(0, (1.0, *rank), (row - 0.06, row + 0.06), 0.5);
+            let over = if *n == whole { String::new() } else { format!(" on {n} of {whole} data sets") };
+            plot.dot(0, (*rank, row), 4.5, &format!("{method}: {rank:.2}{over}"));
+        }
+        pictures.push(plot.finish(false));
+    }
+    (!pictures.is_empty()).then(|| Figure {
+        name: "ranks",
+        title: "Average ranks".to_owned(),
+        caption: "Over the data sets on which a method has a value. Methods nearer to each other than the grey bar cannot be \
+                  told apart (Nemenyi, 5 %)."
+            .to_owned(),
+        picture: stacked(pictures),
+        csv,
+    })
+}
+
+/// Means of the cells of each data set and method.
+fn means(cells: &[Cell], task: Task, of: fn(&Cell) -> f64) -> BTreeMap<(String, String), f64> {
+    let mut values: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for cell in cells.iter().filter(|cell| cell.task == task.name()) {
+        values.entry((cell.data.clone(), cell.method.clone())).or_default().push(of(cell));
+    }
+    values.into_iter().map(|(key, values)| (key, stats::mean(&values))).collect()
+}
+
+fn cost(report: &Report, cells: &[Cell]) -> Option<Figure> {
+    let task = report.tasks.first()?.task;
+    let quality = means(cells, task, |cell| cell.value);
+    let speed = means(cells, task, |cell| 1e3 * cell.seconds / cell.steps.max(1) as f64);
+    let mut csv = "data,method,ms_a_step,value\n".to_owned();
+    let mut pictures = Vec::new();
+    for data in &report.comparison.data {
+        let own: Vec<(&String, f64, f64)> = quality
+            .iter()
+            .filter(|((name, _), _)| name == data)
+            .filter_map(|(key, value)| Some((&key.1, *speed.get(key)?, *value)))
+            .filter(|(_, ms, _)| *ms > 0.0)
+            .collect();
+        if own.is_empty() {
+            continue;
+        }
+        let x = Axis::over(&format!("ms a step on {data}"), own.iter().map(|p| p.1)).log();
+        let y = Axis::over(&format!("{} (%)", task.measure()), own.iter().map(|p| p.2));
+        let mut plot = Plot::new(640.0, 260.0, x, y);
+        for (method, ms, value) in own {
+            let _ = writeln!(csv, "{data},{method},{ms},{value}");
+            let k = report.comparison.methods.iter().position(|name| name == method).unwrap_or(7);
+            plot.dot(k, (ms, value), 5.0, &format!("{method}: {ms:.1} ms, {value:.2} %"));
+            plot.text((ms, value), "start", &format!("  {method}"));
+        }
+        pictures.push(plot.finish(true));
+    }
+    (!pictures.is_empty()).then(|| Figure {
+        name: "cost",
+        title: "Quality against time".to_owned(),
+        caption: "What a step takes on this machine, with as many runs at once as the table says, and what it leads to.".to_owned(),
+        picture: stacked(pictures),
+        csv,
+    })
+}
+
+fn beside_paper(cells: &[Cell]) -> Option<Figure> {
+    let mut csv = "task,data,method,ours,paper\n".to_owned();
+    let mut points: Vec<(usize, f64, f64, String)> = Vec::new();
+    for (at, task) in [Task::Nc, Task::Lp, Task::Cluster].into_iter().enumerate() {
+        for ((data, method), ours) in means(cells, task, |cell| cell.value) {
+            if let Some(theirs) = paper::value(&data, &method, task.name()) {
+                let _ = writeln!(csv, "{},{data},{method},{ours},{}", task.name(), theirs.value);
+                let words =
+                    format!("{} {data} {method}: ours {ours:.2}, paper {:.2}", task.name(), theirs.value);
+                points.push((at, theirs.value, ours, words));
+            }
+        }
+    }
+    if points.is_empty() {
+        return None;
+    }
+    let all = || points.iter().flat_map(|p| [p.1, p.2]);
+    let mut plot = Plot::new(640.0, 420.0, Axis::over("the paper (%)", all()), Axis::over("ours (%)", all()));
+    let (low, high) = all().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
+    for (k, x, y, words) in &points {
+        plot.dot(*k, (*x, *y), 4.5, words);
+    }
+    plot.line(7, "as the paper has it", &[(low, low), (high, high)]);
+    for (k, task) in [Task::Nc, Task::Lp, Task::Cluster].into_iter().enumerate() {
+        plot.named(k, task.name());
+    }
+    Some(Figure {
+        name: "paper",
+        title: "The paper's numbers and ours".to_owned(),
+        caption: "Above the line ours is better. Budgets and splits are those of the tables, not always the paper's.".to_owned(),
+        picture: plot.finish(true),
+        csv,
+    })
+}
+
+/// The tables and a sentence on who leads.
+pub(super) fn story(report: &Report) -> Vec<String> {
+    let leader = |task: &TaskReport| {
+        let best = task
+            .table
+            .rows
+            .iter()
+            .filter_map(|row| row.rank.map(|rank| (row, rank)))
+            .min_by(|a, b| a.1.rank.total_cmp(&b.1.rank))?;
+        Some(format!(
+            "{}: {} has the best average rank, {:.2} over {} data sets.",
+            task.title(),
+            best.0.method,
+            best.1.rank,
+            best.1.n
+        ))
+    };
+    report.tasks.iter().filter_map(leader).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn critical_differences_of_the_literature() {
+        // Demšar's example: 4 classifiers, 14 data sets.
+        assert!((critical_difference(4, 14).unwrap() - 1.25).abs() < 0.01);
+        assert_eq!((critical_difference(1, 5), critical_difference(40, 5)), (None, None));
+    }
+}

@@ -1,0 +1,94 @@
+//! Pages and figures of a run or a comparison, drawn from the record and the results alone.
+//!
+//! A figure is made once, as SVG: the page shows it in its own colours, `--figures` writes it as a file. The page's script
+//! adds only what needs a pointer: why a block went to its objective, and other colours of the map.
+
+mod chart;
+mod comparison;
+mod figures;
+mod history;
+mod map;
+mod page;
+mod words;
+
+pub use figures::Figure;
+pub use map::Map;
+
+use std::path::Path;
+
+use crate::audit;
+use crate::compare::{Kept, Lines};
+use crate::error::Result;
+use crate::eval::table::Cell;
+use crate::graph::Graph;
+use crate::trace;
+use history::History;
+use page::Page;
+
+/// A page and the figures on it.
+pub struct Drawn {
+    /// The page, one HTML file that needs nothing else.
+    pub page: String,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+/// Draws a run's folder, or its record. `map` is the map of its embeddings with the graph, where both are at hand.
+pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<Drawn> {
+    let record = if run.is_dir() { run.join("trace.jsonl") } else { run.to_owned() };
+    let history = History::new(trace::read(&record)?)?;
+    let verdict = audit::audit(&record).map_err(|error| error.to_string());
+    let mut figures = figures::of_run(&history);
+    let mut page = Page::new(&format!("{} on {}", history.run.method, history.run.data));
+    match &verdict {
+        Ok(_) => page.verdict(true, "audit: every decision follows from the record"),
+        Err(what) => page.verdict(false, &format!("audit: {what}")),
+    }
+    page.story(&words::of_run(&history, &verdict));
+    page.numbers(&scores(run));
+    let mut under = vec![("schedule", "<div id=\"why\" aria-live=\"polite\"></div>\n")];
+    if let Some((map, graph)) = map {
+        figures.push(map.figure(graph));
+        under.push(("map", "<div class=\"layers\"></div><div class=\"groups\"></div>\n"));
+        page.data("layers", map.for_page());
+    }
+    page.figures(&figures, &under);
+    if !history.mixes() && !history.blocks.is_empty() {
+        page.data("blocks", page::reasons(&history));
+    }
+    page.details("Settings", &history.run.config.to_toml()?);
+    Ok(Drawn { page: page.finish(), figures })
+}
+
+/// Draws a comparison's folder.
+pub fn of_comparison(folder: &Path) -> Result<Drawn> {
+    let kept = Kept::read(folder)?;
+    let results = Lines::<Cell>::open(folder, "results", None)?;
+    let cells = kept.cells(results.all())?;
+    let report = kept.report(&cells)?;
+    let figures = comparison::figures(&report, &cells);
+    let mut page = Page::new(&format!(
+        "{} methods on {}",
+        kept.comparison.methods.len(),
+        kept.comparison.data.join(", ")
+    ));
+    page.story(&comparison::story(&report));
+    page.figures(&figures, &[]);
+    page.html(&format!("<div class=\"tables\">\n{}</div>\n", report.fragment()));
+    Ok(Drawn { page: page.finish(), figures })
+}
+
+/// What `metrics.json` of a run says, where there is one.
+fn scores(run: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(run.join("metrics.json")).unwrap_or_default();
+    let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+    all.iter()
+        .filter_map(|(task, score)| {
+            let protocol = score.get("protocol")?.as_str()?;
+            Some((format!("{task} ({protocol})"), format!("{:.2} %", score.get("value")?.as_f64()?)))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

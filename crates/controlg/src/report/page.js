@@ -1,0 +1,101 @@
+"use strict";
+// Why a block went to its objective: pointing at the raster, or the arrow keys on it, fill the table below.
+(() => {
+  const source = document.getElementById("blocks");
+  const figure = document.getElementById("schedule");
+  if (!source || !figure) return;
+  const data = JSON.parse(source.textContent);
+  const svg = figure.querySelector("svg");
+  const why = document.getElementById("why");
+  const [left, right] = [88, 630]; // the raster's sides in the picture's own units
+  let at = -1;
+  const number = (x, digits = 3) => (x === null || x === undefined ? "–" : x.toFixed(digits));
+  const cell = (tag, text) => { const e = document.createElement(tag); e.textContent = text; return e; };
+  const cursor = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  cursor.setAttribute("stroke", "currentColor");
+  svg.append(cursor);
+  svg.tabIndex = 0;
+  svg.setAttribute("aria-describedby", "why");
+
+  function show(index) {
+    at = Math.max(0, Math.min(data.blocks.length - 1, index));
+    const b = data.blocks[at];
+    const x = left + ((at + 0.5) / data.blocks.length) * (right - left);
+    cursor.setAttribute("d", `M${x} 4V${svg.viewBox.baseVal.height - 60}`);
+    const chosen = b.task === null ? "all objectives" : data.objectives[b.task];
+    const every = data.every > 1 ? ` (one of every ${data.every} blocks is kept here)` : "";
+    const head = document.createElement("p");
+    let words = `Epoch ${b.epoch}, block ${b.block}, after ${b.step} steps: ${chosen}`;
+    if (b.draw !== null && b.prob.length) {
+      let sum = 0;
+      const parts = b.prob.map((p, k) => [data.objectives[k], sum, (sum += p)]);
+      const own = parts[b.task];
+      words += `. The draw ${number(b.draw, 4)} fell between ${number(own[1], 4)} and ${number(own[2], 4)}, its part of the probabilities`;
+    } else if (b.deficit.length) {
+      words += ". It was furthest behind its plan";
+    }
+    head.textContent = `${words}. Loss ${number(b.loss, 4)}.${every}`;
+    why.replaceChildren(head);
+    if (!b.plan.length) return;
+    const table = document.createElement("table");
+    const names = ["objective", "plan", "blocks so far", "deficit", "P part", "I part", "D part", "probability"];
+    const top = document.createElement("tr");
+    names.forEach((name) => top.append(cell("th", name)));
+    table.append(top);
+    data.objectives.forEach((name, k) => {
+      const row = document.createElement("tr");
+      if (k === b.task) row.className = "chosen";
+      row.append(cell("th", (k === b.task ? "→ " : "") + name));
+      const values = [number(b.plan[k]), String(b.count[k] ?? "–"), number(b.deficit[k]), number(data.kp[k] * b.deficit[k]),
+        number(data.ki[k] * b.integral[k]), number(data.kd[k] * b.delta[k]), number(b.prob[k])];
+      values.forEach((value) => row.append(cell("td", value)));
+      table.append(row);
+    });
+    why.append(table);
+  }
+  const place = (event) => {
+    const box = svg.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
+    return Math.floor(((x - left) / (right - left)) * data.blocks.length);
+  };
+  svg.addEventListener("pointermove", (event) => show(place(event)));
+  svg.addEventListener("pointerdown", (event) => show(place(event)));
+  svg.addEventListener("keydown", (event) => {
+    const steps = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    const by = steps[event.key];
+    show(by === Infinity ? data.blocks.length - 1 : by === -Infinity ? 0 : at + by);
+  });
+})();
+// The map's colours.
+(() => {
+  const source = document.getElementById("layers");
+  const figure = document.getElementById("map");
+  if (!source || !figure) return;
+  const layers = JSON.parse(source.textContent);
+  const dots = figure.querySelectorAll("circle");
+  const [choice, groups] = [figure.querySelector(".layers"), figure.querySelector(".groups")];
+  function paint(layer) {
+    dots.forEach((dot, n) => {
+      const group = layer.of[n];
+      dot.setAttribute("fill", group < 0 ? "#888888" : layer.groups[group % layer.groups.length][1]);
+    });
+    groups.replaceChildren(...layer.groups.map(([name, colour]) => {
+      const item = document.createElement("span");
+      const mark = document.createElement("i");
+      mark.style.background = colour;
+      item.append(mark, name);
+      return item;
+    }));
+  }
+  layers.forEach((layer, n) => {
+    const label = document.createElement("label");
+    const input = document.createElement("input");
+    input.type = "radio"; input.name = "layer"; input.checked = n === 0;
+    input.addEventListener("change", () => paint(layer));
+    label.append(input, ` by ${layer.name}`);
+    choice.append(label);
+  });
+  paint(layers[0]);
+})();
