@@ -233,12 +233,20 @@ impl Plot {
         );
     }
 
-    /// Whether anything has a name in the legend beyond what was drawn.
+    /// A name in the legend beyond what was drawn.
     pub(super) fn named(&mut self, k: usize, name: &str) {
         self.legend.push((name.to_owned(), colour(k), ""));
     }
 
-    /// The picture: axes under the marks, the legend below. `axes` says whether the y axis has ticks.
+    /// The picture without axes, for a matrix.
+    pub(super) fn finish_bare(self) -> Picture {
+        let mut svg = self.marks;
+        let height =
+            self.height + legend(&mut svg, &self.legend, self.left, self.width, self.height - 20.0) - 20.0;
+        Picture { width: self.width, height, body: svg }
+    }
+
+    /// The picture: axes under the marks, the legend below. `y_ticks` says whether the y axis has ticks.
     pub(super) fn finish(self, y_ticks: bool) -> Picture {
         let mut svg = String::new();
         let (x0, x1, bottom) = (self.px(self.x.min), self.px(self.x.max), self.py(self.y.min));

@@ -105,7 +105,7 @@ fn tracking(history: &History) -> Option<Figure> {
     let lines: Vec<Line> = (0..history.k()).map(difference).collect();
     // The first blocks of an epoch cannot be near any plan: they would hide the rest.
     let settled = |line: &Line| -> Line {
-        let hidden = |at: usize| history.blocks[at].block < 5;
+        let hidden = |at: usize| history.blocks[at].block < 10;
         line.iter().enumerate().map(|(at, p)| if hidden(at) { (p.0, f64::NAN) } else { *p }).collect()
     };
     let shown: Vec<Line> = lines.iter().map(settled).collect();
@@ -114,7 +114,7 @@ fn tracking(history: &History) -> Option<Figure> {
     Some(Figure {
         name: "tracking",
         title: "Realised share against plan".to_owned(),
-        caption: "Difference of the shares so far in each epoch; an epoch's first four blocks are left out."
+        caption: "Difference of the shares so far in each epoch; an epoch's first nine blocks are left out."
             .to_owned(),
         picture: plot.finish(true),
         csv: csv_of(history, &lines),
@@ -269,17 +269,16 @@ fn conflict(history: &History) -> Option<Figure> {
         }
     }
     for (b, name) in names.iter().enumerate() {
-        plot.text((b as f64 + 0.5, 0.08), "middle", name.strip_prefix("p_").unwrap_or(name));
+        plot.text((b as f64 + 0.5, -0.32), "middle", name.strip_prefix("p_").unwrap_or(name));
     }
     plot.named(3, "against each other");
     plot.named(0, "together");
-    let body = plot.finish(false);
     Some(Figure {
         name: "conflict",
         title: "Who pulls against whom".to_owned(),
         caption: "Mean cosine between the objectives' gradients at the encoder, over all sensings."
             .to_owned(),
-        picture: body,
+        picture: plot.finish_bare(),
         csv,
     })
 }
