@@ -1,7 +1,7 @@
 //! Sparse times dense: out = S·h, the product behind Â·H, X·W, Xᵀ·dH and the pairs' backward.
 //!
 //! A row's entries are summed in registers, a strip of columns at a time, and each result is written once. Where
-//! rows of `h` are read often and `h` is larger than the caches, [`strips`] of it are copied first.
+//! rows of `h` are read often and `h` is larger than the caches, strips of it are copied first (`strips.rs`).
 
 use super::Sparse;
 use super::parallel::{Shared, each};
