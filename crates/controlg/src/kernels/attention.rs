@@ -9,7 +9,7 @@ use super::parallel::{Shared, each, sum_chunks};
 use super::rows::short_dot;
 use super::scratch;
 use super::simd::{exp, madd, prefetch};
-use super::spmm::{read_ahead, row_strips};
+use super::spmm::{AHEAD, read_ahead, row_strips};
 use super::sums::sum_rows;
 use crate::Real;
 
@@ -250,7 +250,7 @@ simd! {
 simd! {
     fn aggregate[FMA](pattern: Sparse<'_>, row: usize, width: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
         let (wide, heads) = (out.len(), out.len() / width.max(1));
-        let (columns, ahead) = (pattern.row(row).0, read_ahead(pattern, row, pattern.n_rows));
+        let (columns, ahead) = (pattern.row(row).0, read_ahead::<AHEAD>(pattern, row, pattern.n_rows));
         for k in 0..heads {
             let value = |e: usize| alpha[e * heads + k];
             row_strips::<FMA>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
@@ -286,7 +286,7 @@ simd! {
     /// dh of one row: what its neighbours took from it, and what its two scores gave.
     fn aggregate_backward[FMA](layer: Attention<'_>, row: usize, alpha: &[Real], de: &[Real], dout: &[Real], d_src: &mut [Real], d_dst: &[Real], dh: &mut [Real]) {
         let (wide, heads, width) = (dh.len(), layer.heads, layer.width);
-        let (columns, ahead) = (layer.pattern.row(row).0, read_ahead(layer.pattern, row, layer.pattern.n_rows));
+        let (columns, ahead) = (layer.pattern.row(row).0, read_ahead::<AHEAD>(layer.pattern, row, layer.pattern.n_rows));
         let back = &layer.reverse[layer.pattern.offsets[row]..layer.pattern.offsets[row + 1]];
         d_src.fill(0.0);
         for &back in back {

@@ -26,7 +26,7 @@ pub struct Contrast {
 const LANES: usize = 4;
 /// Rows of a block: enough for products to run at full speed, few enough that the scores of a block stay in the
 /// L3 cache for the few thousand rows of a batch.
-const BLOCK: usize = 384;
+const BLOCK: usize = 768;
 
 /// The loss over rows p_i and q_i (n×width); `dp` and `dq` receive the gradients.
 pub fn infonce(

@@ -163,19 +163,16 @@ fn product(
 /// out(cols×rows) = the transpose of x(rows×cols).
 pub fn transpose(rows: usize, cols: usize, x: &[Real], out: &mut [Real]) {
     assert!(x.len() == rows * cols && out.len() == x.len(), "sizes of a transpose {rows}×{cols}");
-    // Squares of a cache line's width: both sides are read and written by whole lines.
-    const SIDE: usize = 16;
+    // Rows are read from end to end, as memory likes it, and written as columns of a few cache lines.
+    const ROWS: usize = 64;
     let shared = Shared::new(out);
-    each(cols.div_ceil(SIDE), |task| {
-        let columns = task * SIDE..cols.min((task + 1) * SIDE);
-        // SAFETY: tasks have their own rows of the result.
-        let out = unsafe { shared.part(columns.start * rows, columns.len() * rows) };
-        for first in (0..rows).step_by(SIDE) {
-            for i in first..rows.min(first + SIDE) {
-                for (to, &x) in x[i * cols..(i + 1) * cols][columns.clone()].iter().enumerate() {
-                    out[to * rows + i] = x;
-                }
-            }
+    each(rows.div_ceil(ROWS), |task| {
+        let (first, count) = (task * ROWS, ROWS.min(rows - task * ROWS));
+        for column in 0..cols {
+            // SAFETY: tasks have their own columns of the result.
+            let out = unsafe { shared.part(column * rows + first, count) };
+            let x = x[first * cols + column..].iter().step_by(cols);
+            out.iter_mut().zip(x).for_each(|(out, &x)| *out = x);
         }
     });
 }

@@ -34,6 +34,7 @@ pub mod rows;
 pub mod rowwise;
 pub mod spectral;
 pub mod spmm;
+mod strips;
 #[cfg(test)]
 mod testing;
 

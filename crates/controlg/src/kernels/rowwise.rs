@@ -266,18 +266,30 @@ fn backward(
 simd! {
     /// act(x + bias) over whole rows, in place.
     pub(crate) fn activate[FMA](cols: usize, x: &mut [Real], bias: Option<&[Real]>, act: Act, slope: Real) {
-        if act == Act::Identity && bias.is_none() {
-            return;
-        }
-        with_curve!(act, slope, curve => {
-            for row in x.chunks_exact_mut(cols.max(1)) {
-                match bias {
-                    Some(bias) => row.iter_mut().zip(bias).for_each(|(x, &b)| *x = curve.value::<FMA>(*x + b)),
-                    None => row.iter_mut().for_each(|x| *x = curve.value::<FMA>(*x)),
-                }
-            }
-        });
+        activate_rows::<FMA>(cols, x, bias, act, slope);
     }
+}
+
+/// [`activate`] within a loop that is compiled for the processor already.
+#[inline(always)]
+pub(crate) fn activate_rows<const FMA: bool>(
+    cols: usize,
+    x: &mut [Real],
+    bias: Option<&[Real]>,
+    act: Act,
+    slope: Real,
+) {
+    if act == Act::Identity && bias.is_none() {
+        return;
+    }
+    with_curve!(act, slope, curve => {
+        for row in x.chunks_exact_mut(cols.max(1)) {
+            match bias {
+                Some(bias) => row.iter_mut().zip(bias).for_each(|(x, &b)| *x = curve.value::<FMA>(*x + b)),
+                None => row.iter_mut().for_each(|x| *x = curve.value::<FMA>(*x)),
+            }
+        }
+    });
 }
 
 simd! {

@@ -1,13 +1,14 @@
 //! Sparse times dense: out = S·h, the product behind Â·H, X·W, Xᵀ·dH and the pairs' backward.
 //!
 //! A row's entries are summed in registers, a strip of columns at a time, and each result is written once. Where
-//! rows of `h` are read often and `h` is larger than the caches, strips of it are copied next to each other first.
+//! rows of `h` are read often and `h` is larger than the caches, strips of it are copied first (`strips.rs`).
 
 use super::Sparse;
 use super::parallel::{Shared, each};
 use super::rowwise::{Act, activate};
 use super::scratch;
 use super::simd::{madd, prefetch};
+use super::strips;
 use crate::Real;
 use std::ops::Range;
 
@@ -70,16 +71,15 @@ pub fn spmm_mapped(s: Sparse<'_>, map: &[u32], h: &[Real], width: usize, out: &m
 
 /// Columns of a strip that is summed in registers: eight of AVX2.
 const STRIP: usize = 64;
-/// Columns of a strip that is copied: a row of it is two cache lines, and 4,096 rows fill the L2 cache.
-const PACKED: usize = 32;
 /// Entries read ahead of the sum.
-const AHEAD: usize = 4;
+pub(crate) const AHEAD: usize = 4;
 
+/// What follows the product in each row.
 #[derive(Clone, Copy)]
-struct Tail<'a> {
-    bias: Option<&'a [Real]>,
-    act: Act,
-    slope: Real,
+pub(super) struct Tail<'a> {
+    pub(super) bias: Option<&'a [Real]>,
+    pub(super) act: Act,
+    pub(super) slope: Real,
 }
 
 fn product(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool, tail: Option<Tail<'_>>) {
@@ -88,25 +88,11 @@ fn product(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool,
     if width == 0 {
         return;
     }
-    let cuts = Cuts::new(s, width);
-    let shared = Shared::new(out);
-    if packing_pays(s, width) {
-        packed_product(s, h, width, &shared, add);
-        if let Some(Tail { bias, act, slope }) = tail {
-            each(cuts.count, |task| {
-                let rows = cuts.rows(s, task);
-                // SAFETY: tasks have their own rows, and the product is done.
-                activate(
-                    width,
-                    unsafe { shared.part(rows.start * width, rows.len() * width) },
-                    bias,
-                    act,
-                    slope,
-                );
-            });
-        }
-        return;
+    if strips::pay(s, width) {
+        return strips::product(s, h, width, out, add, tail);
     }
+    let cuts = Cuts::new(s, (1 << 17) / width);
+    let shared = Shared::new(out);
     each(cuts.count, |task| {
         let rows = cuts.rows(s, task);
         // SAFETY: tasks have their own rows.
@@ -120,19 +106,20 @@ fn product(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool,
 
 /// Where the rows of S are cut into tasks: about the same number of entries each, from the shape alone.
 #[derive(Clone, Copy)]
-struct Cuts {
-    count: usize,
+pub(super) struct Cuts {
+    pub(super) count: usize,
     total: usize,
 }
 
 impl Cuts {
-    fn new(s: Sparse<'_>, width: usize) -> Self {
+    /// Tasks of so many entries.
+    pub(super) fn new(s: Sparse<'_>, entries: usize) -> Self {
         // A row costs something too, if only to write it.
         let total = s.columns.len() + s.n_rows;
-        Cuts { count: (total * width).div_ceil(1 << 17).clamp(1, s.n_rows.max(1)), total }
+        Cuts { count: total.div_ceil(entries.max(1)).clamp(1, s.n_rows.max(1)), total }
     }
 
-    fn rows(self, s: Sparse<'_>, task: usize) -> Range<usize> {
+    pub(super) fn rows(self, s: Sparse<'_>, task: usize) -> Range<usize> {
         let cut = |task: usize| {
             let work = self.total * task / self.count;
             // The first row before which at least this much work lies; offsets and row numbers both ascend.
@@ -147,63 +134,6 @@ impl Cuts {
     }
 }
 
-/// Copying costs a pass over `h`: rows must be read often, `h` be larger than what the caches serve well, and a
-/// strip small enough to stay in them.
-fn packing_pays(s: Sparse<'_>, width: usize) -> bool {
-    let bytes = s.n_cols * width * size_of::<Real>();
-    let strip = s.n_cols * PACKED * size_of::<Real>();
-    width >= 2 * PACKED && bytes > 4 << 20 && strip < 6 << 20 && s.columns.len() >= 16 * s.n_cols
-}
-
-fn packed_product(s: Sparse<'_>, h: &[Real], width: usize, out: &Shared<Real>, add: bool) {
-    let cuts = Cuts::new(s, PACKED);
-    scratch::with(s.n_cols * PACKED, |strip: &mut [Real]| {
-        for first in (0..width).step_by(PACKED) {
-            let columns = PACKED.min(width - first);
-            copy_strip(h, width, first, columns, strip);
-            let strip = &strip[..s.n_cols * columns];
-            each(cuts.count, |task| {
-                for row in cuts.rows(s, task) {
-                    // SAFETY: tasks have their own rows.
-                    let out = unsafe { out.part(row * width + first, columns) };
-                    packed_row(s.row(row), strip, columns, out, add);
-                }
-            });
-        }
-    });
-}
-
-fn copy_strip(h: &[Real], width: usize, first: usize, columns: usize, strip: &mut [Real]) {
-    const ROWS: usize = 1024;
-    let n = h.len() / width;
-    let shared = Shared::new(strip);
-    each(n.div_ceil(ROWS), |task| {
-        let rows = task * ROWS..n.min((task + 1) * ROWS);
-        // SAFETY: tasks have their own rows.
-        let strip = unsafe { shared.part(rows.start * columns, rows.len() * columns) };
-        for (to, row) in strip.chunks_exact_mut(columns).zip(rows) {
-            to.copy_from_slice(&h[row * width + first..][..columns]);
-        }
-    });
-}
-
-simd! {
-    fn packed_row[FMA](
-        entries: (&[u32], Option<&[Real]>),
-        strip: &[Real],
-        columns: usize,
-        out: &mut [Real],
-        add: bool,
-    ) {
-        match entries {
-            (chosen, Some(values)) => {
-                row_strips::<FMA>(chosen, |e| values[e], &[], strip, columns, 0..columns, out, add);
-            }
-            (chosen, None) => row_strips::<FMA>(chosen, |_| 1.0, &[], strip, columns, 0..columns, out, add),
-        }
-    }
-}
-
 simd! {
     fn direct_rows[FMA](
         s: Sparse<'_>,
@@ -215,7 +145,7 @@ simd! {
     ) {
         for (row, out) in rows.clone().zip(out.chunks_exact_mut(width)) {
             let (columns, values) = s.row(row);
-            let ahead = read_ahead(s, row, rows.end);
+            let ahead = read_ahead::<AHEAD>(s, row, rows.end);
             match values {
                 Some(values) => row_strips::<FMA>(columns, |e| values[e], ahead, h, width, 0..width, out, add),
                 None => row_strips::<FMA>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
@@ -224,11 +154,12 @@ simd! {
     }
 }
 
-/// The columns to read ahead while a row is summed. Towards its end they belong to the rows that follow.
+/// The columns, `BY` entries on, to read ahead while a row is summed. Towards its end they belong to the rows that
+/// follow.
 #[inline(always)]
-pub(crate) fn read_ahead<'a>(s: Sparse<'a>, row: usize, end: usize) -> &'a [u32] {
+pub(crate) fn read_ahead<const BY: usize>(s: Sparse<'_>, row: usize, end: usize) -> &[u32] {
     let last = s.offsets[end];
-    &s.columns[(s.offsets[row] + AHEAD).min(last)..(s.offsets[row + 1] + AHEAD).min(last)]
+    &s.columns[(s.offsets[row] + BY).min(last)..(s.offsets[row + 1] + BY).min(last)]
 }
 
 /// The columns in `range` of one row of the product, strip by strip: Σ value(e)·h[columns[e]]. `ahead` names rows of
@@ -400,7 +331,7 @@ mod tests {
             let turned = s.transposed();
             let (h, d) = (numbers.vec(4300 * width), numbers.vec(2000 * width));
             // Both ways round: one of the two is packed.
-            assert!(packing_pays(s.view(), width) != packing_pays(turned.view(), 64));
+            assert!(strips::pay(s.view(), width) != strips::pay(turned.view(), 64));
             for (s, h) in [(s.view(), &h), (turned.view(), &d)] {
                 let start = numbers.vec(s.n_rows * width);
                 let bias = numbers.vec(width);
@@ -464,8 +395,8 @@ mod tests {
     fn tasks_cover_all_rows_once() {
         let mut numbers = Numbers::new(28);
         let s = Owned::random(500, 50, 10, &mut numbers);
-        for width in [1, 64, 100_000] {
-            let cuts = Cuts::new(s.view(), width);
+        for entries in [0, 1, 64, 100_000] {
+            let cuts = Cuts::new(s.view(), entries);
             let mut next = 0;
             for task in 0..cuts.count {
                 let rows = cuts.rows(s.view(), task);

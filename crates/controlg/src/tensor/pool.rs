@@ -9,6 +9,9 @@ use crate::Real;
 use crate::kernels::memory::prefer_large_pages;
 use crate::kernels::pairs::PairGraph;
 
+/// Bytes of a cache line. Rows that start at one are read and written by whole lines.
+const LINE: usize = 64;
+
 /// A store of idle buffers. Dropping a [`Buffer`] puts it back.
 #[derive(Debug, Default)]
 pub struct Pool {
@@ -32,8 +35,9 @@ pub struct Shelf<T>(RefCell<BTreeMap<usize, Vec<Vec<T>>>>);
 /// A slice on loan from a [`Pool`].
 #[derive(Debug)]
 pub struct Buffer<'a, T: Pooled = Real> {
-    /// As long as its size class; the buffer's own length is `len`.
+    /// As long as its size class and a cache line; the buffer's own part starts at a line.
     data: Vec<T>,
+    start: usize,
     len: usize,
     pool: &'a Pool,
 }
@@ -56,11 +60,12 @@ impl Pool {
         let idle = T::shelf(self).pop(class);
         // A fresh vector of zeros comes from the system untouched, so the unused end of a class costs no memory.
         let data = idle.unwrap_or_else(|| {
-            let mut fresh = vec![T::default(); class];
+            let mut fresh = vec![T::default(); class + LINE / size_of::<T>()];
             prefer_large_pages(&mut fresh);
             fresh
         });
-        Buffer { data, len, pool: self }
+        let start = data.as_ptr().align_offset(LINE);
+        Buffer { data, start, len, pool: self }
     }
 
     /// A buffer of zeros.
@@ -150,20 +155,21 @@ impl<T: Pooled> Deref for Buffer<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.data[..self.len]
+        &self.data[self.start..][..self.len]
     }
 }
 
 impl<T: Pooled> DerefMut for Buffer<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.data[..self.len]
+        &mut self.data[self.start..][..self.len]
     }
 }
 
 impl<T: Pooled> Drop for Buffer<'_, T> {
     fn drop(&mut self) {
         let data = std::mem::take(&mut self.data);
-        T::shelf(self.pool).0.borrow_mut().entry(data.len()).or_default().push(data);
+        let class = data.len() - LINE / size_of::<T>();
+        T::shelf(self.pool).0.borrow_mut().entry(class).or_default().push(data);
     }
 }
 
@@ -200,6 +206,7 @@ mod tests {
         let second = pool.take::<Real>(998);
         assert_eq!(second.as_ptr(), address);
         assert_eq!(second.len(), 998);
+        assert_eq!(address as usize % LINE, 0);
         assert_eq!(pool.idle_bytes(), 0);
         drop(second);
         assert!(pool.idle_bytes() >= 1000 * size_of::<Real>());

@@ -1,0 +1,142 @@
+//! Sparse times dense where the dense factor is larger than the caches: a strip of its columns is copied next to each
+//! other, so that it stays in them while all rows of the product read from it.
+
+use super::Sparse;
+use super::parallel::{Shared, each};
+use super::rowwise::activate_rows;
+use super::scratch;
+use super::simd::{madd, prefetch};
+use super::spmm::{Cuts, Tail, read_ahead, row_strips};
+use crate::Real;
+use std::ops::Range;
+
+/// Columns of a strip: a row of it is two cache lines.
+const COLUMNS: usize = 32;
+/// Entries read ahead of the sum: as many as hide the way to the L3 cache.
+const AHEAD: usize = 16;
+/// Entries of a task.
+const ENTRIES: usize = 1 << 14;
+/// Rows read ahead of the copy.
+const COPY_AHEAD: usize = 8;
+
+/// Copying costs a pass over `h`: rows must be read often, `h` be larger than what the caches serve well, and a
+/// strip small enough to stay in them.
+pub(super) fn pay(s: Sparse<'_>, width: usize) -> bool {
+    let bytes = s.n_cols * width * size_of::<Real>();
+    let strip = s.n_cols * COLUMNS * size_of::<Real>();
+    width >= 2 * COLUMNS && bytes > 4 << 20 && strip < 24 << 20 && s.columns.len() >= 6 * s.n_cols
+}
+
+/// out = S·h, added to what is there when `add` is set, and then the tail.
+pub(super) fn product(
+    s: Sparse<'_>,
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
+    let cuts = Cuts::new(s, ENTRIES);
+    let shared = Shared::new(out);
+    scratch::with(s.n_cols * COLUMNS, |strip: &mut [Real]| {
+        for first in (0..width).step_by(COLUMNS) {
+            let columns = first..width.min(first + COLUMNS);
+            copy(h, width, columns.clone(), strip);
+            let strip = &strip[..s.n_cols * columns.len()];
+            each(cuts.count, |task| {
+                let rows = cuts.rows(s, task);
+                sum_rows(s, rows.clone(), strip, width, columns.clone(), &shared, add);
+                if let Some(tail) = tail {
+                    finish_rows(rows, width, columns.clone(), &shared, tail);
+                }
+            });
+        }
+    });
+}
+
+fn copy(h: &[Real], width: usize, columns: Range<usize>, strip: &mut [Real]) {
+    const ROWS: usize = 1024;
+    let n = h.len() / width;
+    let shared = Shared::new(strip);
+    each(n.div_ceil(ROWS), |task| {
+        let rows = task * ROWS..n.min((task + 1) * ROWS);
+        // SAFETY: tasks have their own rows.
+        let strip = unsafe { shared.part(rows.start * columns.len(), rows.len() * columns.len()) };
+        for (to, row) in strip.chunks_exact_mut(columns.len()).zip(rows) {
+            prefetch(h, (row + COPY_AHEAD) * width + columns.start, columns.len());
+            to.copy_from_slice(&h[row * width..][columns.clone()]);
+        }
+    });
+}
+
+simd! {
+    /// The strip's columns of some rows of the product.
+    fn sum_rows[FMA](
+        s: Sparse<'_>,
+        rows: Range<usize>,
+        strip: &[Real],
+        width: usize,
+        columns: Range<usize>,
+        out: &Shared<Real>,
+        add: bool,
+    ) {
+        let n = columns.len();
+        for row in rows.clone() {
+            // SAFETY: tasks have their own rows, and one strip follows the other.
+            let out = unsafe { out.part(row * width + columns.start, n) };
+            let ahead = read_ahead::<AHEAD>(s, row, rows.end);
+            match s.row(row) {
+                (chosen, Some(values)) => sum_row::<FMA>(chosen, |e| values[e], ahead, strip, n, out, add),
+                (chosen, None) => sum_row::<FMA>(chosen, |_| 1.0, ahead, strip, n, out, add),
+            }
+        }
+    }
+}
+
+/// One row of it. The usual strip has a loop of its own, whose sums stay in registers.
+#[inline(always)]
+fn sum_row<const FMA: bool>(
+    chosen: &[u32],
+    value: impl Fn(usize) -> Real + Copy,
+    ahead: &[u32],
+    strip: &[Real],
+    columns: usize,
+    out: &mut [Real],
+    add: bool,
+) {
+    if columns != COLUMNS {
+        return row_strips::<FMA>(chosen, value, ahead, strip, columns, 0..columns, out, add);
+    }
+    let mut sums = [0.0; COLUMNS];
+    if add {
+        sums.copy_from_slice(out);
+    }
+    for (e, &column) in chosen.iter().enumerate() {
+        if let Some(&next) = ahead.get(e) {
+            prefetch(strip, next as usize * COLUMNS, COLUMNS);
+        }
+        let (value, source) = (value(e), &strip[column as usize * COLUMNS..][..COLUMNS]);
+        for j in 0..COLUMNS {
+            sums[j] = madd::<FMA>(value, source[j], sums[j]);
+        }
+    }
+    out.copy_from_slice(&sums);
+}
+
+simd! {
+    /// The tail of what [`sum_rows`] has left in the cache.
+    fn finish_rows[FMA](
+        rows: Range<usize>,
+        width: usize,
+        columns: Range<usize>,
+        out: &Shared<Real>,
+        tail: Tail<'_>,
+    ) {
+        let bias = tail.bias.map(|bias| &bias[columns.clone()]);
+        for row in rows {
+            // SAFETY: as in the sum.
+            let out = unsafe { out.part(row * width + columns.start, columns.len()) };
+            activate_rows::<FMA>(columns.len(), out, bias, tail.act, tail.slope);
+        }
+    }
+}
