@@ -97,7 +97,7 @@ fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
         "unknown setting 'mix.cagrad.max_itr', did you mean 'mix.cagrad.max_iter'?"
     );
     assert_eq!(cora("mix.cagrad.c = -1"), "mix.cagrad.c: found -1.0, expected a number from 0 to 1000000");
-    assert_eq!(cora("mix.cgrad.c = 1"), "unknown setting 'mix.cgrad', did you mean 'mix.cagrad'?");
+    assert_eq!(cora("mix.cagrd.c = 1"), "unknown setting 'mix.cagrd', did you mean 'mix.cagrad'?");
     assert_eq!(cora("mix.cagrad = 1"), "mix.cagrad: found 1, expected a table");
 }
 

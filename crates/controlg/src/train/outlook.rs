@@ -118,8 +118,14 @@ fn memberships(row: &[Real], centres: &[Vec<f64>], variance: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+    use crate::config::{self, Config};
+    use crate::coordinator::{Mixer, Mixture, Promise, Seen};
     use crate::rng::Stream;
+    use crate::train::mixing::Mixing;
+    use crate::train::{Input, Training};
 
     fn small_graph() -> Graph {
         crate::data::load("synthetic:nodes=60,features=20", &Default::default()).unwrap().graph
@@ -144,6 +150,85 @@ mod tests {
             let expected = (moved(1.0) - moved(-1.0)) / f64::from(2.0 * step);
             let gap = (f64::from(found[at]) - expected).abs();
             assert!(gap < 2e-3 * expected.abs().max(1e-3), "{}: {} against {expected}", at, found[at]);
+        }
+    }
+
+    /// Given weights, and what is learned of their influence.
+    struct Given {
+        weights: Vec<f64>,
+        learned: Arc<Mutex<Vec<f64>>>,
+    }
+
+    const AHEAD: Outlook = Outlook { clusters: 3, starts: 2, variance: 0.5 };
+    const STEPS: u64 = 4;
+
+    impl Mixer for Given {
+        fn mix(&mut self, _: &Seen<'_>) -> Mixture {
+            Mixture { encoder: self.weights.clone(), heads: vec![1.0; self.weights.len()] }
+        }
+
+        fn outlook(&self, step: u64) -> Option<Outlook> {
+            (step + 1 == STEPS).then_some(AHEAD)
+        }
+
+        fn learn(&mut self, slopes: &[f64]) {
+            *self.learned.lock().unwrap() = slopes.to_vec();
+        }
+
+        fn promise(&self) -> Promise {
+            Promise { least: 0.0, most: 1.0, sum: None }
+        }
+    }
+
+    /// The representations after a few steps of which the last has these weights, and the slopes that were learned there.
+    fn after(graph: &Graph, last: &[f64]) -> (Vec<Real>, Vec<f64>) {
+        let mut table = Config::preset("any");
+        for set in [
+            "encoder.width=6",
+            "encoder.norm=none",
+            "train.lr=0.05",
+            "objectives=p_link,p_recon,p_decor",
+            "method=uniform",
+        ] {
+            config::set(&mut table, set).unwrap();
+        }
+        let config = Config::from_table(table).unwrap();
+        let input = Input::new(graph, &config).unwrap();
+        let mut training = Training::new(&input, &config).unwrap();
+        let learned = Arc::new(Mutex::new(Vec::new()));
+        let given = |weights: &[f64]| Given { weights: weights.to_vec(), learned: learned.clone() };
+        let mut mixing = Mixing::new(Box::new(given(&[0.4, 0.3, 0.3])), training.model());
+        for step in 0..STEPS {
+            if step + 1 == STEPS {
+                mixing.mixer = Box::new(given(last));
+            }
+            mixing.step(training.model_mut(), step).unwrap();
+        }
+        let z = training.model().embed().0.data().to_vec();
+        let slopes = learned.lock().unwrap().clone();
+        (z, slopes)
+    }
+
+    #[test]
+    fn slopes_by_the_weights_are_those_of_finite_differences_through_a_step_of_adam() {
+        let graph = small_graph();
+        let base = [0.4, 0.3, 0.3];
+        let (z, found) = after(&graph, &base);
+        let centres = centres(&z, 6, &AHEAD).unwrap();
+        let step = 0.02;
+        let expected: Vec<f64> = (0..3)
+            .map(|k| {
+                let moved = |sign: f64| {
+                    let mut weights = base;
+                    weights[k] += sign * step;
+                    unlikeness(&graph, &after(&graph, &weights).0, 6, &centres, AHEAD.variance).0
+                };
+                (moved(1.0) - moved(-1.0)) / (2.0 * step)
+            })
+            .collect();
+        let largest = expected.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 0.05 * largest, "{found} against {expected} of {largest}");
         }
     }
 }
