@@ -398,7 +398,8 @@ fn completed_mix(given: toml::Table, method: &Method) -> Result<BTreeMap<String,
     for (name, table) in given {
         let mixers = || METHODS.iter().filter(|method| method.mixes());
         let Some(known) = mixers().find(|method| method.name == name) else {
-            return Err(Error::unknown("setting", format!("mix.{name}"), mixers().map(|known| known.name)));
+            let known: Vec<String> = mixers().map(|known| format!("mix.{}", known.name)).collect();
+            return Err(Error::unknown("setting", format!("mix.{name}"), known.iter().map(String::as_str)));
         };
         let place = format!("mix.{name}");
         let toml::Value::Table(table) = table else { return Err(Error::value(place, table, "a table")) };

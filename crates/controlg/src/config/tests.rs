@@ -81,6 +81,27 @@ fn bad_settings_are_refused_by_name_and_value() {
 }
 
 #[test]
+fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
+    let mixed =
+        config("data = 'cora'\nmethod = 'cagrad'\nmix.cagrad.c = 1\nmix.mgda.normalise = 'l2'").unwrap();
+    assert_eq!(mixed.mix.keys().collect::<Vec<_>>(), ["cagrad"]);
+    assert_eq!(mixed.mix["cagrad"]["c"].as_float(), Some(1.0));
+    assert_eq!(mixed.evaluations().unwrap(), 5 * mixed.total_steps());
+    assert_eq!(config(&mixed.to_toml().unwrap()).unwrap(), mixed);
+    let scheduled = config("data = 'cora'").unwrap();
+    assert_eq!(scheduled.evaluations().unwrap(), scheduled.total_steps());
+    assert!(!scheduled.to_toml().unwrap().contains("mix"));
+    let cora = |rest: &str| message(&format!("data = 'cora'\n{rest}"));
+    assert_eq!(
+        cora("mix.cagrad.max_itr = 3"),
+        "unknown setting 'mix.cagrad.max_itr', did you mean 'mix.cagrad.max_iter'?"
+    );
+    assert_eq!(cora("mix.cagrad.c = -1"), "mix.cagrad.c: found -1.0, expected a number from 0 to 1000000");
+    assert_eq!(cora("mix.cagrd.c = 1"), "unknown setting 'mix.cagrd', did you mean 'mix.cagrad'?");
+    assert_eq!(cora("mix.cagrad = 1"), "mix.cagrad: found 1, expected a table");
+}
+
+#[test]
 fn single_keys_are_toml_values_or_text() {
     let mut table = Config::preset("cora");
     for assignment in
@@ -111,8 +132,9 @@ fn every_key_is_documented_and_has_a_default() {
             }
         }
     }
-    for kind in ["gcn", "gat"] {
-        let resolved = config(&format!("data = 'cora'\nencoder.kind = '{kind}'")).unwrap();
+    let methods = METHODS.iter().map(|method| format!("method = '{}'", method.name));
+    for choice in methods.chain(["gcn", "gat"].map(|kind| format!("encoder.kind = '{kind}'"))) {
+        let resolved = config(&format!("data = 'cora'\n{choice}")).unwrap();
         let mut names = Vec::new();
         walk("", &setting::table_of(&resolved).unwrap(), &mut names);
         for name in names {

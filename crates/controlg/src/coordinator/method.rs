@@ -64,6 +64,8 @@ pub const METHODS: &[Method] = &[
     mixing(&mix::cagrad::ENTRY),
     mixing(&mix::mgda::MGDA),
     mixing(&mix::mgda::PARETOGNN),
+    mixing(&mix::autossl::ENTRY),
+    mixing(&mix::was::ENTRY),
     mixing(&mix::gradnorm::ENTRY),
     mixing(&mix::uncertainty::ENTRY),
     mixing(&mix::nash::ENTRY),

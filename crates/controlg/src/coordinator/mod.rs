@@ -14,7 +14,7 @@ mod round_robin;
 
 pub use feedback::*;
 pub use method::{METHODS, Method, UNTRAINED};
-pub use mix::{Mixer, Mixture, Promise, Recipe, Seen, Setup, Wants};
+pub use mix::{Mixer, Mixture, Nodes, Outlook, Promise, Recipe, Seen, Setup, Wants};
 
 use serde::{Deserialize, Serialize};
 

@@ -45,6 +45,34 @@ pub fn adamw(settings: AdamW, params: &mut [Real], grads: &[Real], m: &mut [Real
     chunks.zip(moments).for_each(|((p, g), (m, v))| update(factors, p, g, m, v));
 }
 
+/// How a step led on: `out` = ∂L/∂θ ⊙ ∂θ/∂g, the derivative by the gradient of a step of a loss after it.
+///
+/// `slopes` is ∂L/∂θ after the step, `grads` its gradient, `m` and `v` the moments after it. With D = √v/√(1−β₂ᵗ) + ε:
+/// ∂θ/∂g = −lr/(1−β₁ᵗ) · [(1−β₁)/D − m (1−β₂) g / (√v √(1−β₂ᵗ) D²)].
+pub fn influence(settings: AdamW, slopes: &[Real], grads: &[Real], m: &[Real], v: &[Real], out: &mut [Real]) {
+    let n = out.len();
+    assert!(slopes.len() == n && grads.len() == n && m.len() == n && v.len() == n);
+    out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
+        for (at, out) in (chunk * CHUNK..).zip(out) {
+            let moments = (f64::from(m[at]), f64::from(v[at]));
+            let moved = by_gradient(settings, f64::from(grads[at]), moments);
+            *out = (f64::from(slopes[at]) * moved) as Real;
+        }
+    });
+}
+
+/// ∂θ/∂g of one parameter.
+fn by_gradient(settings: AdamW, g: f64, (m, v): (f64, f64)) -> f64 {
+    let AdamW { step, lr, beta1, beta2, eps, .. } = settings;
+    let correct1 = 1.0 - beta1.powf(step as f64);
+    let correct2 = (1.0 - beta2.powf(step as f64)).sqrt();
+    // A parameter that never had a gradient has no root to divide by.
+    let root = (v + 1e-32).sqrt();
+    let divisor = root / correct2 + eps;
+    -lr / correct1
+        * ((1.0 - beta1) / divisor - m * (1.0 - beta2) * g / (root * correct2) / (divisor * divisor))
+}
+
 #[derive(Clone, Copy)]
 struct Factors {
     beta1: Real,
@@ -98,5 +126,25 @@ mod tests {
             p
         };
         assert_same_at_any_thread_count(run);
+    }
+
+    #[test]
+    fn the_influence_of_a_gradient_is_that_of_finite_differences() {
+        let settings = AdamW { step: 7, lr: 0.03, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
+        let (m, v) = (0.02, 3e-4);
+        let after = |g: f64| (0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g);
+        let moved = |g: f64| {
+            let (m, v) = after(g);
+            -0.03 / (1.0 - 0.9f64.powi(7)) * m / (v.sqrt() / (1.0 - 0.999f64.powi(7)).sqrt() + 1e-8)
+        };
+        for g in [-0.4, -0.01, 0.0, 0.2, 1.5] {
+            let expected = (moved(g + 1e-6) - moved(g - 1e-6)) / 2e-6;
+            let found = by_gradient(settings, g, after(g));
+            assert!((found - expected).abs() < 1e-8 * expected.abs().max(1e-2), "{found} against {expected}");
+        }
+        let mut out = [9.0; 3];
+        let zeros = [0.0; 3];
+        influence(settings, &[1.0, 2.0, 0.0], &zeros, &zeros, &zeros, &mut out);
+        assert!(out.iter().all(|x| x.is_finite()) && out[2] == 0.0, "{out:?}");
     }
 }

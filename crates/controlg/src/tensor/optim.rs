@@ -145,6 +145,21 @@ impl AdamW {
         length
     }
 
+    /// What the last step did to a group: its settings, and both moments after it.
+    pub fn last_step(&self, group: usize) -> (adam::AdamW, &[Real], &[Real]) {
+        let (State { steps, mean, square }, settings) = (&self.states[group], &self.settings);
+        let share = settings.schedule.share(self.steps.saturating_sub(1));
+        let settings = adam::AdamW {
+            step: *steps,
+            lr: settings.rate * share,
+            beta1: settings.beta1,
+            beta2: settings.beta2,
+            eps: settings.eps,
+            decay: settings.weight_decay,
+        };
+        (settings, mean, square)
+    }
+
     /// The whole state, bit for bit.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_len());

@@ -11,10 +11,9 @@ pub fn estimate(read: &Graph, seen: &Graph, training: &Training<'_>) -> u64 {
     let model = training.model();
     let real = size_of::<Real>();
     let params = model.params();
-    let encoder = size_of_val(params.groups()[0].data());
     let learned = params.len() * real;
     let optimiser = 2 * learned * model.optimisers().len();
-    let compared = if training.compares() { encoder * model.names().len() } else { 0 };
+    let compared = training.method_bytes();
     let graphs = read.memory_bytes() + seen.memory_bytes() + model.prepared_bytes();
     let passes = model.pass_bytes();
     (PROGRAM + graphs + 2 * learned + optimiser + compared + passes) as u64

@@ -4,12 +4,13 @@
 //! is its flat gradient at the encoder's parameters. The mixer sees their inner products and gives weights; encoder and
 //! heads then move in one step of the optimiser.
 
-use super::Model;
 use super::model::ENCODER;
+use super::{Model, outlook};
 use crate::Real;
-use crate::coordinator::{Mixer, Mixture, Seen};
+use crate::coordinator::{Mixer, Mixture, Nodes, Seen};
+use crate::encoder;
 use crate::error::{Error, Result};
-use crate::kernels::{reduce, rows};
+use crate::kernels::{matmul, reduce, rows};
 use crate::tensor::Params;
 
 /// A mixer with the gradients that it mixes.
@@ -17,6 +18,8 @@ pub(super) struct Mixing {
     pub(super) mixer: Box<dyn Mixer>,
     /// The gradient of each objective at the encoder's parameters.
     gradients: Vec<Vec<Real>>,
+    /// The one that was stepped along, for a look ahead; empty until there is one.
+    combined: Vec<Real>,
 }
 
 /// What a step came to.
@@ -30,7 +33,17 @@ pub(super) struct Mixed {
 impl Mixing {
     pub(super) fn new(mixer: Box<dyn Mixer>, model: &Model<'_>) -> Self {
         let len = model.params().groups()[ENCODER].data().len();
-        Mixing { mixer, gradients: vec![vec![0.0; len]; model.names().len()] }
+        Mixing { mixer, gradients: vec![vec![0.0; len]; model.names().len()], combined: Vec::new() }
+    }
+
+    /// Bytes of what is held besides a step: the gradients, and what the mixer looks at.
+    pub(super) fn bytes(&self, model: &Model<'_>) -> usize {
+        let one = self.gradients.first().map_or(0, Vec::len);
+        let representations = model.whole.graph.n_nodes() * model.encoder.width();
+        let seen = if self.mixer.wants().nodes { 2 * representations } else { 0 };
+        // The gradient stepped along and its influence; representations, their copy and their gradient.
+        let ahead = if self.mixer.looks_ahead() { 2 * one + 3 * representations } else { 0 };
+        (self.gradients.len() * one + seen + ahead) * size_of::<Real>()
     }
 
     /// One step of the optimiser on all objectives. Draws are those of [`Model::step`] for each. A loss, gradient or
@@ -50,6 +63,14 @@ impl Mixing {
             }
         }
         model.optimisers[0].step_at(step, &mut model.params, &mut model.grads);
+        if let Some(outlook) = self.mixer.outlook(step) {
+            self.combined.resize(self.gradients[0].len(), 0.0);
+            model.grads.take_group(ENCODER, &mut self.combined);
+            let slopes = outlook::slopes(model, &outlook, &self.gradients, &self.combined)?;
+            if slopes.iter().all(|slope| slope.is_finite()) {
+                self.mixer.learn(&slopes);
+            }
+        }
         Ok(Mixed { loss, mixture })
     }
 
@@ -63,7 +84,9 @@ impl Mixing {
             }
             false => Vec::new(),
         };
-        let mixture = self.mixer.mix(&mut Seen { step, loss, gram: &gram, last_layer: &last_layer });
+        let rows = wants.nodes.then(|| Rows::of(model));
+        let nodes = rows.as_ref().map(|rows| rows as &dyn Nodes);
+        let mixture = self.mixer.mix(&Seen { step, loss, gram: &gram, last_layer: &last_layer, nodes });
         let weights = || mixture.encoder.iter().chain(&mixture.heads);
         if weights().any(|weight| !weight.is_finite()) {
             let weights: Vec<&f64> = weights().collect();
@@ -72,6 +95,44 @@ impl Mixing {
             )));
         }
         Ok(mixture)
+    }
+}
+
+/// The clean graph's representations, rows of length one.
+struct Rows {
+    width: usize,
+    data: Vec<Real>,
+}
+
+impl Rows {
+    fn of(model: &Model<'_>) -> Rows {
+        let prepared = &model.whole.prepared;
+        let z = encoder::embed(&*model.encoder, &model.params, ENCODER, prepared, &model.pool);
+        let (n, width) = (z.n_rows(), z.n_cols());
+        let mut data = vec![0.0; n * width];
+        rows::row_normalise(n, width, z.data(), &mut data, &mut vec![0.0; n]);
+        Rows { width, data }
+    }
+}
+
+impl Nodes for Rows {
+    fn count(&self) -> usize {
+        self.data.len() / self.width
+    }
+
+    fn along(&self, directions: &[Vec<f64>]) -> Vec<f64> {
+        let (n, m) = (self.count(), directions.len());
+        let turned: Vec<Real> = directions.concat().iter().map(|&x| x as Real).collect();
+        let mut out = vec![0.0; n * m];
+        matmul::nt(m, self.width, n, &turned, &self.data, &mut out, false);
+        out.into_iter().map(f64::from).collect()
+    }
+
+    fn sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>> {
+        let factors: Vec<Real> = factors.iter().map(|&x| x as Real).collect();
+        let mut out = vec![0.0; width * self.width];
+        matmul::tn(width, self.count(), self.width, &factors, &self.data, &mut out, false);
+        out.chunks_exact(self.width).map(|row| row.iter().map(|&x| f64::from(x)).collect()).collect()
     }
 }
 

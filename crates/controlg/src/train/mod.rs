@@ -22,6 +22,7 @@ mod input;
 pub mod memory;
 mod mixing;
 mod model;
+mod outlook;
 mod tensors;
 mod training;
 

@@ -60,6 +60,9 @@ impl<'g> Training<'g> {
             tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
         }
         let decider = config.decider()?;
+        if let Decider::Mix(mixer) = &decider {
+            mixer.check(input.graph.n_nodes())?;
+        }
         let parts = Parts {
             encoder: encoder::build(config.encoder.clone())?,
             tasks,
@@ -219,9 +222,15 @@ impl<'g> Training<'g> {
         &self.config
     }
 
-    /// Whether the gradients of all objectives are held side by side.
-    pub(super) fn compares(&self) -> bool {
-        matches!(self.method, Method::Mix(_)) || self.config.method.starts_with("controlg")
+    /// Bytes of what the method holds at once besides a step: the gradients of all objectives, side by side.
+    pub(super) fn method_bytes(&self) -> usize {
+        match &self.method {
+            Method::Mix(mixing) => mixing.bytes(&self.model),
+            Method::Schedule(_) if self.config.method.starts_with("controlg") => {
+                size_of_val(self.model.params().groups()[0].data()) * self.model.names().len()
+            }
+            Method::Schedule(_) => 0,
+        }
     }
 
     pub(super) fn model_mut(&mut self) -> &mut Model<'g> {

@@ -51,7 +51,7 @@ impl Mixer for CaGrad {
         Wants { gram: true, ..Wants::default() }
     }
 
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         Mixture::of_encoder(weights(seen.gram, self.0.c, self.0.max_iter))
     }
 
@@ -60,7 +60,7 @@ impl Mixer for CaGrad {
     }
 }
 
-fn weights(gram: &[Vec<f64>], c: f64, iterations: usize) -> Vec<f64> {
+pub(super) fn weights(gram: &[Vec<f64>], c: f64, iterations: usize) -> Vec<f64> {
     let k = gram.len();
     let share = 1.0 / k as f64;
     let mean = vec![share; k];

@@ -60,7 +60,7 @@ struct State {
 }
 
 impl Mixer for Dtp {
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let Settings { average, gamma } = self.settings;
         let state = self.state.get_or_insert_with(|| State {
             first: seen.loss.to_vec(),
@@ -96,10 +96,10 @@ mod tests {
     fn weights_follow_the_progress_of_the_losses_whatever_their_unit() {
         let run = |unit: [f64; 2]| {
             let mut mixer = mixer(&ENTRY, "", 2);
-            let mut last = mixer.mix(&mut seen(0, &unit, &[])).encoder;
+            let mut last = mixer.mix(&seen(0, &unit, &[])).encoder;
             assert_close(&last, &[-0.99 * 0.01f64.ln(); 2], 1e-9);
             for step in 1..300 {
-                last = mixer.mix(&mut seen(step, &[0.2 * unit[0], 0.7 * unit[1]], &[])).encoder;
+                last = mixer.mix(&seen(step, &[0.2 * unit[0], 0.7 * unit[1]], &[])).encoder;
             }
             last
         };
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_loss_that_rises_is_no_progress() {
         let mut mixer = mixer(&ENTRY, "average = 1", 1);
-        let first = mixer.mix(&mut seen(0, &[1.0], &[])).encoder;
-        assert_eq!(mixer.mix(&mut seen(1, &[5.0], &[])).encoder, first);
+        let first = mixer.mix(&seen(0, &[1.0], &[])).encoder;
+        assert_eq!(mixer.mix(&seen(1, &[5.0], &[])).encoder, first);
     }
 }

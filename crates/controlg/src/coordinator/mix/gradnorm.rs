@@ -69,7 +69,7 @@ impl Mixer for GradNorm {
         Wants { last_layer: true, ..Wants::default() }
     }
 
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let State { weights, first, adam } = &mut self.state;
         let mixture = Mixture::of_losses(weights.clone());
         let first = first.get_or_insert_with(|| seen.loss.to_vec());
@@ -114,10 +114,12 @@ mod tests {
     /// The weights after some steps with these losses and gradient lengths.
     fn after(steps: u64, losses: [f64; 3], lengths: [f64; 3]) -> Vec<f64> {
         let mut mixer = mixer(&ENTRY, "", 3);
-        mixer.mix(&mut Seen { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &lengths });
+        mixer.mix(&Seen { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &lengths, nodes: None });
         let mut weights = Vec::new();
         for step in 1..=steps {
-            weights = mixer.mix(&mut Seen { step, loss: &losses, gram: &[], last_layer: &lengths }).encoder;
+            weights = mixer
+                .mix(&Seen { step, loss: &losses, gram: &[], last_layer: &lengths, nodes: None })
+                .encoder;
             assert!((weights.iter().sum::<f64>() - 3.0).abs() < 1e-9 && weights.iter().all(|&w| w > 0.0));
         }
         weights

@@ -106,7 +106,7 @@ impl Mixer for LeastNorm {
         Wants { gram: self.rule != Rule::Sum, ..Wants::default() }
     }
 
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let k = seen.loss.len();
         if self.rule == Rule::Sum {
             return Mixture::of_losses(vec![1.0; k]);
@@ -143,7 +143,7 @@ impl LeastNorm {
 
 /// The weights of the point of least norm. They do not depend on the gradients' unit, but the solver's small ridge does:
 /// the longest gradient gets length 1.
-fn of_least_norm(gram: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn of_least_norm(gram: &[Vec<f64>]) -> Vec<f64> {
     let longest = (0..gram.len()).map(|k| gram[k][k]).fold(0.0, f64::max);
     if longest <= 0.0 {
         return min_norm::weights(gram);
@@ -164,7 +164,7 @@ mod tests {
     fn paretognn_weighs_raw_losses_and_mgda_normalised_gradients() {
         // Orthogonal gradients of lengths 1 and 2: equal weights after l2.
         let products = [vec![1.0, 0.0], vec![0.0, 4.0]];
-        let mixed = |entry, table| mixer(entry, table, 2).mix(&mut seen(0, &[1.0, 2.0], &products));
+        let mixed = |entry, table| mixer(entry, table, 2).mix(&seen(0, &[1.0, 2.0], &products));
         let pareto = mixed(&PARETOGNN, "");
         assert_close(&pareto.encoder, &[0.5, 0.5], 1e-9);
         assert_eq!(pareto.heads, pareto.encoder);
@@ -189,7 +189,7 @@ mod tests {
         fn no_objective_is_gone_against_and_frank_wolfe_agrees(vectors in gradients()) {
             let products = gram(&vectors);
             let weights = mixer(&MGDA, "", vectors.len())
-                .mix(&mut seen(0, &vec![1.0; vectors.len()], &products)).encoder;
+                .mix(&seen(0, &vec![1.0; vectors.len()], &products)).encoder;
             prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
             let way = combined(&vectors, &weights);
             let longest = vectors.iter().map(|g| dot(g, g)).fold(0.0, f64::max);

@@ -5,6 +5,7 @@
 //! weight of its own.
 
 mod adam;
+pub(super) mod autossl;
 pub(super) mod cagrad;
 pub(super) mod dtp;
 pub(super) mod gradnorm;
@@ -14,8 +15,11 @@ pub(super) mod pcgrad;
 mod simplex;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod torchjd;
 pub(super) mod uncertainty;
 pub(super) mod uniform;
+pub(super) mod was;
 
 use crate::error::Result;
 
@@ -37,13 +41,31 @@ pub struct Setup {
 
 /// A way to mix.
 pub trait Mixer: Send {
+    /// Refuses a graph of this many nodes that it cannot serve, before any work is done.
+    fn check(&self, _n_nodes: usize) -> Result<()> {
+        Ok(())
+    }
+
     /// What it wants to see besides the losses.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
     /// The weights of one step.
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture;
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture;
+
+    /// Whether it ever wants to know how its weights influence what a step led to.
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+
+    /// What it wants to know of where this step led, if anything.
+    fn outlook(&self, _step: u64) -> Option<Outlook> {
+        None
+    }
+
+    /// Takes the derivatives of the outlook's loss by the weights of the step.
+    fn learn(&mut self, _slopes: &[f64]) {}
 
     /// What its weights for the encoder promise to be.
     fn promise(&self) -> Promise;
@@ -66,6 +88,8 @@ pub struct Wants {
     pub gram: bool,
     /// The lengths of the gradients at the last shared layer's weight.
     pub last_layer: bool,
+    /// The representations of the nodes of the clean graph.
+    pub nodes: bool,
 }
 
 /// What a mixer sees of a step.
@@ -78,6 +102,31 @@ pub struct Seen<'a> {
     pub gram: &'a [Vec<f64>],
     /// Lengths of the gradients at the last shared layer's weight; empty unless wanted.
     pub last_layer: &'a [f64],
+    /// The nodes, where they are wanted.
+    pub nodes: Option<&'a dyn Nodes>,
+}
+
+/// The representations z_v of the clean graph's nodes, each of length one, seen through sums.
+pub trait Nodes {
+    /// Number of nodes.
+    fn count(&self) -> usize;
+
+    /// z_v·d of every node, node by node, for each of the directions in turn.
+    fn along(&self, directions: &[Vec<f64>]) -> Vec<f64>;
+
+    /// Σ_v c_vk z_v for each k of `width` factors that a node has, node by node.
+    fn sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>>;
+}
+
+/// A look ahead: how alike the ends of an edge are after a step, told by soft clusters of the representations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// Number of clusters.
+    pub clusters: usize,
+    /// Starts of K-means, of which the best counts.
+    pub starts: usize,
+    /// σ² of the softmax over −‖z − centre‖²/σ².
+    pub variance: f64,
 }
 
 /// The weights of a step.

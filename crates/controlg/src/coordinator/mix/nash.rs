@@ -63,7 +63,7 @@ impl Mixer for Nash {
         Wants { gram: true, ..Wants::default() }
     }
 
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let kept = self.weights.take().filter(|_| !seen.step.is_multiple_of(self.settings.every));
         let weights = kept.unwrap_or_else(|| bargain(seen.gram));
         let length = dot(&times(seen.gram, &weights), &weights).max(0.0).sqrt();
@@ -92,7 +92,7 @@ impl Mixer for Nash {
 }
 
 /// The weights α. An objective without a gradient has none.
-fn bargain(gram: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn bargain(gram: &[Vec<f64>]) -> Vec<f64> {
     let k = gram.len();
     let players: Vec<usize> = (0..k).filter(|&i| gram[i][i] > 0.0).collect();
     let lengths: Vec<f64> = players.iter().map(|&i| gram[i][i].sqrt()).collect();
@@ -151,7 +151,7 @@ mod tests {
     fn two_orthogonal_gradients_count_by_their_inverse_lengths() {
         let products = gram(&[vec![2.0, 0.0], vec![0.0, 0.1]]);
         assert_close(&bargain(&products), &[0.5, 10.0], 1e-9);
-        let mixed = mixer(&ENTRY, "", 2).mix(&mut seen(0, &[1.0; 2], &products));
+        let mixed = mixer(&ENTRY, "", 2).mix(&seen(0, &[1.0; 2], &products));
         let root = 0.5f64.sqrt();
         assert_close(&mixed.encoder, &[0.5 * root, 10.0 * root], 1e-9);
         assert_eq!(mixed.heads, [1.0; 2]);
@@ -170,7 +170,7 @@ mod tests {
     fn weights_stay_between_two_solutions() {
         let mut mixer = mixer(&ENTRY, "every = 3\nclip = 0", 2);
         let products = |scale: f64| gram(&[vec![scale, 0.0], vec![0.0, 1.0]]);
-        let mut first = |step, scale: f64| mixer.mix(&mut seen(step, &[1.0; 2], &products(scale))).encoder[0];
+        let mut first = |step, scale: f64| mixer.mix(&seen(step, &[1.0; 2], &products(scale))).encoder[0];
         let found = [first(0, 1.0), first(1, 2.0), first(2, 4.0), first(3, 4.0)];
         assert_close(&found, &[1.0, 1.0, 1.0, 0.25], 1e-9);
     }

@@ -56,7 +56,7 @@ impl Mixer for PcGrad {
         Wants { gram: true, ..Wants::default() }
     }
 
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let mut stream = Stream::new(self.seed, "mix", "pcgrad", seen.step);
         let mut weights = project(seen.gram, |order| stream.shuffle(order));
         if self.mean {
@@ -73,7 +73,7 @@ impl Mixer for PcGrad {
 }
 
 /// The coefficients of Σ v_i; `arrange` puts the others of each objective in the order of their visits.
-fn project(gram: &[Vec<f64>], mut arrange: impl FnMut(&mut [usize])) -> Vec<f64> {
+pub(super) fn project(gram: &[Vec<f64>], mut arrange: impl FnMut(&mut [usize])) -> Vec<f64> {
     let k = gram.len();
     let mut total = vec![0.0; k];
     for i in 0..k {
@@ -114,7 +114,7 @@ mod tests {
         let products = gram(&three);
         let run = || -> Vec<Vec<f64>> {
             let mut mixer = mixer(&ENTRY, "reduction = 'mean'", 3);
-            (0..20).map(|step| mixer.mix(&mut seen(step, &[1.0; 3], &products)).encoder).collect()
+            (0..20).map(|step| mixer.mix(&seen(step, &[1.0; 3], &products)).encoder).collect()
         };
         let first = run();
         assert_eq!(first, run());

@@ -13,7 +13,7 @@ pub(super) fn mixer(entry: &Entry<Recipe>, table: &str, k: usize) -> Box<dyn Mix
 
 /// A step as a mixer sees it.
 pub(super) fn seen<'a>(step: u64, loss: &'a [f64], gram: &'a [Vec<f64>]) -> Seen<'a> {
-    Seen { step, loss, gram, last_layer: &[] }
+    Seen { step, loss, gram, last_layer: &[], nodes: None }
 }
 
 /// The inner products of some vectors.

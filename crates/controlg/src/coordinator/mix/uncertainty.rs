@@ -50,7 +50,7 @@ struct State {
 }
 
 impl Mixer for Uncertainty {
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let State { log_variance, adam } = &mut self.state;
         let weights: Vec<f64> = log_variance.iter().map(|s| 0.5 * (-s).exp()).collect();
         let slopes: Vec<f64> =
@@ -82,11 +82,11 @@ mod tests {
     fn weights_start_at_a_half_and_come_to_rest_at_half_the_inverse_loss() {
         let losses = [0.4, 1.0, 3.0];
         let mut mixer = mixer(&ENTRY, "", 3);
-        assert_eq!(mixer.mix(&mut seen(0, &losses, &[])).encoder, [0.5; 3]);
+        assert_eq!(mixer.mix(&seen(0, &losses, &[])).encoder, [0.5; 3]);
         (1..5000).for_each(|step| {
-            mixer.mix(&mut seen(step, &losses, &[]));
+            mixer.mix(&seen(step, &losses, &[]));
         });
-        let rest = mixer.mix(&mut seen(5000, &losses, &[]));
+        let rest = mixer.mix(&seen(5000, &losses, &[]));
         assert_close(&rest.encoder, &losses.map(|loss| 0.5 / loss), 1e-2);
         assert_eq!(rest.heads, rest.encoder);
     }
@@ -96,7 +96,7 @@ mod tests {
         let mut mixer = mixer(&ENTRY, "init = 0.7", 2);
         let loss = 0.7f64.exp();
         for step in 0..20 {
-            assert_close(&mixer.mix(&mut seen(step, &[loss; 2], &[])).encoder, &[0.5 / loss; 2], 1e-6);
+            assert_close(&mixer.mix(&seen(step, &[loss; 2], &[])).encoder, &[0.5 / loss; 2], 1e-6);
         }
     }
 }

@@ -36,7 +36,7 @@ struct Uniform {
 }
 
 impl Mixer for Uniform {
-    fn mix(&mut self, seen: &mut Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
         let share = 1.0 / seen.loss.len() as f64;
         if !self.settings.init_normalised {
             return Mixture::of_encoder(vec![share; seen.loss.len()]);
@@ -67,10 +67,10 @@ mod tests {
     #[test]
     fn the_mean_of_the_losses_or_of_their_shares_of_the_first() {
         let mut plain = mixer(&ENTRY, "", 2);
-        assert_eq!(plain.mix(&mut seen(0, &[3.0, 1.0], &[])).encoder, [0.5, 0.5]);
+        assert_eq!(plain.mix(&seen(0, &[3.0, 1.0], &[])).encoder, [0.5, 0.5]);
         let mut normalised = mixer(&ENTRY, "init_normalised = true", 2);
         for losses in [[4.0, 0.5], [9.0, 9.0]] {
-            assert_eq!(normalised.mix(&mut seen(0, &losses, &[])).encoder, [0.125, 1.0]);
+            assert_eq!(normalised.mix(&seen(0, &losses, &[])).encoder, [0.125, 1.0]);
         }
     }
 }

@@ -1,0 +1,153 @@
+//! Runs of every method that mixes: what is recorded, what survives a kill, what does not depend on threads.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use controlg::config::{self, Config};
+use controlg::coordinator::{METHODS, Method};
+use controlg::data;
+use controlg::graph::Graph;
+use controlg::trace::{BlockLine, Record};
+use controlg::train::{Event, Folder, pretrain};
+use controlg::{Error, audit};
+
+fn graph() -> Graph {
+    data::load("synthetic:nodes=150,features=60", &Default::default()).unwrap().graph
+}
+
+fn settings(method: &str, more: &[&str]) -> Config {
+    let mut table = Config::preset("synthetic");
+    let method = format!("method={method}");
+    let small = [
+        method.as_str(),
+        "encoder.width=12",
+        "train.epochs=3",
+        "train.batches_per_epoch=7",
+        "train.block=2",
+        "objective.p_par.parts=4",
+        "mix.autossl.meta_every=2",
+        "mix.autossl.variance=1",
+    ];
+    small.iter().chain(more).for_each(|set| config::set(&mut table, set).unwrap());
+    Config::from_table(table).unwrap()
+}
+
+fn mixers() -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(|method| method.mixes())
+}
+
+/// The embeddings' bits and the blocks of a run in memory.
+fn run(graph: &Graph, config: &Config, threads: usize) -> (Vec<u64>, Vec<BlockLine>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| {
+        let mut blocks = Vec::new();
+        let run = pretrain(graph, config, |record| {
+            if let Record::Block(block) = record {
+                blocks.push(BlockLine { ms: 0.0, ..(**block).clone() });
+            }
+        });
+        let embeddings = run.unwrap().embeddings;
+        (embeddings.data().iter().map(|&x| f64::from(x).to_bits()).collect(), blocks)
+    })
+}
+
+#[test]
+fn every_method_steps_on_all_objectives_and_gives_the_same_bytes_at_any_number_of_threads() {
+    let graph = graph();
+    assert_eq!(mixers().count(), 11);
+    let mut ends = Vec::new();
+    for method in mixers() {
+        let config = settings(method.name, &[]);
+        let (embeddings, blocks) = run(&graph, &config, 1);
+        assert_eq!((embeddings.clone(), blocks.clone()), run(&graph, &config, 2), "{}", method.name);
+        // Blocks of 2, 2, 2 and 1 steps in each of three epochs.
+        let steps: Vec<u64> = blocks.iter().map(|block| block.steps).collect();
+        assert_eq!(steps, [2, 2, 2, 1].repeat(3), "{}", method.name);
+        for block in &blocks {
+            assert!(block.task.is_empty() && block.weight.len() == 5 && block.losses.len() == 5);
+            assert!((block.losses.iter().sum::<f64>() - block.loss).abs() < 1e-9);
+        }
+        ends.push((method.name, embeddings));
+    }
+    for (at, (name, end)) in ends.iter().enumerate() {
+        for (other, same) in &ends[..at] {
+            assert_ne!(end, same, "{name} does as {other}");
+        }
+    }
+}
+
+#[test]
+fn with_one_objective_a_plain_mix_is_that_objective_alone() {
+    let graph = graph();
+    let alone = run(&graph, &settings("p_recon", &[]), 2).0;
+    for method in ["uniform", "pcgrad", "mgda", "paretognn", "gradnorm"] {
+        let config = settings(method, &["objectives=p_recon"]);
+        assert_eq!(run(&graph, &config, 2).0, alone, "{method}");
+    }
+}
+
+fn into_folder(path: &Path, config: &Config, graph: &Graph, stop_after: u64) -> controlg::Result<()> {
+    Folder::open(path, config, true)?.pretrain(graph, |event| match event {
+        Event::Line(Record::Block(block)) if block.step >= stop_after => panic!("killed"),
+        _ => {}
+    })?;
+    Ok(())
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_as_if_nothing_had_happened_and_passes_its_audit() {
+    let graph = graph();
+    let folder = tempfile::TempDir::new().unwrap();
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let kill = |path: &Path, config: &Config| {
+        catch_unwind(AssertUnwindSafe(|| into_folder(path, config, &graph, 11))).is_err()
+    };
+    let runs: Vec<_> = mixers()
+        .map(|method| {
+            let config = settings(method.name, &[]);
+            let path = folder.path().join(method.name);
+            (config.clone(), path.clone(), kill(&path, &config))
+        })
+        .collect();
+    std::panic::set_hook(quiet);
+    for (config, path, killed) in runs {
+        assert!(killed && !path.join("embeddings.npy").exists());
+        into_folder(&path, &config, &graph, u64::MAX).unwrap();
+        let whole = folder.path().join(format!("{}-whole", config.method));
+        into_folder(&whole, &config, &graph, u64::MAX).unwrap();
+        let bytes = |path: &Path| fs::read(path.join("embeddings.npy")).unwrap();
+        assert_eq!(bytes(&path), bytes(&whole), "{}", config.method);
+        let summary = audit::audit(&path).unwrap();
+        assert_eq!((summary.steps, summary.weights.len(), summary.realised.len()), (21, 5, 0));
+    }
+}
+
+#[test]
+fn a_weight_off_the_simplex_fails_the_audit() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("run");
+    into_folder(&path, &settings("mgda", &[]), &graph(), u64::MAX).unwrap();
+    let trace = path.join("trace.jsonl");
+    let text = fs::read_to_string(&trace).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let changed = lines[3].replacen("\"weight\":[", "\"weight\":[0.5,", 1);
+    let fewer = lines[3].replacen("\"steps\":2", "\"steps\":1", 1);
+    for (change, field) in [(changed, "weight"), (fewer, "steps")] {
+        let mut all = lines.clone();
+        all[3] = &change;
+        fs::write(&trace, all.join("\n") + "\n").unwrap();
+        match audit::audit(&path) {
+            Err(Error::Check { place, .. }) => assert_eq!(place, format!("line 4, {field}")),
+            other => panic!("{field}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn more_clusters_than_nodes_are_refused_before_any_work() {
+    let config = settings("autossl", &["mix.autossl.clusters=151"]);
+    let message = pretrain(&graph(), &config, |_| {}).unwrap_err().to_string();
+    assert_eq!(message, "mix.autossl.clusters: found 151, expected at most the 150 nodes of the graph");
+}
