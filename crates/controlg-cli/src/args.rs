@@ -37,6 +37,12 @@ pub(crate) struct Common {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// See it work: pretrain on the embedded synthetic graph, judge the embeddings, draw the report.
+    Demo {
+        /// The folder to write.
+        #[arg(long, default_value = "controlg-demo", value_name = "DIR")]
+        out: PathBuf,
+    },
     /// Pretrain an encoder on a graph, and write its embeddings and the record of every decision.
     Pretrain(Pretrain),
     /// Judge the embeddings of a run, or anybody's: node classification, link prediction, clustering.

@@ -21,6 +21,31 @@ use crate::progress::in_words;
 use child::Children;
 
 pub(super) fn run(args: &Compare, common: &Common, output: &Output) -> Result<()> {
+    let Some(Done { kept, cells, failed }) = conduct(args, common, output)? else {
+        output.remark("trials of other shards are missing: merge them, then go on");
+        return output.result(&serde_json::json!({ "complete": false }), "");
+    };
+    let report = kept.report(&cells)?;
+    kept.write(&args.out)?;
+    write(&args.out, &report)?;
+    output.remark(format_args!("tables: {}", args.out.join("tables.md").display()));
+    output.result(&report, report.markdown())?;
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => Err(Error::Failed(format!("{} of the runs failed; the first: {first}", failed.len()))),
+    }
+}
+
+/// What a comparison came to.
+pub(super) struct Done {
+    pub(super) kept: Kept,
+    pub(super) cells: Vec<Cell>,
+    /// The runs that failed, in words.
+    failed: Vec<String>,
+}
+
+/// Does all runs that are left; `None` while other shards have not done theirs of a grid search.
+pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Result<Option<Done>> {
     let mut comparison = Comparison {
         data: args.data.clone(),
         methods: args.methods.clone(),
@@ -40,33 +65,20 @@ pub(super) fn run(args: &Compare, common: &Common, output: &Output) -> Result<()
     comparison.jobs(&[])?;
     let at_once = at_once(&comparison, args, common)?;
     let children = Children { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
-
     let choices = match &args.grid {
         None => Vec::new(),
         Some(path) => match search(&Grid::read(path)?, &children, at_once, args, output)? {
             Some(choices) => choices,
-            None => {
-                output.remark("trials of other shards are missing: merge them, then go on");
-                return output.result(&serde_json::json!({ "complete": false }), "");
-            }
+            None => return Ok(None),
         },
     };
     let jobs = comparison.jobs(&choices)?;
     let mut results = Lines::<Cell>::open(&args.out, "results", args.shard)?;
     let open = open_jobs(&jobs, args, |job| comparison.left_of(job, results.all()));
     let failed = do_all(open, at_once, output, &children, |_, cells: &Vec<Cell>| results.append(cells))?;
-
-    let kept =
-        Kept { comparison: comparison.clone(), reference, against_paper: args.against.is_some(), choices };
-    let report = kept.report(&kept.cells(results.all())?)?;
-    kept.write(&args.out)?;
-    write(&args.out, &report)?;
-    output.remark(format_args!("tables: {}", args.out.join("tables.md").display()));
-    output.result(&report, report.markdown())?;
-    match failed.first() {
-        None => Ok(()),
-        Some(first) => Err(Error::Failed(format!("{} of the runs failed; the first: {first}", failed.len()))),
-    }
+    let kept = Kept { comparison, reference, against_paper: args.against.is_some(), choices };
+    let cells = kept.cells(results.all())?;
+    Ok(Some(Done { kept, cells, failed }))
 }
 
 /// The jobs of this shard that have something left to do.

@@ -3,6 +3,7 @@
 mod audit;
 mod compare;
 mod data;
+mod demo;
 mod embed;
 mod evaluate;
 mod list;
@@ -19,6 +20,7 @@ use crate::output::Output;
 pub(crate) fn run(args: &Args) -> Result<()> {
     let output = Output::new(&args.common);
     match &args.command {
+        Command::Demo { out } => demo::run(out, &args.common, &output),
         Command::Data(command) => data::run(command, &args.common, &output),
         Command::Pretrain(command) => pretrain::run(command, &args.common, &output),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &output),

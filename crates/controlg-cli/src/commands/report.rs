@@ -40,7 +40,7 @@ pub(super) fn run(
     output.result(&json!({ "page": page, "bytes": drawn.page.len(), "figures": names }), text)
 }
 
-fn draw(folder: &Path, common: &Common, output: &Output) -> Result<Drawn> {
+pub(super) fn draw(folder: &Path, common: &Common, output: &Output) -> Result<Drawn> {
     if folder.join(Kept::FILE).exists() {
         return report::of_comparison(folder);
     }

@@ -1,0 +1,239 @@
+//! `controlg report` and `controlg demo` in a real browser: the pages render, explain themselves and fit.
+//!
+//! Without a Chromium on the machine these tests say so and pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const DATA: &str = "synthetic:nodes=150";
+
+fn controlg(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_controlg")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn run(folder: &Path, data: &str) -> PathBuf {
+    let out = folder.join("run");
+    let small =
+        ["encoder.width=16", "train.epochs=2", "train.batches_per_epoch=40", "objective.p_par.parts=4"];
+    let small: Vec<String> = small.iter().map(|setting| format!("--set={setting}")).collect();
+    let mut arguments = vec!["pretrain", data, "--out", text(&out), "--quiet"];
+    arguments.extend(small.iter().map(String::as_str));
+    controlg(&arguments);
+    out
+}
+
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|p| p.exists());
+    if found.is_none() {
+        eprintln!("skipped: no Chromium on this machine");
+    }
+    found
+}
+
+/// Notes every error from the first line on.
+const WATCH: &str = "<script>window.errors = []; window.onerror = (m) => { errors.push(String(m)) }; \
+                     console.error = (...m) => { errors.push(m.join(' ')) };</script>";
+
+/// Points at the raster, chooses another layer of the map, and writes down what is seen.
+const LOOK: &str = r##"<script>
+addEventListener("load", () => {
+  const found = { errors, figures: {}, why: "", moved: "", overflow: document.documentElement.scrollWidth - innerWidth };
+  document.querySelectorAll("figure").forEach((f) => { found.figures[f.id] = f.querySelectorAll(".mark").length; });
+  const raster = document.querySelector("#schedule svg");
+  if (raster) {
+    const box = raster.getBoundingClientRect();
+    const at = (share) => new PointerEvent("pointermove", { clientX: box.left + share * box.width, clientY: box.top + 20 });
+    raster.dispatchEvent(at(0.5));
+    found.why = document.getElementById("why").textContent;
+    raster.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    found.moved = document.getElementById("why").textContent;
+  }
+  const layers = document.querySelectorAll("#map input");
+  if (layers.length) {
+    const colours = () => [...document.querySelectorAll("#map circle")].map((c) => c.getAttribute("fill")).join();
+    const before = colours();
+    layers[layers.length - 1].click();
+    found.repainted = colours() !== before;
+  }
+  found.legend = [...document.querySelectorAll("#losses text")].map((t) => t.textContent).filter((t) => t.startsWith("p_"));
+  // Words of a figure that lie on each other.
+  found.overlaps = [];
+  document.querySelectorAll("figure:not(#map):not(#cost) svg").forEach((svg) => {
+    const boxes = [...svg.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
+    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+      const wide = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+      const high = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+      if (wide > 2 && high > 4) found.overlaps.push(svg.closest("figure").id + ": " + a + " / " + b);
+    }));
+  });
+  const pre = document.createElement("pre");
+  pre.id = "found";
+  pre.textContent = JSON.stringify(found);
+  document.body.append(pre);
+});
+</script>"##;
+
+fn look(browser: &Path, page: &Path, width: usize) -> Value {
+    let html = fs::read_to_string(page).unwrap();
+    let html = html.replacen("<head>", &format!("<head>{WATCH}"), 1).replacen(
+        "</body>",
+        &format!("{LOOK}</body>"),
+        1,
+    );
+    let folder = TempDir::new().unwrap();
+    let copy = folder.path().join("page.html");
+    fs::write(&copy, html).unwrap();
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+        ])
+        .args(["--disable-component-update", "--disable-sync", "--dump-dom", "--virtual-time-budget=4000"])
+        .arg(format!("--window-size={width},1200"))
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", copy.display()))
+        .output()
+        .unwrap();
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let found = dom
+        .split("<pre id=\"found\">")
+        .nth(1)
+        .unwrap_or_else(|| panic!("the page's script did not end: {dom:.2000}"));
+    let found = found.split("</pre>").next().unwrap();
+    let found = found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&found).unwrap()
+}
+
+#[test]
+fn the_page_of_a_run_renders_and_says_why_a_block_was_chosen() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let run = run(folder.path(), DATA);
+    controlg(&["evaluate", text(&run), "--quiet"]);
+    let figures = folder.path().join("figures");
+    controlg(&["report", text(&run), "--figures", text(&figures), "--quiet"]);
+    for width in [1280, 390] {
+        let found = look(&browser, &run.join("report.html"), width);
+        assert_eq!(found["errors"], serde_json::json!([]), "{found}");
+        let marks = found["figures"].as_object().unwrap();
+        assert_eq!(marks.len(), 12, "{found}");
+        assert!(marks.values().all(|count| count.as_u64().unwrap() > 0), "{found}");
+        let why = found["why"].as_str().unwrap();
+        for word in ["Epoch", "The draw", "P part", "I part", "D part", "probability", "p_par"] {
+            assert!(why.contains(word), "{word}: {why}");
+        }
+        assert_ne!(found["why"], found["moved"], "the arrow key leads to the next block");
+        assert_eq!(found["repainted"], true);
+        assert_eq!(found["legend"], serde_json::json!(["p_link", "p_recon", "p_minsg", "p_decor", "p_par"]));
+        assert!(found["overflow"].as_i64().unwrap() <= 0, "wider than the window: {found}");
+        assert_eq!(found["overlaps"], serde_json::json!([]), "at {width}");
+    }
+    assert_eq!(fs::read_dir(&figures).unwrap().count(), 24);
+}
+
+#[test]
+fn the_page_of_a_comparison_renders() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("all");
+    let small = [
+        "--set=encoder.width=8",
+        "--set=train.epochs=2",
+        "--set=train.batches_per_epoch=30",
+        "--set=objective.p_par.parts=3",
+    ];
+    let asked = [
+        "compare",
+        "--data",
+        DATA,
+        "--methods",
+        "controlg,random",
+        "--seeds",
+        "2",
+        "--tasks",
+        "nc,lp",
+        "--quiet",
+    ];
+    controlg(&[&asked[..], &small, &["--skip-singles", "--out", text(&out)]].concat());
+    controlg(&["report", text(&out), "--quiet"]);
+    for width in [1280, 390] {
+        let found = look(&browser, &out.join("report.html"), width);
+        assert_eq!(found["errors"], serde_json::json!([]), "{found}");
+        assert!(
+            found["figures"]["ranks"].as_u64().unwrap() > 8
+                && found["figures"]["cost"].as_u64().unwrap() >= 2,
+            "{found}"
+        );
+        assert!(found["overflow"].as_i64().unwrap() <= 0, "wider than the window: {found}");
+    }
+}
+
+#[test]
+fn hostile_ids_and_labels_appear_as_text() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let graph = folder.path().join("<b onclick=alert(1)>graph");
+    fs::create_dir(&graph).unwrap();
+    let name = |node: usize| {
+        format!(
+            "\"<script>errors.push('ran {node}')</script>'\"\"{}\"",
+            "x".repeat(if node == 3 { 10_000 } else { 0 })
+        )
+    };
+    let mut edges = "src,dst\n".to_owned();
+    let mut labels = "id,label\n".to_owned();
+    for node in 0..60 {
+        edges +=
+            &format!("{},{}\n{},{}\n", name(node), name((node + 1) % 60), name(node), name((node + 7) % 60));
+        labels +=
+            &format!("{},\"<img src=x onerror=errors.push('label')> & 'class' {}\"\n", name(node), node % 3);
+    }
+    fs::write(graph.join("edges.csv"), edges).unwrap();
+    fs::write(graph.join("labels.csv"), labels).unwrap();
+    let run = run(folder.path(), text(&graph));
+    controlg(&["report", text(&run), "--quiet"]);
+    let found = look(&browser, &run.join("report.html"), 1280);
+    assert_eq!(found["errors"], serde_json::json!([]), "{found}");
+    assert!(found["figures"]["map"].as_u64().unwrap() == 60);
+    assert!(found["overflow"].as_i64().unwrap() <= 0, "{found}");
+}
+
+#[test]
+fn the_demo_says_in_five_lines_what_it_did() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("demo");
+    let said = controlg(&["demo", "--out", text(&out), "--quiet"]);
+    assert_eq!(said.lines().count(), 5, "{said}");
+    for word in
+        ["controlg nc", "lp", "cluster", "random nc", "untrained", "raw", "sgc", "report.html", "Next:"]
+    {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(fs::metadata(out.join("report.html")).unwrap().len() < 3_000_000);
+}
+
+#[test]
+fn what_cannot_be_drawn_is_named() {
+    let folder = TempDir::new().unwrap();
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_controlg")).args(["report", text(folder.path())]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("neither a run nor a comparison"));
+}
