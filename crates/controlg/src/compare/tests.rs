@@ -103,10 +103,13 @@ fn combinations_of_a_grid() {
     assert_eq!(paper.combinations("controlg", None).len(), 11_520);
     let drawn = paper.combinations("controlg", Some(7));
     assert_eq!((drawn.len(), paper.combinations("controlg", Some(7))), (7, drawn.clone()));
-    for combination in drawn {
-        let mut table = Config::preset("cora");
-        combination.iter().for_each(|setting| config::set(&mut table, setting).unwrap());
-        Config::from_table(table).unwrap();
+    for method in ["controlg", "random", "autossl", "was", "paretognn", "pcgrad", "cagrad"] {
+        for combination in paper.combinations(method, Some(7)) {
+            let mut table = Config::preset("cora");
+            config::set(&mut table, &format!("method={method}")).unwrap();
+            combination.iter().for_each(|setting| config::set(&mut table, setting).unwrap());
+            Config::from_table(table).unwrap();
+        }
     }
     std::fs::write(&path, "[all]\n\"train.lr\" = []\n").unwrap();
     let error = Grid::read(&path).unwrap_err().to_string();
