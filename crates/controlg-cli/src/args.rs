@@ -75,6 +75,9 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
+    /// Print what completes commands in a shell, or the manual pages.
+    #[command(subcommand)]
+    Generate(Generate),
     /// Data sets: which there are, what is in them, getting them, changing their format.
     #[command(subcommand)]
     Data(Data),
@@ -82,6 +85,20 @@ pub(crate) enum Command {
     List {
         /// Which list.
         what: List,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Generate {
+    /// Completions for a shell, on standard output.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// One manual page a command, into a folder.
+    Man {
+        /// The folder to write.
+        folder: PathBuf,
     },
 }
 
@@ -117,6 +134,12 @@ pub(crate) struct Pretrain {
     /// Go on with the run in the folder, from its last checkpoint.
     #[arg(long)]
     pub(crate) resume: bool,
+    /// Serve the report of the run while it goes on, to this machine only [default port: a free one].
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
+    pub(crate) watch: Option<u16>,
+    /// Also write an event file for TensorBoard, into RUN/tensorboard.
+    #[arg(long)]
+    pub(crate) tensorboard: bool,
 }
 
 #[derive(clap::Args)]

@@ -27,6 +27,8 @@ pub(crate) struct Progress<'o> {
     /// Blocks of each objective in this epoch, and its last loss.
     blocks: Vec<u64>,
     loss: Vec<f64>,
+    /// How many blocks each objective is behind its plan, where there is one.
+    deficit: Vec<f64>,
     pending: Option<String>,
 }
 
@@ -45,6 +47,7 @@ impl<'o> Progress<'o> {
             epoch: 0,
             blocks: vec![0; k],
             loss: vec![f64::NAN; k],
+            deficit: Vec::new(),
             pending: None,
         }
     }
@@ -68,6 +71,7 @@ impl<'o> Progress<'o> {
                 if block.losses.len() == self.loss.len() {
                     self.loss.clone_from(&block.losses);
                 }
+                self.deficit.clone_from(&block.deficit);
                 self.seen += block.steps;
                 let line = self.line(block.step + block.steps);
                 if self.live && self.shown.is_none_or(|shown| shown.elapsed() > PAUSE) {
@@ -102,14 +106,17 @@ impl<'o> Progress<'o> {
         let mut line = format!("epoch {}/{} step {step}/{}", self.epoch, self.epochs, self.total);
         // A narrow terminal cuts the end: what matters most comes first. Writing to a String cannot fail.
         let _ = write!(line, ", {rate:.1} steps/s, {} left", in_words(left));
-        for ((name, blocks), loss) in self.objectives.iter().zip(&self.blocks).zip(&self.loss) {
-            let share = 100.0 * *blocks as f64 / done.max(1) as f64;
-            let short = name.strip_prefix("p_").unwrap_or(name);
-            let _ = match (loss.is_nan(), done) {
-                (true, _) => write!(line, " | {short} {share:.0}%"),
-                (false, 0) => write!(line, " | {short} {loss:.3}"),
-                (false, _) => write!(line, " | {short} {share:.0}% {loss:.3}"),
-            };
+        for (task, name) in self.objectives.iter().enumerate() {
+            let _ = write!(line, " | {}", name.strip_prefix("p_").unwrap_or(name));
+            if done > 0 {
+                let _ = write!(line, " {:.0}%", 100.0 * self.blocks[task] as f64 / done as f64);
+            }
+            if !self.loss[task].is_nan() {
+                let _ = write!(line, " {:.3}", self.loss[task]);
+            }
+            if let Some(deficit) = self.deficit.get(task) {
+                let _ = write!(line, " {deficit:+.1}");
+            }
         }
         line
     }

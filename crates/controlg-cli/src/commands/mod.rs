@@ -6,6 +6,7 @@ mod data;
 mod demo;
 mod embed;
 mod evaluate;
+mod generate;
 mod list;
 mod pretrain;
 mod report;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         Command::Audit { run } => audit::run(run, &output),
         Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &output),
+        Command::Generate(what) => generate::run(what, &output),
         Command::List { what } => list::run(*what, &output),
     }
 }

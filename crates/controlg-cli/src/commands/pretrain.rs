@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
 use controlg::eval::Task;
+use controlg::report::EventFile;
+use controlg::trace::{self, Record};
 use controlg::train::{Event, Folder};
 use controlg::{Error, Result};
 
 use crate::args::{Common, Pretrain};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::watch;
 
 pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<()> {
     let config = resolve(args)?;
@@ -33,14 +36,30 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
     ));
     dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
 
+    if let Some(port) = args.watch {
+        let address = watch::serve(&folder, port)?;
+        output.remark(format_args!("watch: http://{address}"));
+    }
+    let mut events = match args.tensorboard {
+        true => Some(EventFile::create(&folder.join("tensorboard"), &config.objectives)?),
+        false => None,
+    };
+    let mut unwritten = None;
     let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
     let mut progress = Progress::new(&config, output);
     let outcome = run.pretrain(&graph, |event| match event {
         Event::Memory(bytes) => output.remark(format_args!("memory: about {} MB", bytes.div_ceil(1_000_000))),
         Event::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
-        Event::Resumed(steps) => output.remark(format_args!("going on after step {steps}")),
+        Event::Resumed(steps) => {
+            output.remark(format_args!("going on after step {steps}"));
+            let before = events.as_mut().map(|events| so_far(events, &folder, steps));
+            unwritten = before.and_then(Result::err);
+        }
         Event::Line(record) => {
             progress.show(record);
+            if let Some(Err(error)) = events.as_mut().map(|events| events.append(record)) {
+                unwritten.get_or_insert(error);
+            }
             if orphaned(parent) {
                 // As after any kill, the last checkpoint is there to go on from.
                 std::process::exit(3);
@@ -49,6 +68,9 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
     });
     progress.end();
     let outcome = outcome?;
+    if let Some(error) = unwritten {
+        output.remark(format_args!("the event file is not whole: {error}"));
+    }
     let peak = outcome.peak_bytes.map(|bytes| format!(", at most {} MB", bytes.div_ceil(1_000_000)));
     let text = format!(
         "{}: embeddings of {} nodes after {} steps, {:.1} s{}",
@@ -59,6 +81,22 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         peak.unwrap_or_default(),
     );
     output.result(&outcome, text)
+}
+
+/// Writes the events of the lines before the step that a run goes on after.
+fn so_far(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
+    for line in trace::read(&run.join("trace.jsonl"))? {
+        let before = match &line.record {
+            Record::Run(_) => false,
+            Record::Warmup(line) => line.step < steps,
+            Record::Sense(line) => line.step < steps,
+            Record::Block(line) => line.step < steps,
+        };
+        if before {
+            events.append(&line.record)?;
+        }
+    }
+    Ok(())
 }
 
 /// The process that this one works for, and ends with.

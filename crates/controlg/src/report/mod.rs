@@ -9,10 +9,12 @@ mod figures;
 mod history;
 mod map;
 mod page;
+mod tensorboard;
 mod words;
 
 pub use figures::Figure;
 pub use map::Map;
+pub use tensorboard::EventFile;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 "use strict";
 // Why a block went to its objective: pointing at the raster, or the arrow keys on it, fill the table below.
-(() => {
+function explainBlocks() {
   const source = document.getElementById("blocks");
   const figure = document.getElementById("schedule");
   if (!source || !figure) return;
@@ -67,9 +67,9 @@
     const by = steps[event.key];
     show(by === Infinity ? data.blocks.length - 1 : by === -Infinity ? 0 : at + by);
   });
-})();
+}
 // The map's colours.
-(() => {
+function paintMap() {
   const source = document.getElementById("layers");
   const figure = document.getElementById("map");
   if (!source || !figure) return;
@@ -98,4 +98,6 @@
     choice.append(label);
   });
   paint(layers[0]);
-})();
+}
+window.drawPage = () => { explainBlocks(); paintMap(); };
+window.drawPage();
