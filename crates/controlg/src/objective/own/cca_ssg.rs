@@ -70,8 +70,8 @@ impl Objective for CcaSsg {
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
-        // The authors divide by the deviation alone; a constant column would make that 0/0.
-        let [y1, y2] = [step.z[0], step.z[1]].map(|z| tape.standardise_columns(z, true, 1e-9));
+        // The authors divide by the deviation alone, which makes 0/0 of a constant column.
+        let [y1, y2] = [step.z[0], step.z[1]].map(|z| tape.standardise_columns(z, true, 1e-5));
         tape.cca_ssg(y1, y2, self.settings.lambda)
     }
 }

@@ -74,7 +74,7 @@ impl Objective for Mvgrl {
         }
         // A column and a value an entry.
         let bytes = (n as f64).powi(2) * (size_of::<u32>() + size_of::<Real>()) as f64;
-        let found = format!("{n} nodes, whose diffusion takes up to {:.0} GB", bytes / 1e9);
+        let found = format!("{n} nodes, whose diffusion takes up to {:.0} MB", (bytes / 1e6).ceil());
         Err(unfit("mvgrl", found, &format!("at most objective.mvgrl.most_nodes = {most}")))
     }
 
