@@ -57,7 +57,7 @@ struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { alpha: 0.2, threshold: 1e-4, most_nodes: 20_000 }
+        Settings { alpha: 0.2, threshold: 1e-3, most_nodes: 20_000 }
     }
 }
 
