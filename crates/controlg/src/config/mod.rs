@@ -42,7 +42,7 @@ use crate::setting;
 pub struct Config {
     /// A known name or a path.
     pub data: String,
-    /// The method, on [`METHODS`](crate::coordinator::METHODS) or an objective's name.
+    /// The method, on [`METHODS`] or an objective's name.
     pub method: String,
     /// The objectives that take part.
     pub objectives: Vec<String>,

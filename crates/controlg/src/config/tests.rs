@@ -121,7 +121,7 @@ fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
     assert_eq!(mixed.mix["cagrad"]["c"].as_float(), Some(1.0));
     assert_eq!(mixed.evaluations().unwrap(), 5 * mixed.total_steps());
     assert_eq!(config(&mixed.to_toml().unwrap()).unwrap(), mixed);
-    let scheduled = config("data = 'cora'").unwrap();
+    let scheduled = config("data = 'cora'\nmethod = 'random'").unwrap();
     assert_eq!(scheduled.evaluations().unwrap(), scheduled.total_steps());
     assert!(!scheduled.to_toml().unwrap().contains("mix"));
     let cora = |rest: &str| message(&format!("data = 'cora'\n{rest}"));
