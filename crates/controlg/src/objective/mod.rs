@@ -154,3 +154,12 @@ fn prepared(mut objective: impl Objective + 'static, part: &Subgraph) -> Result<
 fn unfit(name: &str, found: impl std::fmt::Display, expected: &str) -> Error {
     Error::value(format_args!("objective {name}"), found, expected)
 }
+
+/// Refuses a graph of which a share of `mask` is less than one node.
+fn hides_some(name: &str, mask: f64, graph: &Graph) -> Result<()> {
+    if (mask * graph.n_nodes() as f64) < 1.0 {
+        let found = format!("{} nodes with objective.{name}.mask = {mask}", graph.n_nodes());
+        return Err(unfit(name, found, "at least one hidden node"));
+    }
+    Ok(())
+}

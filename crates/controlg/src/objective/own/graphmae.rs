@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
-use crate::objective::{Objective, Purpose, Sight, Sizes, Step, prepared, unfit};
+use crate::objective::{Objective, Purpose, Sight, Sizes, Step, hides_some, prepared};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -74,12 +74,7 @@ struct GraphMae {
 
 impl Objective for GraphMae {
     fn check(&self, graph: &Graph) -> Result<()> {
-        if (self.settings.mask * graph.n_nodes() as f64) < 1.0 {
-            let found =
-                format!("{} nodes with objective.graphmae.mask = {}", graph.n_nodes(), self.settings.mask);
-            return Err(unfit("graphmae", found, "at least one hidden node"));
-        }
-        Ok(())
+        hides_some("graphmae", self.settings.mask, graph)
     }
 
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
