@@ -28,6 +28,9 @@ fn settings(method: &str, more: &[&str]) -> Config {
         "objective.p_par.parts=4",
         "mix.autossl.meta_every=2",
         "mix.autossl.variance=1",
+        "mix.autossl-es.generations=2",
+        "mix.autossl-es.population=3",
+        "mix.autossl-es.steps=3",
     ];
     small.iter().chain(more).for_each(|set| config::set(&mut table, set).unwrap());
     Config::from_table(table).unwrap()

@@ -25,6 +25,7 @@ mod model;
 mod outlook;
 mod tensors;
 mod training;
+mod trial;
 
 pub use embed::embed;
 pub use folder::{Event, Folder, Outcome, write_embeddings};

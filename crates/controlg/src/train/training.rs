@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::mixing::Mixing;
-use super::{Input, Model, Parts, Task};
+use super::{Input, Model, Parts, Task, trial};
 use crate::config::Config;
 use crate::coordinator::{Coordinator, Decider};
 use crate::error::Result;
@@ -54,24 +54,11 @@ pub struct Timings {
 impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
-        let mut tasks = Vec::new();
-        for name in &config.objectives {
-            let table = config.objective.get(name).cloned().unwrap_or_default();
-            tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
-        }
         let decider = config.decider()?;
         if let Decider::Mix(mixer) = &decider {
             mixer.check(input.graph.n_nodes())?;
         }
-        let parts = Parts {
-            encoder: encoder::build(config.encoder.clone())?,
-            tasks,
-            optimiser: config.train.optimiser(),
-            // Who mixes the gradients has one gradient.
-            per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
-            seed: config.seed,
-            total_steps: config.total_steps(),
-        };
+        let parts = parts(config, &decider)?;
         let model = Model::new(&input.graph, input.probe.as_ref(), parts)?;
         Ok(Training {
             method: match decider {
@@ -165,8 +152,19 @@ impl<'g> Training<'g> {
         }))
     }
 
+    /// Lets trial runs find the weights of a method that wants them from there.
+    fn find_weights(&mut self) -> Result<()> {
+        let Method::Mix(mixing) = &mut self.method else { return Ok(()) };
+        let Some(trial) = mixing.mixer.trial() else { return Ok(()) };
+        let start = Instant::now();
+        mixing.mixer.found(trial::weights(self.model.whole.graph, &self.config, &trial)?);
+        self.timings.planning += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
     /// The steps of one block, for one objective or for all.
     fn block(&mut self) -> Result<Record> {
+        self.find_weights()?;
         let (epoch, block) = self.place();
         let step = self.progress.steps;
         let steps = self.config.steps_of_block(block, step);
@@ -253,6 +251,24 @@ impl<'g> Training<'g> {
         self.progress = progress;
         Ok(())
     }
+}
+
+/// The encoder, the objectives and the optimiser that the settings name.
+pub(super) fn parts(config: &Config, decider: &Decider) -> Result<Parts> {
+    let mut tasks = Vec::new();
+    for name in &config.objectives {
+        let table = config.objective.get(name).cloned().unwrap_or_default();
+        tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
+    }
+    Ok(Parts {
+        encoder: encoder::build(config.encoder.clone())?,
+        tasks,
+        optimiser: config.train.optimiser(),
+        // Who mixes the gradients has one gradient.
+        per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
+        seed: config.seed,
+        total_steps: config.total_steps(),
+    })
 }
 
 /// The steps of a block that take all objectives, and what came of them.
