@@ -17,6 +17,7 @@
 
 mod checkpoint;
 mod embed;
+mod finished;
 mod folder;
 mod input;
 pub mod memory;
@@ -27,6 +28,7 @@ mod tensors;
 mod training;
 
 pub use embed::embed;
+pub use finished::{Finished, embed_by};
 pub use folder::{Event, Folder, Outcome, write_embeddings};
 pub use input::Input;
 pub use model::{Model, Parts, Task};
