@@ -36,6 +36,12 @@ pub(crate) fn resolve(settings: &str) -> PyResult<String> {
     json(&config.map_err(|error| raised(&error))?)
 }
 
+/// The settings of a run file as JSON.
+#[pyfunction]
+pub(crate) fn described(config: &str) -> PyResult<String> {
+    json(&settings(config).map_err(|error| raised(&error))?)
+}
+
 /// Trains. `watch(steps_done, steps, line)` is called for every line of the record; an exception in it, or a signal,
 /// ends the training after the block that is under way.
 #[pyfunction]
@@ -135,7 +141,6 @@ pub(crate) fn embed<'py>(
 /// Writes a run's folder.
 #[pyfunction]
 pub(crate) fn save(
-    py: Python<'_>,
     folder: PathBuf,
     config: &str,
     record: String,
@@ -148,7 +153,6 @@ pub(crate) fn save(
         let ids = ids.map_or(Ids::Numbered(embeddings.n_rows()), Ids::from_names);
         Finished { config: settings(config)?, record, model, embeddings, ids }.write(&folder)
     };
-    let _ = py; // the write is short
     write().map_err(|error| raised(&error))
 }
 

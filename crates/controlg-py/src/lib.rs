@@ -17,6 +17,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<graph::Graph>()?;
     module.add_class::<scheduler::OwnLoop>()?;
     module.add_function(wrap_pyfunction!(estimator::resolve, module)?)?;
+    module.add_function(wrap_pyfunction!(estimator::described, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::fit, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::embed, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::save, module)?)?;
