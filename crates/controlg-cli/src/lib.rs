@@ -1,4 +1,4 @@
-//! The `controlg` program: what was typed ([`args`]), what it means ([`commands`]), and how it ends.
+//! The `controlg` program: what was typed (`args`), what it means (`commands`), and how it ends.
 //!
 //! A library, so that the Python package can be the program too.
 

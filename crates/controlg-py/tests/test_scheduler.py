@@ -45,9 +45,11 @@ def test_a_saved_state_goes_on_with_the_schedule_and_the_record(tmp_path):
     tasks = drive(first, range(50))
     state = json.loads(json.dumps(first.state_dict()))
     drive(first, range(50, 60))
-    second = Scheduler.from_state_dict(state, record=record)
+    second = Scheduler(NAMES, record=record, state=state)
     assert tasks + drive(second, range(50, 90)) == whole
     assert audit(record)["blocks"] == 90
+    with pytest.raises(ValueError, match="expected \\['a', 'b'\\]"):
+        Scheduler(["a", "b"], state=state)
     with pytest.raises(ValueError, match="expected a new file"):
         Scheduler(NAMES, record=record)
 

@@ -28,7 +28,8 @@ class Scheduler:
             ...  # train this task
 
     tasks : their names.
-    record : a file to keep the record in, which ``controlg audit`` accepts; it must be new.
+    record : a file to keep the record in, which ``controlg audit`` accepts; it must be new, or that of ``state``.
+    state : what ``state_dict`` gave, to go on from; the settings are those of then.
     random_state : where the draws start.
     blocks_per_epoch : decisions after which counts and integrals start anew.
     settings : the keys of ``sense``, ``plan`` and ``control``, two underscores for a dot: ``sense__period=20``.
@@ -39,14 +40,18 @@ class Scheduler:
         tasks: Sequence[str],
         *,
         record: Any = None,
+        state: Optional[Mapping[str, Any]] = None,
         random_state: int = 0,
         blocks_per_epoch: int = 50,
         **settings: Any,
     ) -> None:
         self._record = None if record is None else os.fspath(record)
+        self._tasks = list(tasks)
+        if state is not None:
+            Scheduler.load_state_dict(self, state)
+            return
         given = to_json({"seed": random_state, "blocks_per_epoch": blocks_per_epoch, **settings})
-        self._loop = _core.OwnLoop(list(tasks), given, self._record)
-        self._tasks = self._loop.tasks
+        self._loop = _core.OwnLoop(self._tasks, given, self._record)
 
     @property
     def tasks(self) -> list[str]:
@@ -102,16 +107,10 @@ class Scheduler:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes over what ``state_dict`` gave; what the record got since is removed from it."""
-        self._loop = _core.OwnLoop.restore(state["saved"], self._record)
-        self._tasks = self._loop.tasks
-
-    @classmethod
-    def from_state_dict(cls, state: Mapping[str, Any], *, record: Any = None) -> Scheduler:
-        """One that goes on where another was saved, with its record where it kept one."""
-        scheduler = cls.__new__(cls)
-        scheduler._record = None if record is None else os.fspath(record)
-        Scheduler.load_state_dict(scheduler, state)
-        return scheduler
+        loop = _core.OwnLoop.restore(state["saved"], self._record)
+        if loop.tasks != self._tasks:
+            raise ValueError(f"scheduler state: found the tasks {loop.tasks}, expected {self._tasks}")
+        self._loop = loop
 
     def _values(self, given: Any) -> list[Any]:
         if isinstance(given, Mapping):

@@ -101,6 +101,7 @@ class Scheduler(_Scheduler):
         embedding: Optional[Callable[[], Tensor]] = None,
         group: Any = None,
         record: Any = None,
+        state: Optional[Mapping[str, Any]] = None,
         **settings: Any,
     ) -> None:
         self._closures = list(closures.values())
@@ -108,8 +109,11 @@ class Scheduler(_Scheduler):
         self._rayleigh = Rayleigh(edge_index)
         self._embedding = embedding
         self._group = group
-        super().__init__(list(closures), record=record if self._leads() else None, **settings)
-        self._share(super().state_dict())
+        record, state = record if self._leads() else None, self._from_first(state)
+        super().__init__(list(closures), record=record, state=state, **settings)
+        fresh = self._from_first(self.state_dict())
+        if not self._leads():
+            super().load_state_dict(fresh)
 
     def next(self, steps: int = 1) -> str:
         """The task of the next block; a reading is taken first where one is due."""
@@ -132,7 +136,7 @@ class Scheduler(_Scheduler):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes over what ``state_dict`` gave; rank 0's counts."""
-        self._share(state, load=True)
+        super().load_state_dict(self._from_first(state))
 
     def _ranks(self) -> bool:
         return dist.is_available() and dist.is_initialized()
@@ -143,15 +147,13 @@ class Scheduler(_Scheduler):
     def _first(self) -> int:
         return 0 if self._group is None else dist.get_global_rank(self._group, 0)
 
-    def _share(self, state: Mapping[str, Any], load: bool = False) -> None:
-        """Gives rank 0's state to all."""
-        if self._ranks():
-            box = [dict(state)]
-            dist.broadcast_object_list(box, src=self._first(), group=self._group)
-            state = box[0]
-            load = load or not self._leads()
-        if load:
-            super().load_state_dict(state)
+    def _from_first(self, state: Any) -> Any:
+        """Rank 0's, for all."""
+        if not self._ranks():
+            return state
+        box = [state]
+        dist.broadcast_object_list(box, src=self._first(), group=self._group)
+        return box[0]
 
     def _agreed(self, losses: list[float], products: list[list[float]], quotients: list[float]) -> Any:
         """The mean of all ranks' readings, the same bits on each."""
