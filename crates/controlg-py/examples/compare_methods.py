@@ -8,7 +8,7 @@ from statistics import mean, stdev
 from controlg import compare
 
 results = compare(
-    "synthetic:nodes=300,features=64",
+    "synthetic:nodes=300",
     ["controlg", "random", "uniform"],
     seeds=2,
     tasks="nc",

@@ -131,7 +131,7 @@ def test_scores_are_those_of_the_program(fitted, tmp_path):
     [
         (lambda e, x: (e[:, 0], x), "edges: found .* expected 2 × E or E × 2 node numbers"),
         (lambda e, x: (e.astype(float), x), "edges: found reals, expected whole numbers"),
-        (lambda e, x: (e + 1, x), "edge 59, source: found 60, expected a number of 0..60"),
+        (lambda e, x: (e + 1, x), "edge 58, target: found 60, expected a number of 0..60"),
         (lambda e, x: (-e, x), "found -1, expected a number of 0..60"),
         (lambda e, x: (e, x[:, 0]), "X: found 60 elements, expected two dimensions"),
         (lambda e, x: (e, x.astype(str)), "X: found text, expected numbers"),
