@@ -215,7 +215,7 @@ fn every_method_runs_and_passes_its_audit() {
     let listed = run(&["list", "methods", "--json"]);
     let methods: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap();
     let floors = controlg::eval::floors::MADE;
-    let known = controlg::coordinator::METHODS.len() + controlg::objective::OBJECTIVES.len() + floors.len();
+    let known = controlg::coordinator::METHODS.len() + controlg::objective::all().count() + floors.len();
     assert_eq!(methods.len(), known);
     let folder = TempDir::new().unwrap();
     for method in methods {
@@ -227,6 +227,31 @@ fn every_method_runs_and_passes_its_audit() {
         embeddings(&out, &["--method", name, "--set", "train.epochs=3", "--quiet"]);
         let (code, words) = audit(&out);
         assert_eq!(code, Some(0), "{name}: {words}");
+    }
+}
+
+/// Networks that follow or are added, and draws of dropout, survive a kill like everything else.
+#[test]
+fn methods_with_a_second_network_go_on_after_a_kill() {
+    let folder = TempDir::new().unwrap();
+    for method in ["bgrl", "mvgrl", "graphmae"] {
+        let (whole, killed) = (folder.path().join(method), folder.path().join(format!("{method}-killed")));
+        let more = ["--method", method, "--set", "train.epochs=4", "--threads", "1"];
+        let expected = embeddings(&whole, &more);
+        for kill in 0..3u64 {
+            let out = killed.to_str().unwrap();
+            let arguments = [&["pretrain"], SMALL, &["--out", out, "--resume"], &more].concat();
+            let mut child = command(&arguments).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(60 + 80 * kill));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let more = ["--method", method, "--set", "train.epochs=4", "--threads", "2", "--resume"];
+        assert_eq!(embeddings(&killed, &more), expected, "{method}");
+        assert_eq!(audit(&killed).0, Some(0));
+        let output = run(&["embed", killed.to_str().unwrap(), SMALL[0]]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(fs::read(killed.join("embed/embeddings.npy")).unwrap(), expected, "{method}");
     }
 }
 

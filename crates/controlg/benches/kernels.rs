@@ -281,6 +281,7 @@ fn sparse(bench: &Bench) {
             a_src: &a,
             a_dst: &a,
             slope: 0.2,
+            factors: None,
         };
         let entries = s.columns.len();
         let (mut alpha, mut pre, mut out) =

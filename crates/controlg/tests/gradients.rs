@@ -183,10 +183,15 @@ fn attention() {
         let operator = forever(Operator::gcn(graph(pairs, dense_features(2)).adjacency()));
         for heads in [1, 2, 4] {
             let shapes = [(12, 8), (heads, 8 / heads), (heads, 8 / heads), (1, 8), (1, 1)];
-            let shape = Attention { heads, negative_slope: 0.2 };
-            check(&format!("attention {heads}"), &shapes, &|t, v| {
-                t.attention(operator, v[0], v[1], v[2], shape, Some(v[3]), Activation::Prelu(v[4]))
-            });
+            let shape = Attention { heads, negative_slope: 0.2, dropout: 0.0 };
+            for dropout in [0.0, 0.3] {
+                let shape = Attention { dropout, ..shape };
+                check(&format!("attention {heads} {dropout}"), &shapes, &|t, v| {
+                    let (bias, prelu) = (Some(v[3]), Activation::Prelu(v[4]));
+                    let draws = &mut Stream::new(7, "test", "dropout", 0);
+                    t.attention(operator, v[0], v[1], v[2], shape, bias, prelu, Some(draws))
+                });
+            }
         }
     }
 }

@@ -104,8 +104,8 @@ fn gcn_convolution() {
 fn gat_convolution_with_four_heads() {
     check("gat", &["x", "weight", "source", "target", "bias"], |t, d, v| {
         let h = t.matmul(v[0], v[1]);
-        let shape = Attention { heads: 4, negative_slope: 0.2 };
-        t.attention(&d.operator, h, v[2], v[3], shape, Some(v[4]), Activation::Identity)
+        let shape = Attention { heads: 4, negative_slope: 0.2, dropout: 0.0 };
+        t.attention(&d.operator, h, v[2], v[3], shape, Some(v[4]), Activation::Identity, None)
     });
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Done {
 /// Does all runs that are left; `None` while other shards have not done theirs of a grid search.
 pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Result<Option<Done>> {
     let mut comparison = Comparison {
-        data: args.data.clone(),
+        data: whole_names(&args.data),
         methods: args.methods.clone(),
         seeds: (0..args.seeds.get() as u64).collect(),
         tasks: args.tasks.clone(),
@@ -79,6 +79,19 @@ pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Resul
     let kept = Kept { comparison, reference, against_paper: args.against.is_some(), choices };
     let cells = kept.cells(results.all())?;
     Ok(Some(Done { kept, cells, failed }))
+}
+
+/// Data sets as they were meant: the commas of `synthetic:nodes=100,degree=4` part settings, not data sets.
+fn whole_names(pieces: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for piece in pieces {
+        let setting = piece.contains('=') && !piece.contains(':');
+        match names.last_mut().filter(|last| setting && last.contains(':')) {
+            Some(last) => *last += &format!(",{piece}"),
+            None => names.push(piece.clone()),
+        }
+    }
+    names
 }
 
 /// The jobs of this shard that have something left to do.
@@ -221,4 +234,15 @@ fn write(folder: &Path, report: &Report) -> Result<()> {
     fs::create_dir_all(&tables)
         .map_err(|error| Error::io(format_args!("creating {}", tables.display()), error))?;
     report.files().iter().try_for_each(|(name, text)| files::whole_bytes(&tables.join(name), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_names;
+
+    #[test]
+    fn settings_stay_with_their_graph() {
+        let pieces = ["cora", "synthetic:nodes=9", "degree=4", "chameleon", "a=b.csv"].map(str::to_owned);
+        assert_eq!(whole_names(&pieces), ["cora", "synthetic:nodes=9,degree=4", "chameleon", "a=b.csv"]);
+    }
 }

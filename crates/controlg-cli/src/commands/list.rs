@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use controlg::Result;
 use controlg::coordinator::METHODS;
-use controlg::objective::{OBJECTIVES, Objective};
+use controlg::objective::{OBJECTIVES, OWN, Objective};
 use controlg::registry::{Entry, Summary};
 
 use crate::args::List;
@@ -17,7 +17,9 @@ pub(super) fn run(what: List, output: &Output) -> Result<()> {
             let alone =
                 |entry: &Entry<dyn Objective>| Summary { summary: "this objective alone", ..entry.summary() };
             let methods = METHODS.iter().map(|method| method.summary());
-            methods.chain(OBJECTIVES.iter().map(alone)).chain(controlg::eval::floors::SUMMARIES).collect()
+            let own = OWN.iter().map(|entry| entry.summary());
+            let alone = OBJECTIVES.iter().map(alone);
+            methods.chain(own).chain(alone).chain(controlg::eval::floors::SUMMARIES).collect()
         }
         List::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
         List::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),

@@ -1,7 +1,7 @@
 //! Data sets × methods × seeds × tasks: what is to be run, what is done, and the tables of it.
 //!
 //! [`Comparison`] says what is compared and lists its [`Job`]s. [`work`] does those that no line of the results
-//! ([`Lines`] of [`Cell`](crate::eval::table::Cell)s) tells of yet, several at once, by whatever function is given to run
+//! ([`Lines`] of [`Cell`]s) tells of yet, several at once, by whatever function is given to run
 //! one. [`Report`] makes the tables. [`Grid`] chooses settings on validation figures first.
 
 mod grid;

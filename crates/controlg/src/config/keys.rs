@@ -6,7 +6,7 @@ use super::{Edges, FeatureChoice, Normalise, Train};
 use crate::coordinator::{ControlSettings, METHODS, PlanSettings, SenseSettings};
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
-use crate::objective::OBJECTIVES;
+use crate::objective::{self, OBJECTIVES};
 use crate::setting::{self, Key, Range};
 
 /// The keys outside of any table.
@@ -111,7 +111,7 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
         add("encoder", entry.keys, &(entry.defaults)()?);
     }
     add("train", Train::KEYS, &setting::table_of(&Train::default())?);
-    for entry in OBJECTIVES {
+    for entry in objective::all() {
         add(&format!("objective.{}", entry.name), entry.keys, &(entry.defaults)()?);
     }
     add("sense", SenseSettings::KEYS, &setting::table_of(&SenseSettings::default())?);

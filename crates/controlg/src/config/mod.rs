@@ -1,7 +1,7 @@
 //! The run file: from what was written to settings that are complete and checked.
 //!
-//! Settings come in layers, each over the one before: the defaults, the preset of a known data set, a run file,
-//! single keys. What comes out is everything a run depends on; written down, it repeats the run.
+//! Settings come in layers, each over the one before: the defaults, the preset of a known data set, the settings that a
+//! method's authors chose, a run file, single keys. What comes out is everything a run depends on; written down, it repeats the run.
 //!
 //! ```
 //! use controlg::config::Config;
@@ -42,7 +42,7 @@ use crate::setting;
 pub struct Config {
     /// A known name or a path.
     pub data: String,
-    /// The method, on [`METHODS`](crate::coordinator::METHODS) or an objective's name.
+    /// The method, on [`METHODS`] or an objective's name.
     pub method: String,
     /// The objectives that take part.
     pub objectives: Vec<String>,
@@ -112,7 +112,7 @@ impl Config {
     }
 
     /// Complete, checked settings from what a run file says; what it does not say comes from the preset of its data
-    /// set, else from the defaults.
+    /// set with that of its method over it, else from the defaults.
     pub fn from_table(table: toml::Table) -> Result<Config> {
         let data = match table.get("data") {
             Some(toml::Value::String(data)) => data.clone(),
@@ -120,6 +120,10 @@ impl Config {
             None => return Err(Error::value("data", "nothing", "a known name or a path")),
         };
         let mut merged = Config::preset(&data);
+        if let Some(toml::Value::String(method)) = table.get("method") {
+            merge(&mut merged, preset::of_method(method, &data));
+        }
+        forget_other_kind(&mut merged, &table);
         merge(&mut merged, table);
         keys::check_top(&merged)?;
 
@@ -319,6 +323,15 @@ pub fn merge(under: &mut toml::Table, over: toml::Table) {
     }
 }
 
+/// Removes what a preset says of another kind of encoder than the one that is wanted.
+fn forget_other_kind(preset: &mut toml::Table, wanted: &toml::Table) {
+    let kind = wanted.get("encoder").and_then(|encoder| encoder.get("kind")).and_then(toml::Value::as_str);
+    let entry = encoder::ENCODERS.iter().find(|entry| Some(entry.name) == kind);
+    if let (Some(entry), Some(toml::Value::Table(encoder))) = (entry, preset.get_mut("encoder")) {
+        encoder.retain(|name, _| entry.keys.iter().any(|key| key.name == name));
+    }
+}
+
 /// The first key in which two settings differ, with both values.
 pub fn first_difference(a: &Config, b: &Config) -> Result<Option<(String, String, String)>> {
     fn look(place: &str, a: &toml::Table, b: &toml::Table) -> Option<(String, String, String)> {
@@ -337,9 +350,9 @@ pub fn first_difference(a: &Config, b: &Config) -> Result<Option<(String, String
     Ok(look("", &setting::table_of(a)?, &setting::table_of(b)?))
 }
 
-/// The objectives' names.
+/// The names of all that can be trained alone.
 fn names() -> Vec<&'static str> {
-    OBJECTIVES.iter().map(|entry| entry.name).collect()
+    objective::all().map(|entry| entry.name).collect()
 }
 
 /// The objectives of a run: those named, or the one that the method names.
@@ -374,14 +387,16 @@ fn completed_encoder(mut given: toml::Table) -> Result<toml::Table> {
 fn completed_objectives(given: toml::Table, pool: &[String]) -> Result<BTreeMap<String, toml::Table>> {
     let mut tables = BTreeMap::new();
     for (name, table) in given {
-        registry::find("objective", OBJECTIVES, &name)?;
+        if !names().contains(&name.as_str()) {
+            return Err(Error::unknown("objective", name, names()));
+        }
         let toml::Value::Table(table) = table else {
             return Err(Error::value(format_args!("objective.{name}"), table, "a table"));
         };
         tables.insert(name, table);
     }
     // Tables of objectives that do not take part are checked and left out.
-    for entry in OBJECTIVES {
+    for entry in objective::all() {
         let given = tables.remove(entry.name).unwrap_or_default();
         let place = format!("objective.{}", entry.name);
         let table = completed(&place, entry.keys, (entry.defaults)()?, given)?;

@@ -1,4 +1,4 @@
-//! The settings that the paper chose for its data sets, one commented run file each.
+//! The settings that the paper chose for its data sets, and other methods' authors for theirs, one commented file each.
 
 const PRESETS: &[(&str, &str)] = &[
     ("cora", include_str!("../../presets/cora.toml")),
@@ -13,10 +13,39 @@ const PRESETS: &[(&str, &str)] = &[
     ("synthetic", include_str!("../../presets/synthetic.toml")),
 ];
 
+/// What the authors of methods of their own chose: for any data, and in `[data.NAME]` for a data set.
+const METHODS: &[(&str, &str)] = &[
+    ("dgi", include_str!("../../presets/methods/dgi.toml")),
+    ("grace", include_str!("../../presets/methods/grace.toml")),
+    ("mvgrl", include_str!("../../presets/methods/mvgrl.toml")),
+    ("bgrl", include_str!("../../presets/methods/bgrl.toml")),
+    ("graphmae", include_str!("../../presets/methods/graphmae.toml")),
+    ("cca-ssg", include_str!("../../presets/methods/cca-ssg.toml")),
+    ("gca", include_str!("../../presets/methods/gca.toml")),
+];
+
 /// The preset of a data set, empty where there is none.
 pub(super) fn find(data: &str) -> toml::Table {
-    // `synthetic:nodes=1000` is a synthetic graph too.
-    let name = data.split(':').next().unwrap_or(data);
-    let text = PRESETS.iter().find(|preset| preset.0 == name).map_or("", |preset| preset.1);
+    parse(PRESETS, name(data))
+}
+
+/// The preset of a method for a data set, empty where there is none.
+pub(super) fn of_method(method: &str, data: &str) -> toml::Table {
+    let mut preset = parse(METHODS, method);
+    if let Some(toml::Value::Table(mut each)) = preset.remove("data")
+        && let Some(toml::Value::Table(own)) = each.remove(name(data))
+    {
+        super::merge(&mut preset, own);
+    }
+    preset
+}
+
+/// `synthetic:nodes=1000` is a synthetic graph too.
+fn name(data: &str) -> &str {
+    data.split(':').next().unwrap_or(data)
+}
+
+fn parse(list: &[(&str, &str)], name: &str) -> toml::Table {
+    let text = list.iter().find(|preset| preset.0 == name).map_or("", |preset| preset.1);
     text.parse().expect("our own files are TOML")
 }

@@ -26,10 +26,43 @@ fn presets_are_the_papers_table_and_can_be_overridden() {
 }
 
 #[test]
+fn methods_of_their_own_bring_their_authors_settings_for_every_data_set() {
+    for entry in crate::objective::OWN {
+        for data in crate::data::catalogue::ALL.iter().map(|known| known.name).chain(["my/graph"]) {
+            let config = config(&format!("data = '{data}'\nmethod = '{}'", entry.name)).unwrap();
+            assert_eq!(config.objectives, [entry.name], "{data}");
+            assert!(config.total_steps() >= 20 && config.objective.len() == 1, "{data} {}", entry.name);
+        }
+    }
+    // Over the data set's preset, under what the user says; of the method's parts the data set's own is over the other.
+    let cora = config("data = 'cora'\nmethod = 'grace'").unwrap();
+    assert_eq!((cora.encoder["width"].as_integer(), cora.total_steps()), (Some(128), 200));
+    let citeseer = config("data = 'citeseer'\nmethod = 'grace'\nencoder.width = 32").unwrap();
+    assert_eq!(citeseer.encoder["width"].as_integer(), Some(32));
+    assert_eq!(citeseer.encoder["hidden"].as_integer(), Some(512));
+    assert_eq!(citeseer.encoder["norm"].as_str(), Some("none"));
+    assert_eq!(citeseer.objective["grace"]["temperature"].as_float(), Some(0.9));
+    // Another kind of encoder takes what both kinds have.
+    let other = config("data = 'cora'\nmethod = 'graphmae'\nencoder.kind = 'gcn'").unwrap();
+    assert!(!other.encoder.contains_key("heads") && other.encoder["norm"].as_str() == Some("none"));
+}
+
+#[test]
+fn methods_of_their_own_are_not_combined() {
+    assert!(config("data = 'cora'").unwrap().objectives.iter().all(|name| name.starts_with("p_")));
+    assert!(message("data = 'cora'\nobjectives = ['dgi']").starts_with("unknown objective 'dgi'"));
+    assert!(message("data = 'cora'\nmethod = 'drace'").contains("did you mean 'grace'?"));
+    let message = message("data = 'cora'\nobjective.grace.batch = 1");
+    assert_eq!(message, "objective.grace.batch: found 1, expected 2 to 1048576");
+}
+
+#[test]
 fn a_resolved_config_reads_back_to_itself() {
-    for text in
-        ["data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]", "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'"]
-    {
+    for text in [
+        "data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]",
+        "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'",
+        "data = 'citeseer'\nmethod = 'graphmae'\nencoder.kind = 'gcn'",
+    ] {
         let first = config(text).unwrap();
         let written = first.to_toml().unwrap();
         assert_eq!(config(&written).unwrap(), first, "{written}");
@@ -88,7 +121,7 @@ fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
     assert_eq!(mixed.mix["cagrad"]["c"].as_float(), Some(1.0));
     assert_eq!(mixed.evaluations().unwrap(), 5 * mixed.total_steps());
     assert_eq!(config(&mixed.to_toml().unwrap()).unwrap(), mixed);
-    let scheduled = config("data = 'cora'").unwrap();
+    let scheduled = config("data = 'cora'\nmethod = 'random'").unwrap();
     assert_eq!(scheduled.evaluations().unwrap(), scheduled.total_steps());
     assert!(!scheduled.to_toml().unwrap().contains("mix"));
     let cora = |rest: &str| message(&format!("data = 'cora'\n{rest}"));

@@ -33,6 +33,11 @@ const KEYS: &[Key] = &{
         dropout,
         Key::new("heads", Range::Whole(1, 1024), "attention heads side by side; divides the widths"),
         Key::new("negative_slope", Range::Number(0.0, 1.0), "slope of the leaky ReLU on the scores"),
+        Key::new(
+            "attention_dropout",
+            Range::Below(0.0, 1.0),
+            "share of the attention set to zero in training",
+        ),
     ]
 };
 
@@ -47,11 +52,13 @@ pub struct Settings {
     pub heads: usize,
     /// Slope of the leaky ReLU on the scores.
     pub negative_slope: f64,
+    /// Share of the attention that is set to zero in training, below 1.
+    pub attention_dropout: f64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { common: Common::default(), heads: 4, negative_slope: 0.2 }
+        Settings { common: Common::default(), heads: 4, negative_slope: 0.2, attention_dropout: 0.0 }
     }
 }
 
@@ -104,8 +111,11 @@ impl Encoder for Gat {
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
         let common = &self.settings.common;
-        let shape =
-            Attention { heads: self.settings.heads, negative_slope: self.settings.negative_slope as Real };
+        let shape = Attention {
+            heads: self.settings.heads,
+            negative_slope: self.settings.negative_slope as Real,
+            dropout: self.settings.attention_dropout,
+        };
         let mut next = tape.group(group).into_iter();
         let mut h = None;
         for layer in 0..common.layers {
@@ -122,7 +132,8 @@ impl Encoder for Gat {
                     projected
                 }
             };
-            let product = tape.attention(view.operator(), projected, source, target, shape, bias, activation);
+            let (operator, draws) = (view.operator(), pass.dropout.as_deref_mut());
+            let product = tape.attention(operator, projected, source, target, shape, bias, activation, draws);
             tape.release(projected);
             h = Some(ending.apply(tape, product, &mut pass.norms));
         }

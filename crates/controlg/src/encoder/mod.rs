@@ -105,6 +105,17 @@ pub fn embed_with(
     evaluate(encoder, params, group, graph, pool, Norms::Given(stats))
 }
 
+/// The representations of a view, with batch norms that use its own statistics.
+pub fn embed_view(
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    view: &View<'_>,
+    pool: &Pool,
+) -> Dense {
+    evaluate_view(encoder, params, group, view, pool, Norms::Batch)
+}
+
 fn evaluate(
     encoder: &dyn Encoder,
     params: &Params,
@@ -113,9 +124,20 @@ fn evaluate(
     pool: &Pool,
     norms: Norms<'_>,
 ) -> Dense {
+    evaluate_view(encoder, params, group, &graph.whole(), pool, norms)
+}
+
+fn evaluate_view(
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    view: &View<'_>,
+    pool: &Pool,
+    norms: Norms<'_>,
+) -> Dense {
     let mut tape = Tape::forward_only(params, pool);
     let pass = Pass { norms, ..Pass::default() };
-    let z = encoder.encode(&mut tape, group, &graph.whole(), pass);
+    let z = encoder.encode(&mut tape, group, view, pass);
     let (rows, cols) = tape.shape(z);
     Dense::new(rows, cols, tape.value(z).to_vec())
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::normalise::dense_data;
 use crate::Real;
 use crate::graph::{Csr, Dense, Features};
 use crate::kernels::{Sparse, matmul, rows, scratch, spmm};
@@ -18,13 +19,16 @@ pub(super) enum Design<'a> {
     Sparse { n_rows: usize, cols: usize, slabs: Vec<(Csr, Csr)> },
     /// For each pair of nodes the product of their rows, made when it is read: all of them at once would take
     /// many times the memory of the embeddings.
-    Products { rows: &'a Dense, pairs: &'a [(u32, u32)] },
+    Products { rows: Cow<'a, Dense>, pairs: &'a [(u32, u32)] },
     /// The same of sparse rows that have much in common.
     SparseProducts { rows: &'a Csr, pairs: &'a [(u32, u32)] },
 }
 
 /// Products of sparse rows that are kept from one pass to the next; 16 bytes each.
 const KEPT: usize = 1 << 25;
+
+/// A matrix with more than one entry in this many is better multiplied as a dense one.
+const FULL: usize = 16;
 
 /// Some rows of a design.
 pub(super) enum Slab<'a> {
@@ -59,7 +63,7 @@ impl<'a> Design<'a> {
     /// The products of the rows of each pair.
     pub(super) fn of_pairs(matrix: &'a Features, pairs: &'a [(u32, u32)]) -> Design<'a> {
         match matrix {
-            Features::Dense(rows) => Design::Products { rows, pairs },
+            Features::Dense(rows) => Design::Products { rows: Cow::Borrowed(rows), pairs },
             Features::Sparse(rows) => {
                 let length = |node: u32| rows.row(node as usize).len();
                 let at_most: usize = pairs.iter().map(|&(u, v)| length(u).min(length(v))).sum();
@@ -67,6 +71,11 @@ impl<'a> Design<'a> {
                     true => {
                         let slabs = product_slabs(rows, pairs, SLAB);
                         Design::Sparse { n_rows: pairs.len(), cols: rows.n_cols(), slabs }
+                    }
+                    false if FULL * rows.n_entries() > rows.n_rows() * rows.n_cols() => {
+                        let data = dense_data(matrix);
+                        let rows = Cow::Owned(Dense::new(rows.n_rows(), rows.n_cols(), data));
+                        Design::Products { rows, pairs }
                     }
                     false => Design::SparseProducts { rows, pairs },
                 }

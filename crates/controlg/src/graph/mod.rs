@@ -4,6 +4,7 @@
 
 mod build;
 mod csr;
+pub mod diffusion;
 mod features;
 mod fingerprint;
 mod held;

@@ -1,7 +1,8 @@
 //! Graph attention: scores, softmax over the entries of each row and aggregation, all heads at once.
 //!
 //! With h (n×heads·width), for an entry (i, j) and a head: e = leaky(a_dst·h_i + a_src·h_j), α = softmax of e over
-//! the entries of row i, out_i = Σ_j α h_j. Self loops are ordinary entries. The pattern must be symmetric: the
+//! the entries of row i, out_i = Σ_j α h_j, with α multiplied by given factors where there are any (dropout). Self loops
+//! are ordinary entries. The pattern must be symmetric: the
 //! backward walks row j to find what column j received, through the index of reversed entries.
 
 use super::Sparse;
@@ -33,6 +34,8 @@ pub struct Attention<'a> {
     pub a_dst: &'a [Real],
     /// Slope of the leaky ReLU on the scores.
     pub slope: Real,
+    /// What α is multiplied with, entries×heads; nothing for 1.
+    pub factors: Option<&'a [Real]>,
 }
 
 impl Attention<'_> {
@@ -41,6 +44,13 @@ impl Attention<'_> {
         let (n, entries, wide) = (self.pattern.n_rows, self.pattern.columns.len(), self.heads * self.width);
         assert!(n == self.pattern.n_cols && self.reverse.len() == entries && h.len() == n * wide);
         assert!(self.a_src.len() == wide && self.a_dst.len() == wide);
+        assert!(self.factors.is_none_or(|factors| factors.len() == entries * self.heads));
+    }
+
+    /// What the attention of an entry and head is multiplied with.
+    #[inline(always)]
+    fn factor(&self, at: usize) -> Real {
+        self.factors.map_or(1.0, |factors| factors[at])
     }
 }
 
@@ -97,7 +107,7 @@ pub fn forward(layer: Attention<'_>, h: &[Real], alpha: &mut [Real], pre: &mut [
                 };
                 let columns = &layer.pattern.columns[from..to];
                 attend(layer.slope, columns, src, &dst[row * heads..(row + 1) * heads], alpha, pre);
-                aggregate(layer.pattern, row, layer.width, alpha, h, out);
+                aggregate(layer, row, alpha, h, out);
             }
         });
     });
@@ -133,7 +143,8 @@ pub fn backward(
                         unsafe { (de.part(span.start, span.len()), d_dst.part(row * heads, heads)) };
                     let columns = &layer.pattern.columns[from..to];
                     attend_backward(
-                        layer.width,
+                        layer,
+                        from,
                         columns,
                         &alpha[span.clone()],
                         &pre[span],
@@ -248,11 +259,12 @@ simd! {
 }
 
 simd! {
-    fn aggregate[FMA](pattern: Sparse<'_>, row: usize, width: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
-        let (wide, heads) = (out.len(), out.len() / width.max(1));
+    fn aggregate[FMA](layer: Attention<'_>, row: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
+        let (pattern, wide, heads, width) = (layer.pattern, out.len(), layer.heads, layer.width);
         let (columns, ahead) = (pattern.row(row).0, read_ahead::<AHEAD>(pattern, row, pattern.n_rows));
+        let first = pattern.offsets[row] * heads;
         for k in 0..heads {
-            let value = |e: usize| alpha[e * heads + k];
+            let value = |e: usize| alpha[e * heads + k] * layer.factor(first + e * heads + k);
             row_strips::<FMA>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
         }
     }
@@ -260,8 +272,8 @@ simd! {
 
 simd! {
     /// de of the entries of one row: through the aggregation, the softmax and the leaky ReLU.
-    fn attend_backward[FMA](width: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
-        let (wide, heads) = (dout.len(), d_dst.len());
+    fn attend_backward[FMA](layer: Attention<'_>, first: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
+        let (wide, heads, width) = (dout.len(), d_dst.len(), layer.width);
         for (e, &column) in columns.iter().enumerate() {
             if let Some(&next) = columns.get(e + 2) {
                 prefetch(h, next as usize * wide, wide);
@@ -270,6 +282,9 @@ simd! {
             for ((h, dout), de) in h.chunks_exact(width).zip(dout.chunks_exact(width)).zip(&mut de[e * heads..]) {
                 *de = short_dot::<FMA>(h, dout);
             }
+        }
+        if let Some(factors) = layer.factors {
+            de.iter_mut().zip(&factors[first * heads..]).for_each(|(de, factor)| *de *= factor);
         }
         for (k, d_dst) in d_dst.iter_mut().enumerate() {
             let mean: Real = (0..columns.len()).map(|e| alpha[e * heads + k] * de[e * heads + k]).sum();
@@ -294,7 +309,10 @@ simd! {
             d_src.iter_mut().zip(de).for_each(|(d, &e)| *d += e);
         }
         for k in 0..heads {
-            let value = |e: usize| alpha[back[e] as usize * heads + k];
+            let value = |e: usize| {
+                let at = back[e] as usize * heads + k;
+                alpha[at] * layer.factor(at)
+            };
             row_strips::<FMA>(columns, value, ahead, dout, wide, k * width..(k + 1) * width, dh, false);
         }
         for (k, dh) in dh.chunks_exact_mut(width).enumerate() {
@@ -345,7 +363,11 @@ mod tests {
                 let columns: Vec<usize> = layer.pattern.entries(i).map(|(c, _)| c).collect();
                 let sum: f64 = columns.iter().map(|&j| e(j)).sum();
                 for j in 0..width {
-                    out.push(columns.iter().map(|&c| e(c) / sum * at(c, k, j)).sum::<f64>() as Real);
+                    let first = layer.pattern.offsets[i];
+                    let factor = |place: usize| f64::from(layer.factor((first + place) * heads + k));
+                    let terms =
+                        columns.iter().enumerate().map(|(p, &c)| factor(p) * e(c) / sum * at(c, k, j));
+                    out.push(terms.sum::<f64>() as Real);
                 }
             }
         }
@@ -360,33 +382,42 @@ mod tests {
         let reverse = reverse_entries(graph.view());
         let (h, a_src, a_dst) = (numbers.vec(n * 15), numbers.vec(15), numbers.vec(15));
         let weights = numbers.vec(n * 15);
-        let layer = Attention {
-            pattern: graph.view(),
-            reverse: &reverse,
-            heads,
-            width,
-            a_src: &a_src,
-            a_dst: &a_dst,
-            slope: 0.2,
-        };
-        let run = || {
-            let entries = graph.columns.len() * heads;
-            let (mut alpha, mut pre, mut out) = (vec![0.0; entries], vec![0.0; entries], vec![0.0; n * 15]);
-            forward(layer, &h, &mut alpha, &mut pre, &mut out);
-            let (mut dh, mut ds, mut dd) = (vec![0.0; n * 15], vec![0.0; 15], vec![0.0; 15]);
-            backward(layer, &h, &alpha, &pre, &weights, &mut dh, &mut ds, &mut dd);
-            [out, dh, ds, dd]
-        };
-        let [out, dh, ds, dd] = run();
-        assert_close(&out, &twin(layer, &h, &a_src, &a_dst), 1e-5);
-        let value = |h: &[Real], a: &[Real], b: &[Real]| {
-            twin(layer, h, a, b).iter().zip(&weights).map(|(&o, &w)| f64::from(o) * f64::from(w)).sum::<f64>()
-        };
-        if cfg!(feature = "f64") {
-            // The wide steps that f32 needs cross the kink of the scores.
-            assert_gradient(&h, &dh, |h| value(h, &a_src, &a_dst));
-            assert_gradient(&a_src, &ds, |a| value(&h, a, &a_dst));
-            assert_gradient(&a_dst, &dd, |a| value(&h, &a_src, a));
+        let factors = numbers.vec(graph.columns.len() * heads);
+        for factors in [None, Some(&factors[..])] {
+            let layer = Attention {
+                pattern: graph.view(),
+                reverse: &reverse,
+                heads,
+                width,
+                a_src: &a_src,
+                a_dst: &a_dst,
+                slope: 0.2,
+                factors,
+            };
+            let run = || {
+                let entries = graph.columns.len() * heads;
+                let (mut alpha, mut pre, mut out) =
+                    (vec![0.0; entries], vec![0.0; entries], vec![0.0; n * 15]);
+                forward(layer, &h, &mut alpha, &mut pre, &mut out);
+                let (mut dh, mut ds, mut dd) = (vec![0.0; n * 15], vec![0.0; 15], vec![0.0; 15]);
+                backward(layer, &h, &alpha, &pre, &weights, &mut dh, &mut ds, &mut dd);
+                [out, dh, ds, dd]
+            };
+            let [out, dh, ds, dd] = run();
+            assert_close(&out, &twin(layer, &h, &a_src, &a_dst), 1e-5);
+            let value = |h: &[Real], a: &[Real], b: &[Real]| {
+                twin(layer, h, a, b)
+                    .iter()
+                    .zip(&weights)
+                    .map(|(&o, &w)| f64::from(o) * f64::from(w))
+                    .sum::<f64>()
+            };
+            if cfg!(feature = "f64") {
+                // The wide steps that f32 needs cross the kink of the scores.
+                assert_gradient(&h, &dh, |h| value(h, &a_src, &a_dst));
+                assert_gradient(&a_src, &ds, |a| value(&h, a, &a_dst));
+                assert_gradient(&a_dst, &dd, |a| value(&h, &a_src, a));
+            }
         }
     }
 
@@ -406,6 +437,7 @@ mod tests {
             a_src: &a_src,
             a_dst: &a_dst,
             slope: 0.2,
+            factors: None,
         };
         assert_same_at_any_thread_count(|| {
             let entries = graph.columns.len() * heads;

@@ -8,19 +8,22 @@ mod decor;
 mod head;
 mod link;
 mod minsg;
+mod own;
 mod par;
 mod recon;
 mod sight;
 
+pub use own::OWN;
 pub use sight::{Shown, Sight};
 
+use crate::encoder::Encoder;
 use crate::error::{Error, Result};
-use crate::graph::{Graph, Prepared, Subgraph};
+use crate::graph::{EdgeDropper, Graph, Operator, Prepared, Subgraph};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{Params, Tape, Var};
 
-/// All objectives, in the paper's order.
+/// The objectives that are combined, in the paper's order. Those of methods of their own are on [`OWN`].
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
@@ -48,6 +51,29 @@ pub trait Objective: Send + Sync {
     /// How the encoder is shown the graph, one entry a pass. Equal sights of two objectives are sensed in one pass.
     fn sights(&self) -> Vec<Sight>;
 
+    /// Draws the view of a sight.
+    fn show<'a>(
+        &'a self,
+        sight: &Sight,
+        graph: &'a Graph,
+        prepared: &'a Prepared<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> Shown<'a> {
+        sight.draw(graph, prepared, dropper, stream)
+    }
+
+    /// The second network that it needs beside the encoder, of the same shape.
+    fn second(&self) -> Option<Second> {
+        None
+    }
+
+    /// The operator through which the second network sees the graph when its representations are added to the encoder's,
+    /// in the end; none where the encoder's are all.
+    fn added(&self) -> Option<&Operator> {
+        None
+    }
+
     /// The loss of one step, a scalar.
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var;
 }
@@ -61,6 +87,18 @@ pub struct Sizes {
     pub width: usize,
 }
 
+/// A network of the encoder's shape with parameters of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Second {
+    /// It is trained like the encoder.
+    Learned,
+    /// No gradient reaches it; it starts on its own and follows the encoder after each step.
+    Follower {
+        /// The share of the way that it goes at first; half a cosine brings it down to zero at the end of the run.
+        rate: f64,
+    },
+}
+
 /// What an objective gets for one loss.
 pub struct Step<'a, 's> {
     /// The graph.
@@ -69,6 +107,10 @@ pub struct Step<'a, 's> {
     pub prepared: &'a Prepared<'a>,
     /// The group of its own parameters.
     pub group: usize,
+    /// The network, for an objective that has a second one.
+    pub encoder: &'s dyn Encoder,
+    /// The group of the second network's parameters; there is none unless [`Objective::second`] asked for it.
+    pub second: usize,
     /// What the encoder was shown, in the order of the sights.
     pub shown: &'s [Shown<'a>],
     /// The representations of each, n × width.
@@ -90,7 +132,15 @@ pub enum Purpose {
 
 /// Builds an objective by its name from its table of the run file.
 pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
-    (registry::find("objective", OBJECTIVES, name)?.build)(table)
+    match OWN.iter().find(|entry| entry.name == name) {
+        Some(entry) => (entry.build)(table),
+        None => (registry::find("objective", OBJECTIVES, name)?.build)(table),
+    }
+}
+
+/// Everything that can be trained alone: the objectives that are combined, and those of methods of their own.
+pub fn all() -> impl Iterator<Item = &'static Entry<dyn Objective>> {
+    OBJECTIVES.iter().chain(OWN)
 }
 
 /// An objective that was checked against and prepared for a part of the graph.
@@ -103,4 +153,13 @@ fn prepared(mut objective: impl Objective + 'static, part: &Subgraph) -> Result<
 /// The error about a graph that an objective cannot serve.
 fn unfit(name: &str, found: impl std::fmt::Display, expected: &str) -> Error {
     Error::value(format_args!("objective {name}"), found, expected)
+}
+
+/// Refuses a graph of which a share of `mask` is less than one node.
+fn hides_some(name: &str, mask: f64, graph: &Graph) -> Result<()> {
+    if (mask * graph.n_nodes() as f64) < 1.0 {
+        let found = format!("{} nodes with objective.{name}.mask = {mask}", graph.n_nodes());
+        return Err(unfit(name, found, "at least one hidden node"));
+    }
+    Ok(())
 }

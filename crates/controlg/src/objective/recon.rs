@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, prepared, unfit};
+use super::{Objective, Sight, Sizes, Step, hides_some, prepared};
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
 use crate::registry::Entry;
@@ -58,12 +58,7 @@ struct Recon {
 
 impl Objective for Recon {
     fn check(&self, graph: &Graph) -> Result<()> {
-        if (self.settings.mask * graph.n_nodes() as f64) < 1.0 {
-            let found =
-                format!("{} nodes with objective.p_recon.mask = {}", graph.n_nodes(), self.settings.mask);
-            return Err(unfit("p_recon", found, "at least one hidden node"));
-        }
-        Ok(())
+        hides_some("p_recon", self.settings.mask, graph)
     }
 
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {

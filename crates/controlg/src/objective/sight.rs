@@ -16,6 +16,8 @@ pub struct Sight {
     pub mask_nodes: f64,
     /// Share of those that are shown another node's features instead of the token.
     pub replace: f64,
+    /// Whether the nodes are shown each other's features, in a random order.
+    pub shuffle: bool,
     /// Tells views of one objective apart that are drawn alike.
     pub which: u8,
 }
@@ -32,7 +34,17 @@ pub struct Shown<'a> {
 impl Sight {
     /// Two independent views with edges dropped and columns masked.
     pub fn pair(drop_edges: f64, mask_features: f64) -> Vec<Sight> {
-        let one = |which| Sight { drop_edges, mask_features, which, ..Sight::default() };
+        Sight::two([drop_edges; 2], [mask_features; 2])
+    }
+
+    /// Two independent views, each with its own rates.
+    pub fn two(drop_edges: [f64; 2], mask_features: [f64; 2]) -> Vec<Sight> {
+        let one = |at: usize| Sight {
+            drop_edges: drop_edges[at],
+            mask_features: mask_features[at],
+            which: at as u8,
+            ..Sight::default()
+        };
         vec![one(0), one(1)]
     }
 
@@ -56,6 +68,9 @@ impl Sight {
         }
         if self.mask_features > 0.0 {
             view = view.with_columns(view::mask_features(graph.n_features(), self.mask_features, stream));
+        }
+        if self.shuffle {
+            view = view.with_order(stream.sample(n, n));
         }
         if !self.has_token() {
             return Shown { view, hidden: None };

@@ -85,7 +85,7 @@ impl Map {
         csv.push('\n');
         for (at, &node) in self.nodes.iter().enumerate() {
             let (x, y) = self.places[at];
-            let _ = write!(csv, "{},{x},{y}", quoted(&graph.ids().get(node).to_string()));
+            let _ = write!(csv, "{},{x},{y}", quoted(graph.ids().get(node).as_ref()));
             for layer in &self.layers {
                 let group = layer.of[at].map_or("", |group| &layer.groups[group]);
                 let _ = write!(csv, ",{}", quoted(group));

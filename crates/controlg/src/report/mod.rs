@@ -48,7 +48,8 @@ pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<Drawn> {
     }
     page.story(&words::of_run(&history, &verdict));
     page.numbers(&scores(run));
-    let mut under = vec![("schedule", "<div id=\"why\" aria-live=\"polite\"></div>\n")];
+    let mut under =
+        vec![("schedule", "<div id=\"why\" aria-live=\"polite\"><p>No block is chosen yet.</p></div>\n")];
     if let Some((map, graph)) = map {
         figures.push(map.figure(graph));
         under.push(("map", "<div class=\"layers\"></div><div class=\"groups\"></div>\n"));

@@ -69,8 +69,8 @@ fn what_the_plan_followed(history: &History) -> Option<String> {
     let mut text = match stretches.as_slice() {
         [only] => format!("The plan favoured {} from the first sensing to the last.", name(only.0)),
         _ => format!(
-            "The plan changed its favourite {} times; it began with {}, and stayed longest with {} (from step {}, {} sensings in a row).",
-            stretches.len() - 1,
+            "The plan changed its favourite {}; it began with {}, and stayed longest with {} (from step {}, {} sensings in a row).",
+            if stretches.len() == 2 { "once".to_owned() } else { format!("{} times", stretches.len() - 1) },
             name(stretches[0].0),
             name(longest.0),
             longest.1,

@@ -49,6 +49,8 @@ pub enum Init {
     Constant(f64),
     /// Uniform in ±√(6 / (rows + cols)), after Glorot and Bengio (2010).
     XavierUniform,
+    /// Uniform in plus or minus this bound.
+    Uniform(f64),
 }
 
 impl Params {
@@ -75,12 +77,14 @@ impl Params {
         let to = &mut self.groups[group];
         debug_assert!(to.entries.iter().all(|entry| entry.name != name), "{name} is declared twice");
         let offset = to.data.len();
+        let bound = match init {
+            Init::Constant(_) => 0.0,
+            Init::XavierUniform => (6.0 / (rows + cols) as f64).sqrt(),
+            Init::Uniform(bound) => bound,
+        };
         match init {
             Init::Constant(value) => to.data.resize(offset + rows * cols, value as Real),
-            Init::XavierUniform => {
-                let bound = (6.0 / (rows + cols) as f64).sqrt();
-                to.data.extend((0..rows * cols).map(|_| ((2.0 * stream.uniform() - 1.0) * bound) as Real));
-            }
+            _ => to.data.extend((0..rows * cols).map(|_| ((2.0 * stream.uniform() - 1.0) * bound) as Real)),
         }
         to.entries.push(Entry { name: name.to_owned(), rows, cols, offset });
         ParamId { group, entry: to.entries.len() - 1 }

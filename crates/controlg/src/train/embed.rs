@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::input::{Input, normalised};
+use super::model::{second_name, with_second};
 use super::tensors::Tensors;
 use super::{Model, folder};
 use crate::config::{self, Config};
@@ -10,6 +11,7 @@ use crate::encoder;
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, Graph, Prepared};
+use crate::objective::{self, Second};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool};
 
@@ -54,7 +56,18 @@ pub(super) fn embed_with(
         None => graph.clone(),
     };
     let prepared = Prepared::new(&graph);
-    Ok(encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new()))
+    let z = encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new());
+    let [name] = &config.objectives[..] else { return Ok(z) };
+    let mut objective = objective::build(name, config.objective.get(name).cloned().unwrap_or_default())?;
+    if objective.second() != Some(Second::Learned) {
+        return Ok(z);
+    }
+    objective.check(&graph)?;
+    objective.prepare(&graph)?;
+    let second = params.add_group(&second_name(name));
+    encoder.init(width, &mut params, second, &mut Stream::new(config.seed, "init", "encoder", 0));
+    tensors.fill(&path, &mut params, second)?;
+    Ok(with_second(z, &*objective, &*encoder, &params, second, &prepared))
 }
 
 /// Everything that [`embed`] needs, with heads.

@@ -8,7 +8,7 @@ use crate::encoder::{self, Encoder, Pass};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared, Subgraph};
 use crate::kernels::reduce;
-use crate::objective::{Objective, Purpose, Shown, Sight, Sizes, Step};
+use crate::objective::{Objective, Purpose, Second, Shown, Sight, Sizes, Step};
 use crate::rng::Stream;
 use crate::tensor::{
     AdamW, Buffer, ColumnStats, Grads, ParamId, Params, Pool, Settings, Tape, Var, size_class,
@@ -34,7 +34,10 @@ pub struct Model<'g> {
     names: Vec<String>,
     /// Objectives whose views are the same are sensed together.
     views: Vec<ViewGroup>,
+    /// For each objective the group of its second network; its own group where it has none.
+    seconds: Vec<usize>,
     seed: u64,
+    total_steps: u64,
     pub(super) params: Params,
     /// One, or one for each objective where they do not share their moments.
     pub(super) optimisers: Vec<AdamW>,
@@ -76,13 +79,15 @@ pub struct Parts {
     pub per_task_moments: bool,
     /// Where every draw starts.
     pub seed: u64,
+    /// Steps of the whole run.
+    pub total_steps: u64,
 }
 
 impl<'g> Model<'g> {
     /// Prepares the objectives for the graph and initialises all parameters. Where a part of the graph is given as a
     /// probe, sensing looks at that alone.
     pub fn new(graph: &'g Graph, probe: Option<&'g Subgraph>, parts: Parts) -> Result<Self> {
-        let Parts { encoder, tasks, optimiser, per_task_moments, seed } = parts;
+        let Parts { encoder, tasks, optimiser, per_task_moments, seed, total_steps } = parts;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             tasks.into_iter().map(|Task { name, objective }| (name, objective)).unzip();
         objectives.iter().try_for_each(|objective| objective.check(graph))?;
@@ -103,6 +108,15 @@ impl<'g> Model<'g> {
             let group = params.add_group(name);
             objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
         }
+        let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
+        for (task, objective) in objectives.iter().enumerate() {
+            if objective.second().is_some() {
+                let name = second_name(&names[task]);
+                seconds[task] = params.add_group(&name);
+                let mut stream = Stream::new(seed, "init", &name, 0);
+                encoder.init(graph.n_features(), &mut params, seconds[task], &mut stream);
+            }
+        }
         let n_optimisers = if per_task_moments { names.len() } else { 1 };
         let optimisers = (0..n_optimisers).map(|_| AdamW::new(&params, optimiser)).collect();
         Ok(Model {
@@ -112,7 +126,9 @@ impl<'g> Model<'g> {
             grads: Grads::new(&params),
             encoder,
             names,
+            seconds,
             seed,
+            total_steps,
             params,
             optimisers,
             pool: Pool::new(),
@@ -128,7 +144,16 @@ impl<'g> Model<'g> {
         let value = self.differentiate(task, step)?;
         let optimiser = task.min(self.optimisers.len() - 1);
         self.optimisers[optimiser].step_at(step, &mut self.params, &mut self.grads);
+        self.follow(task, step);
         Ok(value)
+    }
+
+    /// Lets a second network follow the encoder.
+    fn follow(&mut self, task: usize, step: u64) {
+        let Some(Second::Follower { rate }) = self.whole.objectives[task].second() else { return };
+        let done = step as f64 / self.total_steps.max(1) as f64;
+        let rate = rate * 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());
+        self.params.blend(self.seconds[task], ENCODER, 1.0 - rate);
     }
 
     /// The loss of one objective at a step, its gradient added to those of the encoder and of its head.
@@ -137,8 +162,10 @@ impl<'g> Model<'g> {
         let (name, objective) = (&self.names[task], &objectives[task]);
         let mut stream = Stream::new(self.seed, "train", name, step);
         let sights = objective.sights();
-        let shown: Vec<Shown<'_>> =
-            sights.iter().map(|sight| sight.draw(graph, prepared, &mut self.dropper, &mut stream)).collect();
+        let shown: Vec<Shown<'_>> = sights
+            .iter()
+            .map(|sight| objective.show(sight, graph, prepared, &mut self.dropper, &mut stream))
+            .collect();
         let mut tape = Tape::new(&self.params, &self.pool);
         let mut dropout = Stream::new(self.seed, "train", "dropout", step);
         let z: Vec<Var> = shown
@@ -155,6 +182,8 @@ impl<'g> Model<'g> {
                 graph,
                 prepared,
                 group: task + 1,
+                encoder: &*self.encoder,
+                second: self.seconds[task],
                 shown: &shown,
                 z: &z,
                 stream: &mut stream,
@@ -163,7 +192,7 @@ impl<'g> Model<'g> {
         );
         let value = finite(tape.scalar(loss), name, step)?;
         tape.backward_last(loss, &mut self.grads);
-        if [ENCODER, task + 1]
+        if [ENCODER, task + 1, self.seconds[task]]
             .iter()
             .filter_map(|&group| self.grads.group(group))
             .any(|g| !reduce::all_finite(g))
@@ -199,7 +228,7 @@ impl<'g> Model<'g> {
                 .iter()
                 .map(|sight| {
                     let mut stream = Stream::new(self.seed, "sense", "view", u64::from(sight.which));
-                    sight.draw(graph, prepared, &mut self.dropper, &mut stream)
+                    objectives[members[0]].show(sight, graph, prepared, &mut self.dropper, &mut stream)
                 })
                 .collect();
             let mut tape = if gradients {
@@ -225,6 +254,8 @@ impl<'g> Model<'g> {
                         graph,
                         prepared,
                         group: member + 1,
+                        encoder: &*self.encoder,
+                        second: self.seconds[member],
                         shown: &shown,
                         z: &z,
                         stream: &mut Stream::new(self.seed, "sense", name, 0),
@@ -277,6 +308,13 @@ impl<'g> Model<'g> {
             &stats,
             &self.pool,
         );
+        // Several objectives share the encoder alone: only one that is trained by itself can add to it.
+        let z = match &self.whole.objectives[..] {
+            [alone] => {
+                with_second(z, &**alone, &*self.encoder, &self.params, self.seconds[0], &self.whole.prepared)
+            }
+            _ => z,
+        };
         (z, stats)
     }
 
@@ -340,6 +378,27 @@ struct Looked {
     rq: Vec<f64>,
     /// Inner products of the gradients at the encoder's parameters.
     products: Vec<Vec<f64>>,
+}
+
+/// The name of the second network of an objective.
+pub(super) fn second_name(objective: &str) -> String {
+    format!("{objective}.second")
+}
+
+/// The representations with those of a second network added, where the objective has it so.
+pub(super) fn with_second(
+    z: Dense,
+    objective: &dyn Objective,
+    encoder: &dyn Encoder,
+    params: &Params,
+    group: usize,
+    prepared: &Prepared<'_>,
+) -> Dense {
+    let Some(operator) = objective.added() else { return z };
+    let view = prepared.whole().on(operator);
+    let more = encoder::embed_view(encoder, params, group, &view, &Pool::new());
+    let sum = z.data().iter().zip(more.data()).map(|(a, b)| a + b).collect();
+    Dense::new(z.n_rows(), z.n_cols(), sum)
 }
 
 /// The token of an objective that hides nodes.

@@ -70,6 +70,7 @@ impl<'g> Training<'g> {
             // Who mixes the gradients has one gradient.
             per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
             seed: config.seed,
+            total_steps: config.total_steps(),
         };
         let model = Model::new(&input.graph, input.probe.as_ref(), parts)?;
         Ok(Training {

@@ -2,7 +2,7 @@
 
 use controlg::encoder::{self, Encoder, Pass};
 use controlg::graph::{EdgeDropper, Graph, Prepared};
-use controlg::objective::{self, Objective, Purpose, Shown, Sight, Sizes, Step};
+use controlg::objective::{self, Objective, Purpose, Second, Shown, Sight, Sizes, Step};
 use controlg::rng::Stream;
 use controlg::tensor::{ParamId, Params, Pool, Settings, Tape, Var};
 use controlg::train::{Model, Parts, Task};
@@ -62,7 +62,7 @@ impl Bench {
         self.encoder.init(self.graph.n_features(), &mut params, group, &mut Stream::new(4, "init", "", 0));
         self.add_head(&mut params);
         let mut stream = Stream::new(6, "test", "", 0);
-        for group in 0..2 {
+        for group in 0..params.groups().len() {
             params.group_mut(group).data_mut().iter_mut().for_each(|x| *x += 0.1 * stream.normal() as Real);
         }
         params
@@ -81,16 +81,30 @@ impl Bench {
                 params.add(group, &at.to_string(), tape.shape(z), zero, &mut Stream::new(0, "init", "", 0));
             params.get_mut(id).copy_from_slice(tape.value(z));
         }
-        let head = self.add_head(&mut params);
-        params.group_mut(head).data_mut().copy_from_slice(whole.groups()[1].data());
+        self.add_head(&mut params);
+        for group in 1..params.groups().len() {
+            params.group_mut(group).data_mut().copy_from_slice(whole.groups()[group].data());
+        }
         params
     }
 
-    fn add_head(&self, params: &mut Params) -> usize {
+    /// Groups that a gradient reaches: those of a network that only follows are the last.
+    pub(crate) fn n_learned(&self) -> usize {
+        match self.objective.second() {
+            Some(Second::Learned) => 3,
+            Some(Second::Follower { .. }) | None => 2,
+        }
+    }
+
+    /// The head, and the second network where there is one.
+    fn add_head(&self, params: &mut Params) {
         let sizes = Sizes { n_features: self.graph.n_features(), width: self.encoder.width() };
         let group = params.add_group("head");
         self.objective.init(sizes, params, group, &mut Stream::new(5, "init", "", 0));
-        group
+        if self.objective.second().is_some() {
+            let second = params.add_group("second");
+            self.encoder.init(self.graph.n_features(), params, second, &mut Stream::new(8, "init", "", 0));
+        }
     }
 
     /// The views, the same at every call.
@@ -98,7 +112,7 @@ impl Bench {
         let (seed, purpose, _) = self.draws;
         let draw = |sight: &Sight| {
             let mut stream = Stream::new(seed, purpose, "view", u64::from(sight.which));
-            sight.draw(self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
+            self.objective.show(sight, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
         };
         self.sights().iter().map(draw).collect()
     }
@@ -126,6 +140,8 @@ impl Bench {
             graph: self.graph,
             prepared: self.prepared,
             group: self.group,
+            encoder: self.encoder,
+            second: self.group + 1,
             shown,
             z,
             stream: &mut Stream::new(seed, stream, name, 0),
@@ -136,7 +152,12 @@ impl Bench {
 
     /// The loss of given representations, with the head of [`Bench::params`].
     pub(crate) fn loss_of(&self, z: &[&[Real]]) -> f64 {
-        let mut tape = Tape::forward_only(forever(self.params()), forever(Pool::new()));
+        self.loss_with(self.params(), z)
+    }
+
+    /// The loss of given representations and parameters.
+    pub(crate) fn loss_with(&self, params: Params, z: &[&[Real]]) -> f64 {
+        let mut tape = Tape::forward_only(forever(params), forever(Pool::new()));
         let n = self.graph.n_nodes();
         let z: Vec<Var> = z.iter().map(|z| tape.constant(n, z.len() / n, z.to_vec())).collect();
         let loss = self.loss(&mut tape, &self.shown(), &z, Purpose::Training);
@@ -158,7 +179,7 @@ pub(crate) fn model<'g>(
 
 pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<Task>, rate: f64) -> Parts {
     let optimiser = Settings { rate, weight_decay: 1e-5, ..Settings::default() };
-    Parts { encoder, tasks, optimiser, per_task_moments: false, seed: SEED }
+    Parts { encoder, tasks, optimiser, per_task_moments: false, seed: SEED, total_steps: 100 }
 }
 
 /// The seed of all models here.

@@ -1,12 +1,12 @@
 //! Every objective under every table against central differences, at the encoder, the head and the representations.
 
 use controlg::graph::Features;
-use controlg::objective::{OBJECTIVES, Purpose};
+use controlg::objective::{Purpose, all};
 use controlg::tensor::{Grads, Pool, Tape, Var};
 
 use crate::bench::Bench;
 use crate::common::{edges, graph, sparse_features, spread};
-use crate::differences::{assert_near, check_params, flat, forever};
+use crate::differences::{assert_near, check_groups, flat, forever};
 use crate::tables;
 
 /// Twelve nodes, two of them isolated, one without features.
@@ -21,7 +21,7 @@ fn benches(encoder: &str, name: &str, table: &str) -> [(String, Bench); 2] {
 
 #[test]
 fn through_head_and_encoder() {
-    for entry in OBJECTIVES {
+    for entry in all() {
         for (at, table) in tables(entry.name).iter().enumerate() {
             let mut all = Vec::from(benches("width = 4", entry.name, table));
             if at == 0 {
@@ -29,11 +29,16 @@ fn through_head_and_encoder() {
             }
             for (label, bench) in all {
                 for purpose in [Purpose::Training, Purpose::Sensing] {
-                    check_params(&format!("{label} {purpose:?}"), &bench.params(), &|tape, _| {
-                        let shown = bench.shown();
-                        let z = bench.encode(tape, &shown);
-                        bench.loss(tape, &shown, &z, purpose)
-                    });
+                    check_groups(
+                        &format!("{label} {purpose:?}"),
+                        &bench.params(),
+                        bench.n_learned(),
+                        &|tape, _| {
+                            let shown = bench.shown();
+                            let z = bench.encode(tape, &shown);
+                            bench.loss(tape, &shown, &z, purpose)
+                        },
+                    );
                 }
             }
         }
@@ -42,13 +47,13 @@ fn through_head_and_encoder() {
 
 #[test]
 fn at_the_representations() {
-    for entry in OBJECTIVES {
+    for entry in all() {
         for table in tables(entry.name) {
             for (label, bench) in benches("width = 4", entry.name, table) {
                 let loss = |tape: &mut Tape<'static>, z: &[Var]| {
                     bench.loss(tape, &bench.shown(), z, Purpose::Sensing)
                 };
-                check_params(&label, &bench.params_at_z(), &loss);
+                check_groups(&label, &bench.params_at_z(), bench.n_learned(), &loss);
             }
         }
     }
@@ -57,7 +62,7 @@ fn at_the_representations() {
 /// What a cut tape leaves at the representations is their derivative, and carried on it is the encoder's.
 #[test]
 fn a_cut_at_the_representations_gives_both_halves() {
-    for entry in OBJECTIVES {
+    for entry in all() {
         for table in tables(entry.name) {
             for (label, bench) in benches("width = 4", entry.name, table) {
                 halves(&label, &bench);

@@ -1,7 +1,7 @@
 //! Draws that depend on nothing else, losses that stay finite and fall, graphs that are refused.
 
 use controlg::graph::{Dense, Features, Graph};
-use controlg::objective::OBJECTIVES;
+use controlg::objective::{OBJECTIVES, all};
 
 use crate::bench::{block_model, model};
 use crate::common::{graph, numbers};
@@ -43,7 +43,7 @@ fn the_same_seed_gives_the_same_losses_and_the_rest_of_the_pool_does_not_matter(
 #[test]
 fn another_step_gives_another_draw() {
     let graph = block_model(":nodes=200,features=60");
-    for entry in OBJECTIVES {
+    for entry in all() {
         let mut losses: Vec<f64> = Vec::new();
         for step in 0..2 {
             let mut model = model(&graph, ENCODER, &[(entry.name, trained_table(entry.name))], 0.0).unwrap();
@@ -68,7 +68,7 @@ fn sparse_graphs_and_empty_features_give_finite_losses() {
         ("no features", blank),
     ];
     for (kind, graph) in &graphs {
-        for entry in OBJECTIVES {
+        for entry in all() {
             for norm in ["batch", "none"] {
                 let parts = if entry.name == "p_par" { "parts = 2" } else { trained_table(entry.name) };
                 let encoder = format!("width = 8\nnorm = '{norm}'");
@@ -98,7 +98,7 @@ fn a_graph_that_lacks_one_edge_is_drawn_from_at_once() {
 #[test]
 fn every_loss_falls_in_fifty_steps() {
     let graph = block_model(":nodes=300,features=200");
-    for entry in OBJECTIVES {
+    for entry in all() {
         for table in tables(entry.name) {
             let mut model = model(&graph, ENCODER, &[(entry.name, table)], 3e-3).unwrap();
             let before = model.losses(0).unwrap()[0];

@@ -2,7 +2,7 @@
 
 use controlg::Real;
 use controlg::graph::{Graph, Operator, partition};
-use controlg::objective::{OBJECTIVES, Purpose};
+use controlg::objective::{OBJECTIVES, Purpose, all};
 use controlg::tensor::{Pool, Tape};
 
 use crate::bench::{Bench, block_model, model};
@@ -279,7 +279,7 @@ fn partition_is_the_cross_entropy_of_metis_parts() {
 /// Sample sizes differ in link prediction alone, and there only on graphs with more edges than a step takes.
 #[test]
 fn sensing_is_the_loss_of_a_step_on_a_small_graph() {
-    for entry in OBJECTIVES {
+    for entry in all() {
         let bench = Bench::new(
             graph(edges(), sparse_features(6)),
             "width = 4",

@@ -4,6 +4,7 @@ use super::Activation;
 use crate::Real;
 use crate::graph::{Held, Operator};
 use crate::kernels::attention;
+use crate::rng::Stream;
 use crate::tensor::{Tape, Var};
 
 /// The shape of an attention layer.
@@ -13,12 +14,15 @@ pub struct Attention {
     pub heads: usize,
     /// Slope of the leaky ReLU on the scores.
     pub negative_slope: Real,
+    /// Share of the attention that is set to zero, with the rest divided by what is left; where draws are given.
+    pub dropout: f64,
 }
 
 impl<'a> Tape<'a> {
     /// act(out + b), out_i = Σⱼ αᵢⱼ hⱼ with αᵢⱼ = softmax over the entries (i, j) of leaky(a_dst·hᵢ + a_src·hⱼ), for each head.
     /// H: n×c, a_src and a_dst: heads × c/heads, result n×c with the heads side by side. The operator gives who
-    /// attends to whom (itself included where it has a loop); its values are not used.
+    /// attends to whom (itself included where it has a loop); its values are not used. Dropout takes its draws from
+    /// `draws`, one for each entry and head; without them nothing is dropped.
     ///
     /// # Panics
     /// When the heads do not divide the columns.
@@ -32,6 +36,7 @@ impl<'a> Tape<'a> {
         shape: Attention,
         bias: Option<Var>,
         activation: Activation,
+        draws: Option<&mut Stream>,
     ) -> Var {
         let operator = operator.into();
         let (n, c) = self.shape(h);
@@ -40,12 +45,19 @@ impl<'a> Tape<'a> {
         let per_entry = operator.matrix().n_entries() * shape.heads;
         let pool = self.pool();
         let (mut alpha, mut slopes, mut out) = (pool.take(per_entry), pool.take(per_entry), pool.take(n * c));
-        let layer = layer(&operator, shape, width, self.value(a_src), self.value(a_dst));
+        let factors = draws.filter(|_| shape.dropout > 0.0).map(|stream| {
+            let rest = (1.0 / (1.0 - shape.dropout)) as Real;
+            let mut factors = pool.take(per_entry);
+            factors.iter_mut().for_each(|f| *f = if stream.uniform() < shape.dropout { 0.0 } else { rest });
+            factors
+        });
+        let layer = layer(&operator, shape, width, self.value(a_src), self.value(a_dst), factors.as_deref());
         attention::forward(layer, self.value(h), &mut alpha, &mut slopes, &mut out);
         self.push_activated((n, c), out, bias, activation, &[h, a_src, a_dst], move |back, gradient| {
             let pool = back.pool();
             let (mut dh, mut d_src, mut d_dst) = (pool.take(n * c), pool.zeros(c), pool.zeros(c));
-            let layer = self::layer(&operator, shape, width, back.value(a_src), back.value(a_dst));
+            let (a_src_value, a_dst_value) = (back.value(a_src), back.value(a_dst));
+            let layer = self::layer(&operator, shape, width, a_src_value, a_dst_value, factors.as_deref());
             let h_value = back.value(h);
             attention::backward(layer, h_value, &alpha, &slopes, &gradient, &mut dh, &mut d_src, &mut d_dst);
             back.give(h, dh);
@@ -61,6 +73,7 @@ fn layer<'l>(
     width: usize,
     a_src: &'l [Real],
     a_dst: &'l [Real],
+    factors: Option<&'l [Real]>,
 ) -> attention::Attention<'l> {
     attention::Attention {
         pattern: operator.forward(),
@@ -70,5 +83,6 @@ fn layer<'l>(
         a_src,
         a_dst,
         slope: shape.negative_slope,
+        factors,
     }
 }

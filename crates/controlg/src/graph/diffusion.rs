@@ -1,0 +1,97 @@
+//! Personalised PageRank between all pairs of nodes, as an operator.
+
+use super::{Csr, Operator};
+use crate::Real;
+use crate::kernels::spmm;
+
+/// Columns that are worked on side by side.
+const COLUMNS: usize = 64;
+/// What the terms that are left out may add up to.
+const ERROR: f64 = 1e-7;
+
+/// S = α(I − (1 − α)Â)⁻¹ = α Σₖ (1 − α)ᵏ Âᵏ with the operator of graph convolutions Â; entries below `threshold` are
+/// left out.
+pub fn ppr(adjacency: &Csr, alpha: f64, threshold: f64) -> Operator {
+    let walk = Operator::gcn(adjacency);
+    let n = adjacency.n_rows();
+    let rounds = (ERROR.ln() / (1.0 - alpha).ln()).ceil() as usize;
+    // S is symmetric, so its columns are its rows; what rounding makes different is taken from above the diagonal.
+    let mut upper: Vec<Vec<(u32, Real)>> = Vec::with_capacity(n);
+    for first in (0..n).step_by(COLUMNS) {
+        let width = COLUMNS.min(n - first);
+        let mut sum = vec![0.0; n * width];
+        let mut next = vec![0.0; n * width];
+        // Horner's rule: sum ← αe + (1 − α)Â·sum.
+        for _ in 0..=rounds {
+            spmm::spmm(walk.forward(), &sum, width, &mut next, false);
+            next.iter_mut().for_each(|x| *x *= (1.0 - alpha) as Real);
+            (0..width).for_each(|at| next[(first + at) * width + at] += alpha as Real);
+            std::mem::swap(&mut sum, &mut next);
+        }
+        upper.extend((0..width).map(|at| {
+            let row = (first + at..n).map(|node| (node as u32, sum[node * width + at]));
+            row.filter(|(_, value)| f64::from(*value) > threshold).collect()
+        }));
+    }
+    Operator::symmetric(mirrored(&upper))
+}
+
+/// The symmetric matrix with these rows, of which only what lies on and above the diagonal is given.
+fn mirrored(upper: &[Vec<(u32, Real)>]) -> Csr {
+    let n = upper.len();
+    let mut offsets = vec![0usize; n + 1];
+    for (row, entries) in upper.iter().enumerate() {
+        offsets[row + 1] += entries.len();
+        for &(column, _) in entries.iter().filter(|entry| entry.0 as usize != row) {
+            offsets[column as usize + 1] += 1;
+        }
+    }
+    (0..n).for_each(|row| offsets[row + 1] += offsets[row]);
+    let mut next = offsets.clone();
+    let (mut columns, mut values) = (vec![0; offsets[n]], vec![0.0; offsets[n]]);
+    // Row by row: what lies below the diagonal of a row is put there before what lies above, both in ascending order.
+    for (row, entries) in upper.iter().enumerate() {
+        for &(column, value) in entries {
+            let mut put = |row: usize, column: u32| {
+                (columns[next[row]], values[next[row]]) = (column, value);
+                next[row] += 1;
+            };
+            put(row, column);
+            if column as usize != row {
+                put(column as usize, row as u32);
+            }
+        }
+    }
+    Csr::new(n, offsets, columns, Some(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EdgeList;
+
+    #[test]
+    fn it_inverts_what_it_should() {
+        let pairs = (0..70).map(|u| (u, (u * u + 1) % 71)).filter(|(u, v)| u != v).collect();
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(72);
+        let (n, alpha) = (72, 0.2);
+        let (s, walk) = (ppr(&adjacency, alpha, 0.0), Operator::gcn(&adjacency));
+        let spread = |matrix: &Csr, row: usize| {
+            let mut dense = vec![0.0; n];
+            matrix.entries(row).for_each(|(column, x)| dense[column as usize] = f64::from(x));
+            dense
+        };
+        // S − (1 − α)Â·S = αI
+        for row in 0..n {
+            let mut left = spread(s.matrix(), row);
+            for (from, weight) in walk.matrix().entries(row) {
+                let other = spread(s.matrix(), from as usize);
+                left.iter_mut().zip(other).for_each(|(x, y)| *x -= (1.0 - alpha) * f64::from(weight) * y);
+            }
+            left[row] -= alpha;
+            assert!(left.iter().all(|x| x.abs() < 1e-5), "row {row}");
+        }
+        assert_eq!(s.matrix(), &s.matrix().transposed());
+        assert!(ppr(&adjacency, alpha, 1e-2).matrix().n_entries() < s.matrix().n_entries());
+    }
+}

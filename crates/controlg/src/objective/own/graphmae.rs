@@ -1,0 +1,128 @@
+//! `graphmae`, masked autoencoder: hide nodes' features, rebuild them by attention from the codes of their neighbours.
+//!
+//! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ over the hidden nodes M. The decoder is one attention layer with one head on
+//! codes that are masked again: R = Z·W₀ with R_v = 0 for v ∈ M, x̂_i = Σⱼ αᵢⱼ W₁ rⱼ + b, αᵢⱼ the softmax over i's
+//! neighbours and itself of leaky(a·W₁rᵢ + a′·W₁rⱼ). Z: n×h, W₀: h×h, W₁: d×h, a, a′: d.
+//!
+//! Attention and W₁ can change places, since the weights α add up codes: with a·W₁ for a vector over codes, x̂ = W₁ Σⱼ αᵢⱼ rⱼ
+//! is never formed where features are sparse; see [`Tape::reconstruct`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::graph::{Features, Graph, Subgraph};
+use crate::objective::{Objective, Purpose, Sight, Sizes, Step, hides_some, prepared};
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Activation, Attention, Distance, Init, Params, Tape, Var};
+
+/// On the list of methods of their own.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "graphmae",
+    summary: "masked autoencoder: rebuild hidden nodes' features by attention from their neighbours' codes",
+    paper: "Hou et al., GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD 2022",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| Ok(Box::new(GraphMae { settings: setting::settings("objective.graphmae", KEYS, table)? })),
+};
+
+const KEYS: &[Key] = &[
+    Key::new("mask", Range::Below(1e-6, 1.0), "share of the nodes whose features are hidden"),
+    Key::new(
+        "replace",
+        Range::Below(0.0, 1.0),
+        "share of those that show another node's features, not the token",
+    ),
+    Key::new("exponent", Range::Number(1.0, 10.0), "power of the cosine error"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped, for encoder and decoder"),
+    Key::new("dropout", Range::Below(0.0, 1.0), "share of the decoder's inputs set to zero in training"),
+    Key::new(
+        "attention_dropout",
+        Range::Below(0.0, 1.0),
+        "share of the decoder's attention set to zero in training",
+    ),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    mask: f64,
+    replace: f64,
+    exponent: f64,
+    drop_edges: f64,
+    dropout: f64,
+    attention_dropout: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            mask: 0.5,
+            replace: 0.05,
+            exponent: 3.0,
+            drop_edges: 0.0,
+            dropout: 0.2,
+            attention_dropout: 0.1,
+        }
+    }
+}
+
+struct GraphMae {
+    settings: Settings,
+}
+
+impl Objective for GraphMae {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        hides_some("graphmae", self.settings.mask, graph)
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(GraphMae { settings: self.settings.clone() }, part)
+    }
+
+    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+        let Sizes { n_features, width } = sizes;
+        params.add(group, "token", (1, n_features), Init::Constant(0.0), stream);
+        params.add(group, "0.weight", (width, width), Init::XavierUniform, stream);
+        params.add(group, "1.source", (1, n_features), Init::XavierUniform, stream);
+        params.add(group, "1.target", (1, n_features), Init::XavierUniform, stream);
+        params.add(group, "1.weight", (n_features, width), Init::XavierUniform, stream);
+        params.add(group, "1.bias", (1, n_features), Init::Constant(0.0), stream);
+    }
+
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
+        let n = graph.n_nodes();
+        let hidden = (self.settings.mask * n as f64) as usize;
+        let decoded = match graph.features() {
+            Features::Sparse(_) => (graph.n_features() * width, 1),
+            Features::Dense(_) => (hidden * graph.n_features(), 3),
+        };
+        let entries = graph.adjacency().n_entries() + n;
+        vec![(n * width, 5), (hidden * width, 6), decoded, (entries, 3)]
+    }
+
+    fn sights(&self) -> Vec<Sight> {
+        let Settings { mask, replace, drop_edges, .. } = self.settings;
+        vec![Sight { mask_nodes: mask, replace, drop_edges, ..Sight::default() }]
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        let head = tape.group(step.group);
+        let shown = &step.shown[0];
+        let hidden = shown.hidden.as_ref().expect("its sight hides nodes");
+        let mut draws = (step.purpose == Purpose::Training).then_some(step.stream);
+        let r = tape.matmul(step.z[0], head[1]);
+        let mut r = tape.mask_rows(r, hidden.clone(), None);
+        if let Some(stream) = &mut draws {
+            r = tape.dropout(r, self.settings.dropout, stream);
+        }
+        let [source, target] = [head[2], head[3]].map(|a| tape.matmul(a, head[4]));
+        let shape = Attention { heads: 1, negative_slope: 0.2, dropout: self.settings.attention_dropout };
+        let operator = shown.view.operator();
+        let r = tape.attention(operator, r, source, target, shape, None, Activation::Identity, draws);
+        let r = tape.gather(r, hidden.ids().to_vec());
+        let distance = Distance::Cosine { gamma: self.settings.exponent };
+        tape.reconstruct(r, head[4], Some(head[5]), step.prepared, hidden.ids().to_vec(), distance)
+    }
+}
