@@ -66,7 +66,7 @@ pub(super) fn embed_with(
     objective.prepare(&graph)?;
     let second = params.add_group(&second_name(name));
     encoder.init(width, &mut params, second, &mut Stream::new(config.seed, "init", "encoder", 0));
-    tensors.fill(&path, &mut params, second)?;
+    tensors.fill(path, &mut params, second)?;
     Ok(with_second(z, &*objective, &*encoder, &params, second, &prepared))
 }
 
