@@ -7,18 +7,23 @@
 //!
 //! A method that mixes decides from gradients, which no record could hold: of such a run the audit checks that its steps
 //! add up, that every number is finite, and that weights are what the method promises.
+//!
+//! The record of a scheduler in somebody's own loop ([`crate::own_loop`]) is judged in the same way; only the length of
+//! its warm-up and of its blocks is taken as it stands.
 
 mod laws;
+mod terms;
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::coordinator::{ControlMode, Coordinator, Decider, Decision, Promise, Sensing};
+use crate::coordinator::{ControlMode, Coordinator, Decision, Promise, Sensing};
 use crate::error::{Error, Result};
 use crate::setting;
-use crate::trace::{self, BlockLine, Line, Record, RunLine, SenseLine, WarmupLine};
+use crate::trace::{self, BlockLine, Line, Record, RunLine, SchedulerLine, SenseLine, WarmupLine};
+use terms::Terms;
 
 /// What an audit that found nothing wrong has seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,11 +67,12 @@ pub fn audit(run: &Path) -> Result<Summary> {
     for line in &lines {
         let place = |field: &str| Place { path: &path, line: line.number, field: field.to_owned() };
         match (&line.record, &mut audit) {
-            (Record::Run(header), None) => audit = Some(Audit::start(header, &place(""))?),
+            (Record::Run(header), None) => audit = Some(Audit::of_run(header, &place(""))?),
+            (Record::Scheduler(header), None) => audit = Some(Audit::of_loop(header, &place(""))?),
             (Record::Warmup(found), Some(audit)) => audit.warm_up(found, &place)?,
             (Record::Sense(found), Some(audit)) => audit.sense(found, &place)?,
             (Record::Block(found), Some(audit)) => audit.block(found, &place)?,
-            (Record::Run(_), Some(_)) | (_, None) => {
+            (Record::Run(_) | Record::Scheduler(_), Some(_)) | (_, None) => {
                 return Err(place("kind").differs("a second header", "one header, first"));
             }
         }
@@ -127,7 +133,7 @@ impl Place<'_> {
 
 /// A run that is being lived through again.
 struct Audit {
-    config: Config,
+    terms: Terms,
     method: Method,
     rounds: usize,
     steps: u64,
@@ -159,7 +165,7 @@ struct Figures {
 }
 
 impl Audit {
-    fn start(header: &RunLine, place: &Place<'_>) -> Result<Audit> {
+    fn of_run(header: &RunLine, place: &Place<'_>) -> Result<Audit> {
         let config = Config::from_table(setting::table_of(&header.config)?)
             .map_err(|error| place.differs(error, "settings that a run can have"))?;
         let named = (&header.data, &header.method, header.seed, &header.objectives);
@@ -167,7 +173,16 @@ impl Audit {
         {
             return Err(place.differs("a header that contradicts its settings", "the settings of the run"));
         }
-        let k = config.objectives.len();
+        Ok(Audit::start(Terms::of_run(config)?))
+    }
+
+    fn of_loop(header: &SchedulerLine, place: &Place<'_>) -> Result<Audit> {
+        let started = Terms::of_loop(header);
+        Ok(Audit::start(started.map_err(|error| place.differs(error, "settings that a scheduler can have"))?))
+    }
+
+    fn start((terms, method): (Terms, Method)) -> Audit {
+        let k = terms.k();
         let figures = Figures {
             plan_total: vec![0.0; k],
             served: vec![0; k],
@@ -176,12 +191,8 @@ impl Audit {
             since: vec![0; k],
             ..Figures::default()
         };
-        let method = match config.decider()? {
-            Decider::Schedule(coordinator) => Method::Schedule(coordinator),
-            Decider::Mix(mixer) => Method::Mix(mixer.promise()),
-        };
-        Ok(Audit {
-            config,
+        Audit {
+            terms,
             method,
             rounds: 0,
             steps: 0,
@@ -190,24 +201,23 @@ impl Audit {
             sensed: false,
             state: None,
             figures,
-        })
+        }
     }
 
     fn warm_up<'p>(&mut self, found: &WarmupLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
-        let rounds = self.config.train.warmup_rounds;
+        let more = match self.terms.warm_up_rounds() {
+            Some(rounds) => self.rounds <= rounds,
+            None => self.sensings == 0 && self.blocks == 0,
+        };
         let coordinator = match &mut self.method {
-            Method::Schedule(coordinator) if coordinator.wants_warm_up() && self.rounds <= rounds => {
-                coordinator
-            }
+            Method::Schedule(coordinator) if coordinator.wants_warm_up() && more => coordinator,
             _ => return Err(place("kind").differs("a round of warm-up", "no more rounds")),
         };
         place("round").same(found.round, self.rounds)?;
         place("step").same(found.step, self.steps)?;
-        laws::finite(&found.loss, self.config.objectives.len(), &place("loss"))?;
+        laws::finite(&found.loss, self.terms.k(), &place("loss"))?;
         coordinator.warm_up(&found.loss);
-        if self.rounds < self.config.train.warmup_rounds {
-            self.steps += self.config.objectives.len() as u64;
-        }
+        self.steps += self.terms.steps_of_round(self.rounds);
         self.rounds += 1;
         Ok(())
     }
@@ -219,7 +229,7 @@ impl Audit {
             Method::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => coordinator,
             _ => return Err(place("kind").differs("a sensing", "none before this block")),
         };
-        laws::measured(found, self.config.objectives.len(), place)?;
+        laws::measured(found, self.terms.k(), place)?;
         let Some(derived) = coordinator.sense(&found.reading()) else {
             return Err(place("kind").differs("a sensing", "none with this method"));
         };
@@ -239,7 +249,7 @@ impl Audit {
         ] {
             place(field).close(found, expected)?;
         }
-        laws::sensed(found, self.state.as_ref(), &self.config, place)?;
+        laws::sensed(found, self.state.as_ref(), &self.terms, place)?;
         self.state = Some(derived);
         self.sensed = true;
         self.sensings += 1;
@@ -257,26 +267,28 @@ impl Audit {
             Method::Mix(_) => None,
         };
         self.check_place(found.epoch, found.block, found.step, place)?;
-        if self.steps >= self.config.total_steps() {
+        if self.terms.ended(self.steps) {
             return Err(place("kind").differs("a block", "the end of the run"));
         }
         self.sensed = false;
-        let steps = self.config.steps_of_block(found.block, self.steps);
+        let steps = self.terms.steps_of_block(found, self.steps);
         match (&self.method, &decision) {
-            (Method::Mix(promise), _) => laws::mixed(found, self.config.objectives.len(), promise, place)?,
+            (Method::Mix(promise), _) => laws::mixed(found, self.terms.k(), promise, place)?,
             (_, Some(decision)) => {
                 self.compare(found, decision, place)?;
-                laws::decided(found, &self.config, place)?;
+                laws::decided(found, &self.terms, place)?;
             }
             _ => {}
         }
         place("steps").same(found.steps, steps)?;
-        laws::finite(&[found.loss], 1, &place("loss"))?;
+        if self.terms.knows_loss() {
+            laws::finite(&[found.loss], 1, &place("loss"))?;
+        }
         self.steps += steps;
         self.blocks += 1;
         match decision {
             Some(decision) => {
-                self.figures.count(&decision, found.block == self.config.train.blocks_per_epoch());
+                self.figures.count(&decision, found.block == self.terms.blocks_per_epoch());
             }
             None => {
                 let totals = self.figures.weight_total.iter_mut();
@@ -302,12 +314,12 @@ impl Audit {
         place("logit").close(&found.logit, &derived.logit)?;
         place("prob").close(&found.prob, &derived.prob)?;
         place("draw").close(found.draw.as_slice(), derived.draw.as_slice())?;
-        place("task").same(found.task.as_str(), self.config.objectives[derived.task].as_str())
+        place("task").same(found.task.as_str(), self.terms.objectives[derived.task].as_str())
     }
 
     fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
         let warms_up = matches!(&self.method, Method::Schedule(coordinator) if coordinator.wants_warm_up());
-        if warms_up && self.rounds <= self.config.train.warmup_rounds {
+        if warms_up && self.terms.warm_up_rounds().is_some_and(|rounds| self.rounds <= rounds) {
             let expected = format!("round {} of the warm-up", self.rounds);
             return Err(place.differs("the loop's first line", expected));
         }
@@ -321,7 +333,7 @@ impl Audit {
         step: u64,
         place: &dyn Fn(&str) -> Place<'p>,
     ) -> Result<()> {
-        let blocks = self.config.train.blocks_per_epoch();
+        let blocks = self.terms.blocks_per_epoch();
         place("epoch").same(epoch, self.blocks / blocks + 1)?;
         place("block").same(block, self.blocks % blocks + 1)?;
         place("step").same(step, self.steps)
@@ -329,22 +341,23 @@ impl Audit {
 
     fn summary(self, record: PathBuf) -> Summary {
         let mixes = matches!(self.method, Method::Mix(_));
-        let Audit { config, figures, blocks, .. } = self;
+        let Audit { terms, figures, blocks, .. } = self;
+        let control = &terms.settings.control;
         let share = |total: f64| total / blocks.max(1) as f64;
-        let k = config.objectives.len() as f64;
-        let explores = config.control.mode == ControlMode::Pid && config.control.explore > 0.0;
+        let k = terms.k() as f64;
+        let explores = control.mode == ControlMode::Pid && control.explore > 0.0;
         let planned = figures.worst_deficit.is_some();
         let drought_bound = (planned && explores && k > 1.0).then(|| {
             // P(gap > s) ≤ (1 − ε/K)^s for each objective and start: the s at which all together stay below 1 %.
-            (0.01 / (k * blocks.max(1) as f64)).ln() / (1.0 - config.control.explore / k).ln()
+            (0.01 / (k * blocks.max(1) as f64)).ln() / (1.0 - control.explore / k).ln()
         });
         Summary {
             record,
-            method: config.method.clone(),
+            method: terms.method.clone(),
             sensings: self.sensings,
             blocks,
             steps: self.steps,
-            total_steps: config.total_steps(),
+            total_steps: terms.total_steps().unwrap_or(self.steps),
             planned: if planned {
                 figures.plan_total.iter().map(|&p| share(p)).collect()
             } else {
@@ -356,7 +369,7 @@ impl Audit {
             worst_deficit: figures.worst_deficit,
             longest_drought: figures.longest,
             drought_bound,
-            objectives: config.objectives,
+            objectives: terms.objectives,
         }
     }
 }

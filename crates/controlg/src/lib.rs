@@ -20,6 +20,7 @@ pub mod files;
 pub mod graph;
 pub mod kernels;
 pub mod objective;
+pub mod own_loop;
 pub mod registry;
 pub mod report;
 pub mod rng;

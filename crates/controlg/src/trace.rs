@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
-use crate::coordinator::{Decision, Reading, Sensing};
+use crate::coordinator::{Decision, Reading, Sensing, Settings};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::files;
@@ -24,6 +24,8 @@ use crate::files;
 pub enum Record {
     /// What was run.
     Run(Box<RunLine>),
+    /// What decided in somebody's own loop.
+    Scheduler(Box<SchedulerLine>),
     /// A round of the warm-up.
     Warmup(WarmupLine),
     /// A sensing.
@@ -47,6 +49,17 @@ pub struct RunLine {
     pub objectives: Vec<String>,
     /// All settings.
     pub config: Config,
+}
+
+/// The first line of the record of a scheduler in somebody's own loop ([`crate::own_loop`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchedulerLine {
+    /// The version that wrote it.
+    pub version: String,
+    /// The objectives; all arrays are in their order.
+    pub objectives: Vec<String>,
+    /// All settings.
+    pub settings: Settings,
 }
 
 /// The losses before a round of the warm-up, or after the last.
@@ -134,9 +147,15 @@ pub struct BlockLine {
     /// Of a method that mixes: the mean losses of the objectives over the block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<f64>,
+    /// Of a method that looks ahead: the derivatives by the weights of what it looks at, at the last look of the block.
+    /// They are all zero where its soft clusters are saturated: then it learns nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slope: Vec<f64>,
     /// Steps of the block.
     pub steps: u64,
-    /// Mean loss over them; where the method mixes, the plain sum of `losses`.
+    /// Mean loss over them; where the method mixes, the plain sum of `losses`; `null` in somebody's own loop, where the
+    /// line is written before the block is trained.
+    #[serde(deserialize_with = "with_gap")]
     pub loss: f64,
     /// Milliseconds of the steps.
     pub ms: f64,
@@ -172,6 +191,10 @@ impl BlockLine {
             ..BlockLine::default()
         }
     }
+}
+
+fn with_gap<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 fn with_gaps<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<f64>, D::Error> {
@@ -230,10 +253,7 @@ impl Writer {
 
     /// Adds a line, in one piece.
     pub fn append(&mut self, record: &Record) -> Result<()> {
-        let body = serde_json::to_string(record).map_err(|error| Error::Failed(error.to_string()))?;
-        let seal = seal(&self.end.seal, &body);
-        let open = body.strip_suffix('}').unwrap_or(&body);
-        let line = format!("{open}{SEAL}{seal}\"}}\n");
+        let (line, seal) = sealed(&self.end.seal, record)?;
         self.file
             .write_all(line.as_bytes())
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
@@ -248,6 +268,36 @@ impl Writer {
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
         Ok(self.end.clone())
     }
+}
+
+/// A record that is kept in memory.
+#[derive(Clone, Debug, Default)]
+pub struct Sheet {
+    text: String,
+    seal: String,
+}
+
+impl Sheet {
+    /// Adds a line.
+    pub fn append(&mut self, record: &Record) -> Result<()> {
+        let (line, seal) = sealed(&self.seal, record)?;
+        self.text.push_str(&line);
+        self.seal = seal;
+        Ok(())
+    }
+
+    /// All lines.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// A line with its end, and its seal.
+fn sealed(before: &str, record: &Record) -> Result<(String, String)> {
+    let body = serde_json::to_string(record).map_err(|error| Error::Failed(error.to_string()))?;
+    let seal = seal(before, &body);
+    let open = body.strip_suffix('}').unwrap_or(&body);
+    Ok((format!("{open}{SEAL}{seal}\"}}\n"), seal))
 }
 
 /// What stands before a line's seal.
@@ -292,7 +342,7 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
         lines.push(Line { number, record, sealed });
     }
     match lines.first().map(|line| &line.record) {
-        Some(Record::Run(_)) => Ok(lines),
+        Some(Record::Run(_) | Record::Scheduler(_)) => Ok(lines),
         Some(_) => Err(Error::input(path, "line 1", "no header", "a line of kind \"run\"")),
         None => Err(Error::input(path, "", "an empty record", "a line of kind \"run\" first")),
     }

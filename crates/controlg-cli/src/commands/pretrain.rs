@@ -87,7 +87,7 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
 fn so_far(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
     for line in trace::read(&run.join("trace.jsonl"))? {
         let before = match &line.record {
-            Record::Run(_) => false,
+            Record::Run(_) | Record::Scheduler(_) => false,
             Record::Warmup(line) => line.step < steps,
             Record::Sense(line) => line.step < steps,
             Record::Block(line) => line.step < steps,

@@ -1,7 +1,6 @@
 //! The laws of the method, checked on recorded numbers.
 
-use super::Place;
-use crate::config::Config;
+use super::{Place, Terms};
 use crate::coordinator::{ControlMode, PlanMode, Promise, Sensing};
 use crate::error::Result;
 use crate::trace::{BlockLine, SenseLine};
@@ -44,11 +43,11 @@ pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Re
 pub(super) fn sensed(
     line: &SenseLine,
     before: Option<&Sensing>,
-    config: &Config,
+    terms: &Terms,
     place: PlaceOf<'_, '_>,
 ) -> Result<()> {
     let Sensing { sensed, state, plan } = &line.sensing;
-    let k = config.objectives.len();
+    let (k, settings) = (terms.k(), &terms.settings);
     let used: Vec<usize> =
         (0..k).filter(|&a| line.grad_norm[a] > 0.0 && line.grad_norm[a].is_finite()).collect();
     if !used.is_empty() {
@@ -57,13 +56,13 @@ pub(super) fn sensed(
     }
     within(&sensed.lambda, 0.0, 1.0, &place("lambda"))?;
     within(&sensed.conf, 0.0, 1.0, &place("conf"))?;
-    let (least, most) = (config.sense.difficulty_min, config.sense.difficulty_max);
+    let (least, most) = (settings.sense.difficulty_min, settings.sense.difficulty_max);
     within(&state.difficulty, least, most, &place("difficulty"))?;
     within(&plan.hv_weight, f64::MIN_POSITIVE, f64::INFINITY, &place("hv_weight"))?;
     for a in 0..k {
         let slack = state.reference[a] - state.loss_norm[a];
-        if slack < config.plan.delta * (1.0 - 1e-9) {
-            let expected = format!("at least plan.delta = {} above the loss", config.plan.delta);
+        if slack < settings.plan.delta * (1.0 - 1e-9) {
+            let expected = format!("at least plan.delta = {} above the loss", settings.plan.delta);
             return Err(place("reference").differs(state.reference[a], expected));
         }
         if let Some(before) = before.filter(|before| state.reference[a] < before.state.reference[a]) {
@@ -72,18 +71,18 @@ pub(super) fn sensed(
         }
     }
     sums_to_one(&plan.plan, &place("plan"))?;
-    let floor = if config.plan.mode == PlanMode::Uniform || k == 1 { 0.0 } else { config.plan.floor };
+    let floor = if settings.plan.mode == PlanMode::Uniform || k == 1 { 0.0 } else { settings.plan.floor };
     within(&plan.plan, floor - 1e-12, 1.0 + 1e-12, &place("plan"))
 }
 
 /// Deficits that sum to one, counts that add up, probabilities that are such, and the largest deficit served where that
 /// is the rule.
-pub(super) fn decided(line: &BlockLine, config: &Config, place: PlaceOf<'_, '_>) -> Result<()> {
-    let k = config.objectives.len() as f64;
+pub(super) fn decided(line: &BlockLine, terms: &Terms, place: PlaceOf<'_, '_>) -> Result<()> {
+    let (k, control) = (terms.k() as f64, &terms.settings.control);
     if !line.prob.is_empty() {
         sums_to_one(&line.prob, &place("prob"))?;
-        let explored = config.control.mode == ControlMode::Pid && !line.deficit.is_empty();
-        let least = if explored { config.control.explore / k } else { 0.0 };
+        let explored = control.mode == ControlMode::Pid && !line.deficit.is_empty();
+        let least = if explored { control.explore / k } else { 0.0 };
         within(&line.prob, least - 1e-12, 1.0 + 1e-12, &place("prob"))?;
     }
     if line.deficit.is_empty() {
@@ -91,10 +90,10 @@ pub(super) fn decided(line: &BlockLine, config: &Config, place: PlaceOf<'_, '_>)
     }
     sums_to_one(&line.deficit, &place("deficit"))?;
     place("count").same(line.count.iter().sum::<u64>(), line.block as u64 - 1)?;
-    if config.control.mode == ControlMode::MaxDeficit {
+    if control.mode == ControlMode::MaxDeficit {
         // d = N − N^ref after the block: −(K − 1) < d < 1.
         for (a, (reference, &count)) in line.count_ref.iter().zip(&line.count).enumerate() {
-            let served = u64::from(config.objectives[a] == line.task);
+            let served = u64::from(terms.objectives[a] == line.task);
             let ahead = (count + served) as f64 - reference;
             if ahead >= 1.0 || ahead <= -(k - 1.0) && k > 1.0 {
                 let expected = format!("less than 1 block ahead and {} behind", k - 1.0);

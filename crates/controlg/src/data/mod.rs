@@ -10,6 +10,7 @@ pub mod convert;
 pub mod fetch;
 pub mod info;
 pub mod limits;
+pub mod memory;
 pub mod pickle;
 pub mod split;
 pub mod synthetic;

@@ -36,6 +36,11 @@ impl Dense {
         &self.data
     }
 
+    /// All values, row by row, to keep.
+    pub fn into_data(self) -> Vec<Real> {
+        self.data
+    }
+
     /// One row.
     pub fn row(&self, row: usize) -> &[Real] {
         &self.data[row * self.n_cols..(row + 1) * self.n_cols]

@@ -36,7 +36,7 @@ impl EventFile {
     /// Adds what a line of the record says; the file is whole after every line.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let (step, scalars) = match record {
-            Record::Run(_) => return Ok(()),
+            Record::Run(_) | Record::Scheduler(_) => return Ok(()),
             Record::Warmup(line) => (line.step, self.each("loss", &line.loss)),
             Record::Sense(line) => (line.step, self.of_sensing(line)),
             Record::Block(line) => (line.step, self.of_block(line)),

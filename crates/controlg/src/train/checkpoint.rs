@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::Training;
 use super::tensors::Tensors;
+use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::graph::Graph;
 use crate::trace::End;
 
 /// How many are kept.
@@ -22,6 +24,22 @@ pub(super) struct Owner {
     pub(super) config: String,
     /// The graph's hash.
     pub(super) data: String,
+}
+
+impl Owner {
+    /// A run with these settings on this graph.
+    pub(super) fn of(config: &Config, graph: &Graph) -> Result<Owner> {
+        Ok(Owner { config: config.hash()?, data: graph.fingerprint() })
+    }
+
+    /// Says in a file's words whose it is.
+    pub(super) fn sign(&self, tensors: &mut Tensors<'_>) {
+        for (name, text) in
+            [("version", env!("CARGO_PKG_VERSION")), ("config_hash", &self.config), ("data_hash", &self.data)]
+        {
+            tensors.words.insert(name.to_owned(), text.to_owned());
+        }
+    }
 }
 
 /// Writes the state of a run, then removes those that are older than the one before.

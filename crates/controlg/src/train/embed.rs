@@ -21,11 +21,20 @@ use crate::tensor::{ColumnStats, Params, Pool};
 pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
     let config = Config::from_table(config::read(&run.join(folder::CONFIG))?)?;
     let path = run.join(folder::MODEL);
-    let tensors = Tensors::read(&path)?;
+    embed_with(&config, &path, &Tensors::read(&path)?, graph)
+}
+
+/// The same with settings and model at hand; `path` is what errors call the model.
+pub(super) fn embed_with(
+    config: &Config,
+    path: &Path,
+    tensors: &Tensors<'_>,
+    graph: &Graph,
+) -> Result<Dense> {
     let width = tensors.words.get("features").and_then(|text| text.parse::<usize>().ok());
-    let width = width.ok_or_else(|| Error::input(&path, "features", "nothing", "the number of features"))?;
+    let width = width.ok_or_else(|| Error::input(path, "features", "nothing", "the number of features"))?;
     if graph.n_features() != width {
-        let expected = format!("{width}, as in the graph that {} was trained on", run.display());
+        let expected = format!("{width}, as in the graph that {} was trained on", path.display());
         return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
     }
 
@@ -33,12 +42,12 @@ pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
     let mut params = Params::new();
     let group = params.add_group("encoder");
     encoder.init(width, &mut params, group, &mut Stream::new(config.seed, "init", "encoder", 0));
-    tensors.fill(&path, &mut params, group)?;
-    let stats = read_stats(&path, &tensors)?;
+    tensors.fill(path, &mut params, group)?;
+    let stats = read_stats(path, tensors)?;
     let scale = match tensors.contains("features/mean") {
         true => Some(ColumnScale {
-            mean: tensors.doubles(&path, "features/mean", width)?,
-            deviation: tensors.doubles(&path, "features/deviation", width)?,
+            mean: tensors.doubles(path, "features/mean", width)?,
+            deviation: tensors.doubles(path, "features/deviation", width)?,
         }),
         false => None,
     };
@@ -57,7 +66,7 @@ pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
     objective.prepare(&graph)?;
     let second = params.add_group(&second_name(name));
     encoder.init(width, &mut params, second, &mut Stream::new(config.seed, "init", "encoder", 0));
-    tensors.fill(&path, &mut params, second)?;
+    tensors.fill(path, &mut params, second)?;
     Ok(with_second(z, &*objective, &*encoder, &params, second, &prepared))
 }
 

@@ -18,7 +18,7 @@ use crate::trace::{End, Record, Writer};
 /// The names of a run's files.
 pub(super) const CONFIG: &str = "config.toml";
 pub(super) const MODEL: &str = "model.safetensors";
-const TRACE: &str = "trace.jsonl";
+pub(super) const TRACE: &str = "trace.jsonl";
 const CHECKPOINTS: &str = "checkpoint";
 
 /// The longest time between two checkpoints within an epoch.
@@ -89,7 +89,7 @@ impl<'a> Folder<'a> {
         let start = Instant::now();
         let input = Input::new(graph, self.config)?;
         let mut training = Training::new(&input, self.config)?;
-        let owner = Owner { config: self.config.hash()?, data: input.graph.fingerprint() };
+        let owner = Owner::of(self.config, &input.graph)?;
         on_event(Event::Memory(memory::estimate(graph, &input.graph, &training)));
 
         fs::create_dir_all(self.path)
@@ -140,13 +140,7 @@ impl<'a> Folder<'a> {
     fn write_results(&self, training: &Training<'_>, input: &Input, owner: &Owner) -> Result<()> {
         let (embeddings, stats) = training.model().embed();
         let mut model = embed::model_file(training.model(), &stats, input);
-        for (name, text) in [
-            ("version", env!("CARGO_PKG_VERSION")),
-            ("config_hash", &owner.config),
-            ("data_hash", &owner.data),
-        ] {
-            model.words.insert(name.to_owned(), text.to_owned());
-        }
+        owner.sign(&mut model);
         model.write(&self.path.join(MODEL))?;
         write_embeddings(self.path, &embeddings, input.graph.ids())
     }

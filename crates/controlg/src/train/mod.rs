@@ -17,6 +17,7 @@
 
 mod checkpoint;
 mod embed;
+mod finished;
 mod folder;
 mod input;
 pub mod memory;
@@ -28,6 +29,7 @@ mod training;
 mod trial;
 
 pub use embed::embed;
+pub use finished::{Finished, embed_by};
 pub use folder::{Event, Folder, Outcome, write_embeddings};
 pub use input::Input;
 pub use model::{Model, Parts, Task};

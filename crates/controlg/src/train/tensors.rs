@@ -174,6 +174,24 @@ impl<'t> Tensors<'t> {
 
     /// Writes the file, whole or not at all.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
+        files::whole(path, |beside| {
+            let write = || -> std::io::Result<()> {
+                let mut file = BufWriter::new(File::create(beside)?);
+                self.write_to(&mut file)?;
+                file.flush()
+            };
+            write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+        })
+    }
+
+    /// What the file would hold.
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).map_err(|error| Error::io("keeping a model", error))?;
+        Ok(bytes)
+    }
+
+    fn write_to(&self, to: &mut impl Write) -> std::io::Result<()> {
         let mut header = serde_json::Map::new();
         header.insert("__metadata__".to_owned(), json!(self.words));
         let mut at = 0;
@@ -190,24 +208,21 @@ impl<'t> Tensors<'t> {
         while !header.len().is_multiple_of(8) {
             header.push(' ');
         }
-        files::whole(path, |beside| {
-            let write = || -> std::io::Result<()> {
-                let mut file = BufWriter::new(File::create(beside)?);
-                file.write_all(&(header.len() as u64).to_le_bytes())?;
-                file.write_all(header.as_bytes())?;
-                self.parts.values().try_for_each(|part| part.content.write_to(&mut file))?;
-                file.flush()
-            };
-            write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
-        })
+        to.write_all(&(header.len() as u64).to_le_bytes())?;
+        to.write_all(header.as_bytes())?;
+        self.parts.values().try_for_each(|part| part.content.write_to(to))
     }
 
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Tensors<'static>> {
-        let bytes = limits::read_bytes(path)?;
+        Tensors::parse(path, &limits::read_bytes(path)?)
+    }
+
+    /// Reads what such a file holds; `path` is what errors call it.
+    pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Tensors<'static>> {
         let wrong = |error: safetensors::SafeTensorError| Error::input(path, "", error, "a safetensors file");
-        let (_, header) = SafeTensors::read_metadata(&bytes).map_err(wrong)?;
-        let file = SafeTensors::deserialize(&bytes).map_err(wrong)?;
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
+        let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
         let mut tensors = Tensors {
             words: header.metadata().clone().unwrap_or_default().into_iter().collect(),
             parts: BTreeMap::new(),

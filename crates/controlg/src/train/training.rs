@@ -274,13 +274,14 @@ pub(super) fn parts(config: &Config, decider: &Decider) -> Result<Parts> {
 /// The steps of a block that take all objectives, and what came of them.
 fn mixed_block(mixing: &mut Mixing, model: &mut Model<'_>, step: u64, steps: u64) -> Result<BlockLine> {
     let mut losses = vec![0.0; model.names().len()];
-    let mut weight = Vec::new();
+    let (mut weight, mut slope) = (Vec::new(), Vec::new());
     for at in step..step + steps {
         let mixed = mixing.step(model, at)?;
         losses.iter_mut().zip(&mixed.loss).for_each(|(sum, loss)| *sum += loss / steps as f64);
         weight = mixed.mixture.encoder;
+        slope = mixed.slopes.unwrap_or(slope);
     }
-    Ok(BlockLine { weight, loss: losses.iter().sum(), losses, ..BlockLine::default() })
+    Ok(BlockLine { weight, slope, loss: losses.iter().sum(), losses, ..BlockLine::default() })
 }
 
 /// To the microsecond, which is all a clock can say.

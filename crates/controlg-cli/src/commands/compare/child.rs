@@ -78,9 +78,12 @@ impl Children<'_> {
 
     /// Runs this program with other arguments and reads the document that it prints.
     fn call<T: serde::de::DeserializeOwned>(&self, arguments: &[&str], threads: usize) -> Result<T> {
-        let program =
-            std::env::current_exe().map_err(|error| Error::io("looking for this program", error))?;
+        let again = crate::again();
+        let Some((program, first)) = again.split_first() else {
+            return Err(Error::Failed("no way to start this program again".to_owned()));
+        };
         let mut command = Command::new(program);
+        command.args(first);
         command.args(arguments).args(["--json", "--quiet", "--threads", &threads.to_string()]);
         if let Some(folder) = &self.common.data_dir {
             command.arg("--data-dir").arg(folder);
@@ -130,7 +133,7 @@ fn cost(run: &Path, outcome: &Outcome, evaluations: u64) -> Result<Cost> {
     let milliseconds: f64 = lines
         .iter()
         .map(|line| match &line.record {
-            Record::Run(_) => 0.0,
+            Record::Run(_) | Record::Scheduler(_) => 0.0,
             Record::Warmup(line) => line.ms,
             Record::Sense(line) => line.ms,
             Record::Block(line) => line.ms,

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use super::{Coordinator, Sensing, from_json, to_json};
 use crate::error::{Error, Result};
 use crate::rng::Stream;
-use crate::setting;
+use crate::setting::{self, Key, Range};
 
 /// Everything that shapes the loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,6 +63,31 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The keys outside of any table.
+    const KEYS: &[Key] = &[
+        Key::new("seed", Range::Whole(0, i64::MAX as u64), "where the scheduling draws start"),
+        Key::new("blocks_per_epoch", Range::Whole(1, 1_000_000), "blocks after which counts start anew"),
+    ];
+
+    /// Settings from a table with the tables `sense`, `plan` and `control` of the run file; what is missing takes its
+    /// default.
+    pub fn from_table(mut table: toml::Table) -> Result<Settings> {
+        let mut take = |name: &str| match table.remove(name) {
+            Some(toml::Value::Table(table)) => Ok(table),
+            Some(other) => Err(Error::value(name, other, format_args!("a table [{name}]"))),
+            None => Ok(toml::Table::new()),
+        };
+        let (sense, plan, control) = (take("sense")?, take("plan")?, take("control")?);
+        let Top { seed, blocks_per_epoch } = setting::settings("", Settings::KEYS, table)?;
+        Ok(Settings {
+            seed,
+            blocks_per_epoch,
+            sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
+            plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
+            control: setting::settings("control", ControlSettings::KEYS, control)?,
+        })
+    }
+
     /// Refuses values out of range, by name.
     pub fn check(&self, n_tasks: usize) -> Result<()> {
         let Settings { blocks_per_epoch, sense, plan, control, .. } = self;
@@ -94,6 +119,21 @@ impl Settings {
             return Err(Error::value("plan.floor", plan.floor, expected));
         }
         Ok(())
+    }
+}
+
+/// The settings outside of any table.
+#[derive(Serialize, Deserialize)]
+#[serde(default)]
+struct Top {
+    seed: u64,
+    blocks_per_epoch: usize,
+}
+
+impl Default for Top {
+    fn default() -> Self {
+        let Settings { seed, blocks_per_epoch, .. } = Settings::default();
+        Top { seed, blocks_per_epoch }
     }
 }
 

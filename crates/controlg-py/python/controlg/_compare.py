@@ -1,0 +1,53 @@
+"""Methods side by side, as runs in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Optional, Sequence, Union
+
+from . import _core
+from ._settings import key, plain, threads
+
+
+def compare(
+    data: Union[str, Sequence[str]],
+    methods: Union[str, Sequence[str]],
+    *,
+    seeds: int = 5,
+    tasks: Union[str, Sequence[str]] = ("nc", "cluster"),
+    out: Any = None,
+    singles: bool = True,
+    n_jobs: Optional[int] = None,
+    data_dir: Any = None,
+    **settings: Any,
+) -> list[dict[str, Any]]:
+    """Runs methods on data sets with several seeds, by ``controlg compare``, and gives one record a finished cell.
+
+    The floors, and with ``singles`` every objective alone, are added. ``out`` keeps the results, the tables and what a
+    later call need not do again; settings are those of ``ControlG``. ``pandas.DataFrame`` takes what comes back.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "comparison" if out is None else Path(out)
+        command = [sys.executable, "-m", "controlg", "compare", "--quiet", "--json"]
+        command += ["--data", _list(data), "--methods", _list(methods), "--tasks", _list(tasks)]
+        command += ["--seeds", str(seeds), "--out", str(folder)]
+        command += [] if singles else ["--skip-singles"]
+        command += ["--threads", str(threads(n_jobs))] if threads(n_jobs) else []
+        command += ["--data-dir", str(data_dir)] if data_dir is not None else []
+        for name, value in settings.items():
+            if value is not None:
+                command += ["--set", f"{key(name)}={json.dumps(value, default=plain)}"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["controlg compare failed"])[-1]
+            kind = ValueError if done.returncode == 2 else RuntimeError
+            raise kind(last.removeprefix("controlg: "))
+        return json.loads(_core.compared(folder))
+
+
+def _list(names: Union[str, Sequence[str]]) -> str:
+    return names if isinstance(names, str) else ",".join(names)

@@ -1,0 +1,98 @@
+"""How good are embeddings?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._graph import as_graph, numpy_of, reals
+from ._settings import seed, threads
+
+#: The protocol when nothing is said, that of ``controlg evaluate``.
+_PROTOCOL = "random-10-10-80"
+
+
+def evaluate(
+    embeddings: Any,
+    labels: Any = None,
+    split: Any = None,
+    *,
+    task: str = "nc",
+    graph: Any = None,
+    random_state: int = 0,
+    probe: str = "lbfgs",
+    embedding: str = "l2",
+    n_jobs: Optional[int] = None,
+) -> dict[str, Any]:
+    """Judges anybody's embeddings as ``controlg evaluate`` does, and says how.
+
+    labels : one class a node, 0, 1, 2, ...; negative for none.
+    split : for ``nc``: three lists of nodes, or three masks, as a tuple (train, val, test) or a dictionary with these
+        names; a list of such for the mean over several; or a protocol's name, drawn from ``random_state``.
+    task : ``nc`` (accuracy), ``cluster`` (NMI), ``lp`` (ROC-AUC of the edges that the split of
+        ``random_state`` holds back; the embeddings must not have seen them: ``ControlG(edges="train")``, same seed).
+    graph : for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels and splits are used where none are given.
+
+    Gives ``value`` in percent, and with it the protocol, the split's hash, the probe and its settings.
+    """
+    rows = numpy_of(embeddings)
+    if rows.ndim != 2:
+        raise ValueError(f"embeddings: found {rows.ndim} dimensions, expected two dimensions")
+    made = None if graph is None else as_graph(graph, None, False, None)[0]
+    if labels is None and made is not None:
+        labels = made.labels
+    if split is None and made is not None:
+        split = made.splits or None
+    protocol, splits = (split, []) if isinstance(split, str) else (_PROTOCOL, _splits(split, len(rows)))
+    score = _core.evaluate(
+        task,
+        reals(rows, "embeddings"),
+        None if labels is None else _classes(numpy_of(labels)),
+        splits,
+        protocol,
+        seed(random_state),
+        (probe, embedding),
+        made,
+        threads(n_jobs),
+    )
+    return json.loads(score)
+
+
+def _classes(labels: Any) -> list[int]:
+    if labels.ndim != 1 or labels.dtype.kind not in "iub":
+        raise ValueError(f"labels: found {labels.dtype} of {labels.ndim} dimensions, expected one whole number a node")
+    return labels.astype(np.int64).tolist()
+
+
+def _splits(split: Any, n_nodes: int) -> list[Any]:
+    if split is None:
+        return []
+    several = isinstance(split, list) and split and isinstance(split[0], (dict, tuple))
+    return [_one(at, one, n_nodes) for at, one in enumerate(split if several else [split])]
+
+
+def _one(at: int, split: Any, n_nodes: int) -> Any:
+    if isinstance(split, dict):
+        missing = [part for part in ("train", "val", "test") if part not in split]
+        if missing:
+            raise ValueError(f"split {at}: found no {missing[0]} nodes, expected train, val and test")
+        parts = [split[part] for part in ("train", "val", "test")]
+        name, index = split.get("protocol", "own"), split.get("index", at)
+    else:
+        parts, name, index = list(split), "own", at
+    if len(parts) != 3:
+        raise ValueError(f"split {at}: found {len(parts)} parts, expected train, val and test")
+    return (name, int(index), *(_nodes(at, numpy_of(part), n_nodes) for part in parts))
+
+
+def _nodes(at: int, part: Any, n_nodes: int) -> list[int]:
+    if part.dtype.kind == "b":
+        if part.shape != (n_nodes,):
+            raise ValueError(f"split {at}: found a mask of {part.size} entries, expected {n_nodes}, one for each node")
+        return np.flatnonzero(part).tolist()
+    if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
+        raise ValueError(f"split {at}: found {part.dtype} of {part.ndim} dimensions, expected node numbers or a mask")
+    return part.astype(np.int64).tolist()

@@ -1,0 +1,180 @@
+"""The scheduler for a PyTorch loop: it measures losses, gradients and Rayleigh quotients itself.
+
+::
+
+    losses = {"link": link_loss, "rebuild": rebuild_loss}  # each gives its loss and the node representations behind it
+    scheduler = controlg.torch.Scheduler(losses, encoder.parameters(), data.edge_index, record="record.jsonl")
+    for step in range(1000):
+        loss, _ = losses[scheduler.next()]()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+Readings draw from a random stream of their own, the same at every reading, so that losses which sample are seen on one
+frozen sample and the loop's own draws stay what they were.
+
+Under ``torch.distributed`` every rank draws the same task: readings are averaged over the ranks and then taken from rank
+0, whose state is the truth when a scheduler is made or loaded; rank 0 alone keeps the record.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from ._scheduler import Scheduler as _Scheduler
+
+#: Gives a loss and the node representations behind it, or the loss alone where these are the same for all tasks.
+Closure = Callable[[], Union[Tensor, "tuple[Tensor, Tensor]"]]
+
+__all__ = ["Rayleigh", "Scheduler", "measure"]
+
+
+class Rayleigh:
+    """How rough a signal on the nodes is: tr(Hᵀ L H) / ‖H‖² with the normalised Laplacian L of the graph, 0 to 2."""
+
+    def __init__(self, edge_index: Tensor) -> None:
+        source, target = edge_index.min(dim=0).values, edge_index.max(dim=0).values
+        pairs = torch.unique(torch.stack([source, target])[:, source != target], dim=1)
+        self._pairs = pairs  # every undirected edge once, without loops
+
+    def __call__(self, signal: Tensor) -> float:
+        source, target = self._pairs.to(signal.device)
+        h = signal.detach().reshape(signal.shape[0], -1).double()
+        degree = torch.bincount(torch.cat([source, target]), minlength=h.shape[0]).double()
+        scaled = h / degree.clamp(min=1).sqrt().unsqueeze(1)
+        energy = 0.0
+        # Edges in pieces: the difference along all of them at once could be larger than the model.
+        for u, v in zip(source.split(1 << 16), target.split(1 << 16)):
+            energy += (scaled[u] - scaled[v]).square().sum().item()
+        # Losses are means over nodes, so the norm may be tiny: the guard must stay far below it.
+        return energy / (h.square().sum().item() + 1e-12)
+
+
+def measure(
+    closures: Sequence[Closure],
+    parameters: Sequence[Tensor],
+    rayleigh: Rayleigh,
+    embedding: Optional[Tensor] = None,
+) -> tuple[list[float], list[list[float]], list[float]]:
+    """Losses, inner products of the gradients at the shared parameters, Rayleigh quotients of those at the embedding.
+
+    ``embedding`` are the representations of closures that give their loss alone. No gradient is left behind.
+    """
+    losses: list[float] = []
+    quotients: list[float] = []
+    rows: list[Tensor] = []
+    for closure in closures:
+        given = closure()
+        loss, z = given if isinstance(given, tuple) else (given, embedding)
+        if z is None:
+            raise ValueError("closure: found a loss alone, expected (loss, embedding), or an embedding for all tasks")
+        retain = embedding is not None
+        grads = torch.autograd.grad(loss, [z, *parameters], retain_graph=retain, allow_unused=True)
+        at_z = grads[0] if grads[0] is not None else torch.zeros_like(z)
+        flat = [(torch.zeros_like(p) if g is None else g).reshape(-1) for g, p in zip(grads[1:], parameters)]
+        losses.append(float(loss.detach()))
+        quotients.append(rayleigh(at_z))
+        rows.append(torch.cat(flat))
+    products = [[float(torch.dot(a.double(), b.double())) for b in rows] for a in rows]
+    return losses, products, quotients
+
+
+class Scheduler(_Scheduler):
+    """``controlg.Scheduler`` that takes its readings itself whenever one is due.
+
+    closures : by the task's name. Each gives ``(loss, embedding)``, or the loss alone where ``embedding`` is given.
+    parameters : the shared ones, the encoder's.
+    edge_index : 2 × E, as in PyTorch Geometric.
+    embedding : gives the representations that closures share; called once a reading, before them.
+    group : the process group; by default all ranks, where ``torch.distributed`` is initialised.
+
+    Everything else is as in ``controlg.Scheduler``.
+    """
+
+    def __init__(
+        self,
+        closures: Mapping[str, Closure],
+        parameters: Iterable[Tensor],
+        edge_index: Tensor,
+        *,
+        embedding: Optional[Callable[[], Tensor]] = None,
+        group: Any = None,
+        record: Any = None,
+        state: Optional[Mapping[str, Any]] = None,
+        random_state: int = 0,
+        **settings: Any,
+    ) -> None:
+        self._seed = random_state
+        self._closures = list(closures.values())
+        self._parameters = [p for p in parameters if p.requires_grad]
+        self._rayleigh = Rayleigh(edge_index)
+        self._embedding = embedding
+        self._group = group
+        record, state = record if self._leads() else None, self._from_first(state)
+        super().__init__(list(closures), record=record, state=state, random_state=random_state, **settings)
+        fresh = self._from_first(self.state_dict())
+        if not self._leads():
+            super().load_state_dict(fresh)
+
+    def next(self, steps: int = 1) -> str:
+        """The task of the next block; a reading is taken first where one is due."""
+        if self.due():
+            self.read()
+        return super().next(steps)
+
+    def read(self) -> dict[str, Any]:
+        """Takes a reading now; it must be due."""
+        losses, products, quotients = self._measured()
+        return self.sense(losses, gram=products, rayleigh=quotients)
+
+    def warm_up(self, losses: Any = None) -> None:
+        """Takes the losses before training, and after each round of a few steps on every task; by itself if not given."""
+        if losses is None:
+            losses = self._measured()[0]
+        super().warm_up(losses)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes over what ``state_dict`` gave; rank 0's counts."""
+        super().load_state_dict(self._from_first(state))
+
+    def _measured(self) -> Any:
+        """What all ranks agree on; their random streams are left as they were."""
+        devices = sorted({p.device.index for p in self._parameters if p.is_cuda})
+        with torch.random.fork_rng(devices):
+            torch.manual_seed(self._seed)
+            z = None if self._embedding is None else self._embedding()
+            return self._agreed(*measure(self._closures, self._parameters, self._rayleigh, z))
+
+    def _ranks(self) -> bool:
+        return dist.is_available() and dist.is_initialized()
+
+    def _leads(self) -> bool:
+        return not self._ranks() or dist.get_rank(self._group) == 0
+
+    def _first(self) -> int:
+        return 0 if self._group is None else dist.get_global_rank(self._group, 0)
+
+    def _from_first(self, state: Any) -> Any:
+        """Rank 0's, for all."""
+        if not self._ranks():
+            return state
+        box = [state]
+        dist.broadcast_object_list(box, src=self._first(), group=self._group)
+        return box[0]
+
+    def _agreed(self, losses: list[float], products: list[list[float]], quotients: list[float]) -> Any:
+        """The mean of all ranks' readings, the same bits on each."""
+        if not self._ranks():
+            return losses, products, quotients
+        k = len(losses)
+        device = "cuda" if dist.get_backend(self._group) == "nccl" else "cpu"
+        rows = torch.tensor([losses, quotients, *products], dtype=torch.float64, device=device)
+        dist.all_reduce(rows, group=self._group)
+        rows /= dist.get_world_size(self._group)
+        dist.broadcast(rows, src=self._first(), group=self._group)
+        rows = rows.cpu()
+        return rows[0].tolist(), rows[2 : 2 + k].tolist(), rows[1].tolist()

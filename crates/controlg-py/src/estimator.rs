@@ -1,0 +1,269 @@
+//! Training, embedding, judging, keeping.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use controlg::compare::{self, Lines};
+use controlg::config::Config;
+use controlg::data::memory;
+use controlg::data::{EdgeSplit, PROTOCOLS, Split};
+use controlg::eval::table::Cell;
+use controlg::eval::{self, ProbeSettings, Task};
+use controlg::graph::{Dense, Features, Ids};
+use controlg::trace::{Record, Sheet};
+use controlg::train::{self, Finished, Input, Training};
+use controlg::{Error, Result};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::graph::{Graph, names};
+use crate::words::{raised, table, work};
+
+/// How long Python's signals may wait.
+const PULSE: Duration = Duration::from_millis(50);
+
+/// A run as Python keeps it: settings as TOML, record, model, embeddings, names where nodes have any.
+type Kept<'py> = (String, String, Bound<'py, PyBytes>, Bound<'py, PyArray2<f32>>, Option<Vec<String>>);
+
+/// A line of the record as JSON, and the steps done.
+type Seen = (u64, String);
+
+/// Complete, checked settings as JSON.
+#[pyfunction]
+pub(crate) fn resolve(settings: &str) -> PyResult<String> {
+    let config = Config::from_table(table(settings).map_err(|error| raised(&error))?);
+    json(&config.map_err(|error| raised(&error))?)
+}
+
+/// The settings of a run file as JSON.
+#[pyfunction]
+pub(crate) fn described(config: &str) -> PyResult<String> {
+    json(&settings(config).map_err(|error| raised(&error))?)
+}
+
+/// Trains. `watch(steps_done, steps, line)` is called for every line of the record; an exception in it, or a signal,
+/// ends the training after the block that is under way.
+#[pyfunction]
+pub(crate) fn fit<'py>(
+    py: Python<'py>,
+    graph: &Bound<'py, Graph>,
+    settings: &str,
+    threads: Option<usize>,
+    watch: Option<Py<PyAny>>,
+) -> PyResult<Kept<'py>> {
+    let graph = &graph.get().dataset.graph;
+    let config = table(settings).and_then(Config::from_table).map_err(|error| raised(&error))?;
+    let stop = AtomicBool::new(false);
+    let (watched, trained) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (send, receive) = channel::<Seen>();
+            let tell = watch.is_some().then_some(send.clone());
+            let (config, stop) = (&config, &stop);
+            let trainer = scope.spawn(move || {
+                let _open = send; // closed when training ends, whichever way
+                work(threads, || {
+                    train(graph, config, stop, |done, record| {
+                        if let Some(tell) = &tell
+                            && let Ok(line) = serde_json::to_string(record)
+                        {
+                            let _ = tell.send((done, line)); // nobody listens any more: the end is near
+                        }
+                    })
+                })
+            });
+            let watched = listen(&receive, watch.as_ref(), config.total_steps());
+            stop.store(watched.is_err(), Ordering::Relaxed);
+            (watched, trainer.join())
+        })
+    });
+    watched?;
+    match trained {
+        Ok(Ok(Some(run))) => kept(py, run),
+        Ok(Ok(None)) => Err(raised(&Error::Failed("the training was stopped".to_owned()))),
+        Ok(Err(error)) => Err(raised(&error)),
+        Err(_) => Err(raised(&Error::Failed("a mistake in controlg itself; please report it".to_owned()))),
+    }
+}
+
+/// Trains to the end, or until it shall stop.
+fn train(
+    graph: &controlg::Graph,
+    config: &Config,
+    stop: &AtomicBool,
+    tell: impl Fn(u64, &Record),
+) -> Result<Option<Finished>> {
+    let input = Input::new(graph, config)?;
+    let mut training = Training::new(&input, config)?;
+    let mut sheet = Sheet::default();
+    sheet.append(&training.header())?;
+    while let Some(records) = training.advance()? {
+        for record in &records {
+            sheet.append(record)?;
+            tell(training.progress().steps, record);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+    }
+    Finished::of(&training, &input, sheet.into_text()).map(Some)
+}
+
+/// Hands lines to Python and lets it see its signals, until the training ends.
+fn listen(lines: &Receiver<Seen>, watch: Option<&Py<PyAny>>, steps: u64) -> PyResult<()> {
+    loop {
+        match (lines.recv_timeout(PULSE), watch) {
+            (Ok((done, line)), Some(watch)) => Python::attach(|py| {
+                py.check_signals()?;
+                watch.call1(py, (done, steps, line)).map(|_| ())
+            })?,
+            (Err(RecvTimeoutError::Disconnected), _) => return Ok(()),
+            _ => Python::attach(|py| py.check_signals())?,
+        }
+    }
+}
+
+/// The embeddings of a graph by a trained model.
+#[pyfunction]
+pub(crate) fn embed<'py>(
+    py: Python<'py>,
+    config: &str,
+    model: &[u8],
+    graph: &Bound<'py, Graph>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let graph = &graph.get().dataset.graph;
+    let embed = || train::embed_by(&settings(config)?, model, graph);
+    let embeddings = py.detach(|| work(threads, embed)).map_err(|error| raised(&error))?;
+    array(py, embeddings)
+}
+
+/// Writes a run's folder.
+#[pyfunction]
+pub(crate) fn save(
+    folder: PathBuf,
+    config: &str,
+    record: String,
+    model: Vec<u8>,
+    embeddings: PyReadonlyArray2<'_, f32>,
+    ids: Option<Vec<String>>,
+) -> PyResult<()> {
+    let write = || {
+        let embeddings = rows(&embeddings)?;
+        let ids = ids.map_or(Ids::Numbered(embeddings.n_rows()), Ids::from_names);
+        Finished { config: settings(config)?, record, model, embeddings, ids }.write(&folder)
+    };
+    write().map_err(|error| raised(&error))
+}
+
+/// Reads a run's folder.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, folder: PathBuf) -> PyResult<Kept<'_>> {
+    let run = py.detach(|| work(None, || Finished::read(&folder))).map_err(|error| raised(&error))?;
+    kept(py, run)
+}
+
+/// A split as Python gives it: protocol, index, and the nodes of its three parts.
+type Given = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
+
+/// Judges embeddings; gives the score as JSON.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // as many as a number needs to be understood
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    task: &str,
+    embeddings: PyReadonlyArray2<'_, f32>,
+    labels: Option<Vec<i64>>,
+    splits: Vec<Given>,
+    protocol: &str,
+    seed: u64,
+    probe: (String, String),
+    graph: Option<Bound<'_, Graph>>,
+    threads: Option<usize>,
+) -> PyResult<String> {
+    let embeddings = Features::Dense(rows(&embeddings).map_err(|error| raised(&error))?);
+    let graph = graph.as_ref().map(|graph| &graph.get().dataset.graph);
+    let judge = || {
+        let graph = || graph.ok_or_else(|| Error::value("graph", "nothing", "the graph of the embeddings"));
+        let labels =
+            || memory::labels(labels.as_deref().ok_or_else(|| Error::value("labels", "nothing", "labels"))?);
+        match task.parse::<Task>()? {
+            Task::Nc => {
+                let labels = labels()?;
+                let splits = chosen(splits, protocol, &labels, seed)?;
+                let (probe, embedding) = (probe.0.parse()?, probe.1.parse()?);
+                let settings = ProbeSettings { embedding, probe, ..ProbeSettings::default() };
+                eval::evaluate_nc(&embeddings, &labels, &splits, &settings)
+            }
+            Task::Lp => eval::evaluate_lp(&embeddings, graph()?, &EdgeSplit::draw(graph()?, seed)?),
+            Task::Cluster => eval::evaluate_cluster(&embeddings, &labels()?, graph()?),
+        }
+    };
+    let score = py.detach(|| work(threads, judge)).map_err(|error| raised(&error))?;
+    json(&score)
+}
+
+/// The splits that were given, else one drawn by a protocol.
+fn chosen(given: Vec<Given>, protocol: &str, labels: &controlg::Labels, seed: u64) -> Result<Vec<Split>> {
+    if given.is_empty() {
+        let known = PROTOCOLS.iter().find(|known| known.name == protocol);
+        return match known.map(|known| known.draw) {
+            Some(Some(draw)) => Ok(vec![draw(labels, seed)]),
+            Some(None) => {
+                Err(Error::value("split", protocol, "the splits of a data set, or a protocol that draws"))
+            }
+            None => Err(Error::unknown("protocol", protocol, PROTOCOLS.iter().map(|known| known.name))),
+        };
+    }
+    let n = labels.classes().len();
+    let split =
+        |(protocol, index, train, val, test): Given| memory::split(&protocol, index, [train, val, test], n);
+    given.into_iter().map(split).collect()
+}
+
+/// The results of a comparison's folder that belong to it, as JSON.
+#[pyfunction]
+pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
+    let cells = || {
+        let results = Lines::<Cell>::open(&folder, "results", None)?;
+        compare::Kept::read(&folder)?.cells(results.all())
+    };
+    json(&cells().map_err(|error| raised(&error))?)
+}
+
+fn kept(py: Python<'_>, run: Finished) -> PyResult<Kept<'_>> {
+    let Finished { config, record, model, embeddings, ids } = run;
+    let config = config.to_toml().map_err(|error| raised(&error))?;
+    Ok((config, record, PyBytes::new(py, &model), array(py, embeddings)?, names(&ids)))
+}
+
+/// Rows handed to NumPy without a copy.
+fn array(py: Python<'_>, rows: Dense) -> PyResult<Bound<'_, PyArray2<f32>>> {
+    let shape = [rows.n_rows(), rows.n_cols()];
+    PyArray1::from_vec(py, rows.into_data()).reshape(shape)
+}
+
+/// NumPy's rows, at least one column of them.
+fn rows(array: &PyReadonlyArray2<'_, f32>) -> Result<Dense> {
+    let array = array.as_array();
+    match (array.nrows(), array.ncols()) {
+        (n, width) if n > 0 && width > 0 => Ok(Dense::new(n, width, array.iter().copied().collect())),
+        (n, width) => {
+            let found = format!("{n} × {width} elements");
+            Err(Error::value("embeddings", found, "at least one row and one column"))
+        }
+    }
+}
+
+/// Settings from the run file that was kept.
+fn settings(config: &str) -> Result<Config> {
+    let table =
+        config.parse().map_err(|error: toml::de::Error| Error::value("settings", error.message(), "TOML"))?;
+    Config::from_table(table)
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| raised(&Error::Failed(error.to_string())))
+}

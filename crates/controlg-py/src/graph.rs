@@ -1,0 +1,183 @@
+//! Arrays and files as graphs.
+
+use std::path::PathBuf;
+
+use controlg::data::memory::{self, Arrays};
+use controlg::data::{self, Dataset, FeatureSource, LoadOptions};
+use controlg::graph::{Features, Ids};
+use controlg::{Error, Result};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::words::{raised, work};
+
+/// A graph with its features, and the labels and splits that came with it.
+#[pyclass(frozen, module = "controlg._core")]
+pub(crate) struct Graph {
+    pub(crate) dataset: Dataset,
+}
+
+/// Sparse rows: shape, `indptr`, `indices`, `data`.
+type Sparse<'py> =
+    ((usize, usize), PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>);
+
+#[pymethods]
+impl Graph {
+    /// A data set by its name, or from a path.
+    #[staticmethod]
+    fn load(py: Python<'_>, name: &str, data_dir: Option<PathBuf>, structural: bool) -> PyResult<Self> {
+        let options = LoadOptions { data_dir, features: source(structural) };
+        let dataset = py.detach(|| work(None, || data::load(name, &options)));
+        Ok(Graph { dataset: dataset.map_err(|error| raised(&error))? })
+    }
+
+    /// A graph from a 2 × E array of node numbers and what else is known.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)] // as many as a graph has parts
+    fn from_arrays(
+        py: Python<'_>,
+        edges: PyReadonlyArray2<'_, i64>,
+        weights: Option<PyReadonlyArray1<'_, f32>>,
+        n_nodes: Option<usize>,
+        dense: Option<PyReadonlyArray2<'_, f32>>,
+        sparse: Option<Sparse<'_>>,
+        ids: Option<Vec<String>>,
+        structural: bool,
+    ) -> PyResult<Self> {
+        let edges = edges.as_array();
+        if edges.nrows() != 2 {
+            let found = format!("{} × {} elements", edges.nrows(), edges.ncols());
+            return Err(raised(&Error::value("edges", found, "2 × E or E × 2 node numbers")));
+        }
+        let pairs = edges.row(0).iter().copied().zip(edges.row(1).iter().copied()).collect();
+        let weights = weights.map(|weights| weights.as_array().to_vec());
+        let dense = dense.map(|rows| {
+            let rows = rows.as_array();
+            (rows.nrows(), rows.ncols(), rows.iter().copied().collect::<Vec<f32>>())
+        });
+        let sparse = sparse.map(|(shape, indptr, indices, data)| {
+            let whole = |array: PyReadonlyArray1<'_, i64>| array.as_array().to_vec();
+            (shape, whole(indptr), whole(indices), data.as_array().to_vec())
+        });
+        let build = || -> Result<Dataset> {
+            let features = match (dense, sparse) {
+                (Some((rows, columns, data)), _) => Some(memory::dense_features(rows, columns, data)?),
+                (None, Some((shape, indptr, indices, data))) => {
+                    Some(memory::sparse_features(shape, indptr, indices, data)?)
+                }
+                (None, None) => None,
+            };
+            let arrays = Arrays { n_nodes, edges: pairs, weights, features, ids };
+            arrays.into_dataset("graph", source(structural))
+        };
+        let dataset = py.detach(|| work(None, build)).map_err(|error| raised(&error))?;
+        Ok(Graph { dataset })
+    }
+
+    /// The name or path it was read from.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.dataset.name
+    }
+
+    /// Number of nodes.
+    #[getter]
+    fn n_nodes(&self) -> usize {
+        self.dataset.graph.n_nodes()
+    }
+
+    /// Number of undirected edges.
+    #[getter]
+    fn n_edges(&self) -> usize {
+        self.dataset.graph.n_edges()
+    }
+
+    /// Width of the features.
+    #[getter]
+    fn n_features(&self) -> usize {
+        self.dataset.graph.n_features()
+    }
+
+    fn __repr__(&self) -> String {
+        let graph = &self.dataset.graph;
+        let (n, edges, width) = (graph.n_nodes(), graph.n_edges(), graph.n_features());
+        format!("<Graph '{}': {n} nodes, {edges} edges, {width} features>", self.dataset.name)
+    }
+
+    /// What a user should know about how it was read.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.dataset.notes.clone()
+    }
+
+    /// The nodes' own names, in the order of the rows; `None` where they are simply numbered.
+    #[getter]
+    fn ids(&self) -> Option<Vec<String>> {
+        names(self.dataset.graph.ids())
+    }
+
+    /// Source and target of every edge, in both directions, as PyTorch Geometric has them.
+    #[getter]
+    fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let adjacency = self.dataset.graph.adjacency();
+        let sources = (0..adjacency.n_rows()).flat_map(|node| vec![node as i64; adjacency.row(node).len()]);
+        let targets = adjacency.columns().iter().map(|&node| i64::from(node));
+        PyArray1::from_vec(py, sources.chain(targets).collect()).reshape([2, adjacency.n_entries()])
+    }
+
+    /// The features, one row a node, zeros included.
+    #[getter]
+    fn x<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (n, width) = (self.n_nodes(), self.n_features());
+        let rows = match self.dataset.graph.features() {
+            Features::Dense(rows) => rows.data().to_vec(),
+            Features::Sparse(rows) => {
+                let mut all = vec![0.0; n * width];
+                for node in 0..n {
+                    rows.entries(node)
+                        .for_each(|(column, value)| all[node * width + column as usize] = value);
+                }
+                all
+            }
+        };
+        PyArray1::from_vec(py, rows).reshape([n, width])
+    }
+
+    /// One class a node, -1 for none; `None` where there are no labels.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
+        let labels = self.dataset.labels.as_ref()?;
+        let class = |node| labels.get(node).map_or(-1, i64::from);
+        Some(PyArray1::from_vec(py, (0..labels.classes().len()).map(class).collect()))
+    }
+
+    /// The splits that came with the files: dictionaries of protocol, index, train, val, test.
+    #[getter]
+    fn splits<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let split = |split: &data::Split| {
+            let entry = PyDict::new(py);
+            entry.set_item("protocol", &split.protocol)?;
+            entry.set_item("index", split.index)?;
+            for (part, nodes) in split.parts() {
+                let nodes = nodes.iter().map(|&node| i64::from(node)).collect();
+                entry.set_item(part, PyArray1::from_vec(py, nodes))?;
+            }
+            Ok(entry)
+        };
+        self.dataset.splits.iter().map(split).collect()
+    }
+}
+
+/// Where features come from.
+fn source(structural: bool) -> FeatureSource {
+    if structural { FeatureSource::Structural } else { FeatureSource::Given }
+}
+
+/// The nodes' names; nothing where they are simply numbered.
+pub(crate) fn names(ids: &Ids) -> Option<Vec<String>> {
+    match ids {
+        Ids::Numbered(_) => None,
+        Ids::Named(names) => Some(names.clone()),
+    }
+}

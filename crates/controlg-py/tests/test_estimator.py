@@ -1,0 +1,206 @@
+"""The estimator, against the program."""
+
+import json
+import pickle
+import signal
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import DATA, SMALL, flags, program
+
+from controlg import ControlG, evaluate, load_graph
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return ControlG(**SMALL, random_state=3).fit(DATA)
+
+
+def test_the_same_settings_give_the_same_bytes_as_the_program(fitted, tmp_path):
+    done = program("pretrain", DATA, "--seed", 3, "--out", tmp_path / "run", "--quiet", *flags())
+    assert done.returncode == 0, done.stderr
+    theirs = np.load(tmp_path / "run" / "embeddings.npy")
+    assert fitted.embedding_.dtype == np.float32 and fitted.embedding_.tobytes() == theirs.tobytes()
+    tasks = [json.loads(line).get("task") for line in (tmp_path / "run" / "trace.jsonl").open()]
+    assert fitted.schedule_["task"].tolist() == [task for task in tasks if task]
+    assert ControlG(**SMALL, random_state=3, n_jobs=1).fit_transform(DATA).tobytes() == theirs.tobytes()
+
+    fitted.save(tmp_path / "ours")
+    for name in ("config.toml", "embeddings.npy", "model.safetensors", "ids.txt"):
+        assert (tmp_path / "ours" / name).read_bytes() == (tmp_path / "run" / name).read_bytes(), name
+    assert program("audit", tmp_path / "ours").returncode == 0
+    loaded = ControlG.load(tmp_path / "run")
+    assert loaded.transform(DATA).tobytes() == theirs.tobytes()
+    assert loaded.fit_transform(DATA).tobytes() == theirs.tobytes()
+
+
+def test_arrays_give_the_bytes_of_the_same_graph_in_files(arrays, tmp_path):
+    edges, features = arrays
+    lines = "".join(f"{u},{v}\n" for u, v in edges)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "edges.csv").write_text("src,dst\n" + lines)
+    np.save(tmp_path / "own" / "features.npy", features)
+    done = program("pretrain", tmp_path / "own", "--out", tmp_path / "run", "--quiet", *flags())
+    assert done.returncode == 0, done.stderr
+    theirs = np.load(tmp_path / "run" / "embeddings.npy").tobytes()
+    assert ControlG(**SMALL).fit_transform(edges, features).tobytes() == theirs
+
+
+def test_every_kind_of_graph_is_the_same_graph(arrays):
+    edges, features = arrays
+    expected = ControlG(**SMALL).fit_transform(edges, features).tobytes()
+    geometric = SimpleNamespace(edge_index=edges.T.astype(np.int32), x=features)
+    assert ControlG(**SMALL).fit_transform(edges.T, features.astype(np.float64)).tobytes() == expected
+    assert ControlG(**SMALL).fit_transform(geometric).tobytes() == expected
+    assert ControlG(**SMALL).fit_transform(load_graph(edges, features)).tobytes() == expected
+
+
+def test_scipy_and_networkx(arrays):
+    sparse = pytest.importorskip("scipy.sparse")
+    networkx = pytest.importorskip("networkx")
+    edges, features = arrays
+    n = len(features)
+    matrix = sparse.coo_matrix((np.ones(len(edges)), edges.T), shape=(n, n)).tocsr()
+    matrix.data[:] = 1
+    expected = ControlG(**SMALL).fit_transform(edges, features).tobytes()
+    assert ControlG(**SMALL).fit_transform(matrix, features).tobytes() == expected
+    graph = networkx.Graph()
+    graph.add_nodes_from(f"node {u}" for u in range(n))
+    graph.add_edges_from((f"node {u}", f"node {v}") for u, v in edges)
+    named = ControlG(**SMALL).fit(graph, features)
+    assert named.embedding_.tobytes() == expected and named.nodes_[1] == "node 1"
+    rows = sparse.csr_matrix(np.where(features > 0.5, features, 0))
+    assert ControlG(**SMALL).fit_transform(edges, rows).shape == (n, 8)
+
+
+def test_columns_are_ready_for_pandas(fitted):
+    schedule, sensings = fitted.schedule_, fitted.sensings_
+    assert {len(column) for column in schedule.values()} == {len(schedule["task"])}
+    assert schedule["plan_p_link"].dtype == float and "gram_p_link_p_recon" in sensings
+    assert {column.ndim for column in (*schedule.values(), *sensings.values())} == {1}
+
+
+def test_new_nodes_are_embedded(arrays):
+    edges, features = arrays
+    model = ControlG(**SMALL).fit(edges, features)
+    more = np.vstack([features, features[:1]])
+    assert model.transform(np.vstack([edges, [[60, 0]]]), more).shape == (61, 8)
+    with pytest.raises(ValueError, match="features: found 5 columns, expected 12"):
+        model.transform(edges, features[:, :5])
+
+
+def test_pickles(fitted):
+    back = pickle.loads(pickle.dumps(fitted))
+    assert back.embedding_.tobytes() == fitted.embedding_.tobytes()
+    assert back.transform(DATA).tobytes() == fitted.embedding_.tobytes()
+    assert back.get_params() == fitted.get_params()
+
+
+def test_scikit_learn_clones_it_and_walks_its_grids():
+    base = pytest.importorskip("sklearn.base")
+    selection = pytest.importorskip("sklearn.model_selection")
+    original = ControlG(**SMALL, plan__delta=0.3, objectives=["p_link", "p_recon"])
+    copy = base.clone(original)
+    assert copy is not original and copy.get_params() == original.get_params()
+    grid = selection.ParameterGrid({"plan__delta": [0.1, 0.3], "method": ["controlg", "random"]})
+    runs = [base.clone(original).set_params(**params).fit(DATA) for params in grid]
+    assert len({run.embedding_.tobytes() for run in runs}) > 1
+    assert all(run.embedding_.shape == (120, 8) for run in runs)
+
+
+def test_scores_are_those_of_the_program(fitted, tmp_path):
+    fitted.save(tmp_path / "run")
+    done = program("evaluate", tmp_path / "run", "--tasks", "nc,cluster", "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout)
+    graph = load_graph(DATA)
+    ours = evaluate(fitted.embedding_, graph.labels, random_state=3)
+    cluster = evaluate(fitted.embedding_, graph=graph, task="cluster")
+    for mine, other in ((ours, theirs["nc"]), (cluster, theirs["cluster"])):
+        assert {**mine, "seconds": 0} == {**other, "seconds": 0}
+    mask = np.arange(120) % 3
+    own = evaluate(fitted.embedding_, graph.labels, {"train": mask == 0, "val": mask == 1, "test": mask == 2})
+    assert own["protocol"] == "own" and 0 <= own["value"] <= 100
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda e, x: (e[:, 0], x), "edges: found .* expected 2 × E or E × 2 node numbers"),
+        (lambda e, x: (e.astype(float), x), "edges: found reals, expected whole numbers"),
+        (lambda e, x: (e + 1, x), "edge 58, target: found 60, expected a number of 0..60"),
+        (lambda e, x: (-e, x), "found -1, expected a number of 0..60"),
+        (lambda e, x: (e, x[:, 0]), "X: found 60 elements, expected two dimensions"),
+        (lambda e, x: (e, x.astype(str)), "X: found text, expected numbers"),
+        (lambda e, x: (e, np.where(x == x[2, 3], np.nan, x)), "row 2, column 3: found NaN, expected a finite number"),
+        (lambda e, x: (e, np.where(x == x[2, 3], 1e300, x.astype(float))), "found inf, expected a finite number"),
+    ],
+)
+def test_bad_arrays_are_named(arrays, change, words):
+    with pytest.raises(ValueError, match=words):
+        ControlG(**SMALL).fit(*change(*arrays))
+
+
+def test_bad_settings_and_files_have_the_words_of_the_program(arrays, tmp_path):
+    for settings, flag in (({"plan__dleta": 1}, "plan.dleta=1"), ({"train__lr": -1}, "train.lr=-1")):
+        done = program("pretrain", DATA, "--out", tmp_path / "run", "--set", flag)
+        with pytest.raises(ValueError) as caught:
+            ControlG(**settings).fit(DATA)
+        assert done.returncode == 2 and done.stderr.strip() == f"controlg: {caught.value}"
+    edges, features = arrays
+    features[2, 3] = np.nan
+    np.save(tmp_path / "features.npy", features)
+    (tmp_path / "edges.csv").write_text("src,dst\n0,1\n")
+    done = program("pretrain", tmp_path, "--out", tmp_path / "run")
+    with pytest.raises(ValueError) as caught:
+        ControlG().fit(tmp_path)
+    assert done.stderr.strip() == f"controlg: {caught.value}"
+    with pytest.raises(ValueError, match="fit\\(...\\) first"):
+        ControlG().schedule_
+
+
+LONG = {**SMALL, "epochs": 100000}
+
+
+def test_an_interrupt_ends_it_and_the_next_fit_works():
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    model = ControlG(**LONG)
+    begun = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(DATA)
+    assert time.monotonic() - begun < 60 and not hasattr(model, "embedding_")
+    assert model.set_params(epochs=1).fit_transform(DATA).shape == (120, 8)
+
+
+def test_the_callback_sees_every_line_and_can_stop():
+    seen = []
+    model = ControlG(**SMALL, callback=lambda done, steps, line: seen.append((done, steps, line["kind"]))).fit(DATA)
+    assert seen[-1][:2] == (30, 30) and sum(kind == "block" for *_, kind in seen) == len(model.schedule_["task"])
+
+    def stop(done, steps, line):
+        if done > 40:
+            raise StopAsyncIteration("enough")
+
+    with pytest.raises(StopAsyncIteration):
+        ControlG(**LONG, callback=stop).fit(DATA)
+
+
+def test_other_threads_run_while_it_trains():
+    count, over = 0, threading.Event()
+
+    def work():
+        nonlocal count
+        while not over.is_set():
+            count += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ControlG(**{**SMALL, "epochs": 20}).fit(DATA)
+    over.set()
+    thread.join()
+    assert count > 5

@@ -1,0 +1,83 @@
+"""The scheduler in PyTorch; skipped where torch is not installed."""
+
+import numpy as np
+import pytest
+from conftest import SMALL
+
+torch = pytest.importorskip("torch", reason="torch is not installed: controlg.torch is not tested")
+
+import controlg  # noqa: E402
+import controlg.torch as cg  # noqa: E402
+
+
+def test_the_quotient_is_that_of_the_dense_laplacian():
+    torch.manual_seed(0)
+    n = 30
+    edges = torch.randint(n - 1, (2, 80))  # the last node stands alone
+    adjacency = torch.zeros(n, n, dtype=torch.float64)
+    adjacency[edges[0], edges[1]] = adjacency[edges[1], edges[0]] = 1
+    adjacency.fill_diagonal_(0)
+    degree = adjacency.sum(1)
+    scale = degree.clamp(min=1).rsqrt()
+    laplacian = torch.diag((degree > 0).double()) - scale[:, None] * adjacency * scale
+    h = torch.randn(n, 4)
+    expected = torch.trace(h.double().T @ laplacian @ h.double()) / h.double().square().sum()
+    assert abs(cg.Rayleigh(edges)(h) - expected.item()) < 1e-9
+    assert abs(cg.Rayleigh(torch.cat([edges, edges.flip(0)], 1))(h) - expected.item()) < 1e-9
+
+
+def test_losses_products_and_gradients_are_measured_and_left_alone(tmp_path):
+    torch.manual_seed(0)
+    x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
+    encoder = torch.nn.Linear(5, 3)
+    z = encoder(x)
+    shared = [lambda: z.square().mean(), lambda: z.sum() * 0.1]
+    losses, products, quotients = cg.measure(shared, list(encoder.parameters()), cg.Rayleigh(edges), z)
+    assert encoder.weight.grad is None
+    rows = []
+    for closure in shared:
+        encoder.zero_grad()
+        closure().backward(retain_graph=True)
+        rows.append(torch.cat([p.grad.reshape(-1) for p in encoder.parameters()]).double().numpy())
+    assert np.allclose(products, np.array(rows) @ np.array(rows).T, rtol=1e-5)
+    assert np.allclose(losses, [float(closure().detach()) for closure in shared])
+    assert all(0 <= q <= 2 for q in quotients)
+
+    def closure(power):
+        def give():
+            own = encoder(x)
+            return own.abs().pow(power).mean(), own
+
+        return give
+
+    record = tmp_path / "record.jsonl"
+    scheduler = cg.Scheduler({"a": closure(1), "b": closure(2)}, encoder.parameters(), edges, record=record)
+    assert {scheduler.next() for _ in range(30)} == {"a", "b"}
+    assert controlg.audit(record)["sensings"] == 3
+
+
+def test_readings_leave_the_random_stream_alone_and_see_one_sample():
+    x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
+    encoder = torch.nn.Linear(5, 3)
+
+    def noisy():
+        z = encoder(x + torch.randn_like(x))
+        return z.square().mean(), z
+
+    scheduler = cg.Scheduler({"a": noisy, "b": noisy}, encoder.parameters(), edges)
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    readings = []
+    for _ in range(2):
+        readings.append(scheduler._measured())
+    scheduler.next()
+    assert torch.equal(torch.rand(3), expected) and readings[0] == readings[1]
+
+
+def test_a_geometric_graph_is_the_graph_of_its_arrays(arrays):
+    geometric = pytest.importorskip("torch_geometric.data")
+    edges, features = arrays
+    data = geometric.Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T.copy()))
+    expected = controlg.ControlG(**SMALL).fit_transform(edges, features).tobytes()
+    assert controlg.ControlG(**SMALL).fit_transform(data).tobytes() == expected

@@ -1,0 +1,188 @@
+//! A graph from arrays in memory, checked as one from files is.
+
+use std::path::Path;
+
+use super::arrays::{Array, ArrayData, CsrParts};
+use super::{Dataset, FeatureSource, Labels, Raw, Split, assemble};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::graph::{Dense, EdgeList, Features, Ids};
+
+/// What errors call the features.
+const FEATURES: &str = "X";
+
+/// A graph as somebody else's arrays hold it.
+#[derive(Clone, Debug, Default)]
+pub struct Arrays {
+    /// Number of nodes; when not given that of the features or the names, else one more than the largest end.
+    pub n_nodes: Option<usize>,
+    /// (source, target) of each edge, directed or not, with repetitions and loops.
+    pub edges: Vec<(i64, i64)>,
+    /// One positive weight an edge.
+    pub weights: Option<Vec<Real>>,
+    /// What is known of each node; made from the edges where there is nothing.
+    pub features: Option<Features>,
+    /// The nodes' names; 0, 1, 2, … when not given.
+    pub ids: Option<Vec<String>>,
+}
+
+impl Arrays {
+    /// Checks them and makes a data set of them.
+    pub fn into_dataset(self, name: &str, source: FeatureSource) -> Result<Dataset> {
+        let n = self.count_nodes()?;
+        let Arrays { edges, weights, features, ids, .. } = self;
+        let end = |at: usize, side: &str, end: i64| match u32::try_from(end) {
+            Ok(node) if (node as usize) < n => Ok(node),
+            _ => {
+                let place = format!("edge {at}, {side}");
+                Err(Error::value(place, end, format_args!("a number of 0..{n}")))
+            }
+        };
+        let pair = |(at, &(u, v)): (usize, &(i64, i64))| Ok((end(at, "source", u)?, end(at, "target", v)?));
+        let pairs = edges.iter().enumerate().map(pair).collect::<Result<Vec<_>>>()?;
+        if let Some(weights) = &weights {
+            check_weights(weights, pairs.len())?;
+        }
+        let raw = Raw {
+            edges: EdgeList { pairs, weights },
+            features,
+            ids: ids.map_or(Ids::Numbered(n), Ids::from_names),
+            labels: None,
+            splits: Vec::new(),
+            notes: Vec::new(),
+        };
+        assemble(name.to_owned(), "arrays", raw, source)
+    }
+
+    fn count_nodes(&self) -> Result<usize> {
+        let rows = self.features.as_ref().map(Features::n_rows);
+        let told = [self.n_nodes, rows, self.ids.as_ref().map(Vec::len)];
+        let n = match told.into_iter().flatten().next() {
+            Some(n) => n,
+            None => {
+                let largest = self.edges.iter().map(|&(u, v)| u.max(v)).max().unwrap_or(-1);
+                // A number out of range is named by the check of the ends.
+                usize::try_from(largest.clamp(-1, i64::from(u32::MAX) - 1) + 1).unwrap_or_default()
+            }
+        };
+        if let Some(rows) = rows.filter(|&rows| rows != n) {
+            let expected = format!("{n}, one for each node");
+            return Err(Error::value(FEATURES, format_args!("{rows} rows"), expected));
+        }
+        match self.n_nodes.is_none() && rows.is_none() && self.ids.is_none() {
+            // Ids of a billion nodes with a handful of edges are no numbering.
+            true if n > 1 << 20 && n > 64 * self.edges.len() => Err(Error::value(
+                "edges",
+                format_args!("{} edges with ends up to {}", self.edges.len(), n - 1),
+                "nodes numbered 0, 1, 2, …, or their number",
+            )),
+            _ => Ok(n),
+        }
+    }
+}
+
+fn check_weights(weights: &[Real], n_edges: usize) -> Result<()> {
+    if weights.len() != n_edges {
+        let found = format!("{} weights", weights.len());
+        return Err(Error::value("weights", found, format_args!("{n_edges}, one for each edge")));
+    }
+    match weights.iter().position(|&weight| !(weight > 0.0 && weight.is_finite())) {
+        Some(at) => Err(Error::value(format_args!("edge {at}, weight"), weights[at], "a weight above 0")),
+        None => Ok(()),
+    }
+}
+
+/// Features from rows of numbers, all finite.
+pub fn dense_features(n_rows: usize, n_cols: usize, data: Vec<Real>) -> Result<Features> {
+    if n_rows == 0 || n_cols == 0 {
+        let found = format!("{n_rows} × {n_cols} elements");
+        return Err(Error::value(FEATURES, found, "at least one row and one column"));
+    }
+    if let Some(at) = data.iter().position(|x| !x.is_finite()) {
+        let place = format!("{FEATURES}, row {}, column {}", at / n_cols, at % n_cols);
+        return Err(Error::value(place, data[at], "a finite number"));
+    }
+    Ok(Features::Dense(Dense::new(n_rows, n_cols, data)))
+}
+
+/// Features from sparse rows as SciPy keeps them.
+pub fn sparse_features(
+    (n_rows, n_cols): (usize, usize),
+    indptr: Vec<i64>,
+    indices: Vec<i64>,
+    data: Vec<f32>,
+) -> Result<Features> {
+    let array = |name: &str, length: usize, data: ArrayData| {
+        Array::new(vec![length], data, Path::new(FEATURES), name)
+    };
+    let parts = CsrParts {
+        n_rows,
+        n_cols,
+        indptr: array("indptr", indptr.len(), ArrayData::Int(indptr)),
+        indices: array("indices", indices.len(), ArrayData::Int(indices)),
+        data: array("data", data.len(), ArrayData::Float32(data)),
+    };
+    parts.check().map(Features::Sparse)
+}
+
+/// Labels from one class a node, a negative number where there is none.
+pub fn labels(classes: &[i64]) -> Result<Labels> {
+    let class = |(at, &class): (usize, &i64)| match u32::try_from(class) {
+        _ if class < 0 => Ok(Labels::NONE),
+        Ok(class) if (class as usize) < classes.len() => Ok(class),
+        _ => {
+            let expected = "classes 0, 1, 2, …, fewer than nodes; negative for none";
+            Err(Error::value(format_args!("labels, element {at}"), class, expected))
+        }
+    };
+    Ok(Labels::numbered(classes.iter().enumerate().map(class).collect::<Result<_>>()?))
+}
+
+/// A split from three lists of nodes; see [`Split`] for its protocol and index.
+pub fn split(protocol: &str, index: usize, parts: [Vec<i64>; 3], n_nodes: usize) -> Result<Split> {
+    let place = format!("split {index}");
+    let wrong = |found: String| Error::value(&place, found, "disjoint parts of the nodes");
+    let mut lists = [const { Vec::new() }; 3];
+    for (list, nodes) in lists.iter_mut().zip(parts) {
+        for node in nodes {
+            let number = u32::try_from(node);
+            list.push(number.map_err(|_| wrong(format!("node {node} of a graph of {n_nodes} nodes")))?);
+        }
+    }
+    Split::new(protocol, index, lists, n_nodes).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(arrays: Arrays) -> String {
+        arrays.into_dataset("own", FeatureSource::Given).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn arrays_become_a_graph_with_structural_features_where_there_are_none() {
+        let arrays = Arrays { edges: vec![(0, 1), (1, 2), (2, 1)], ..Arrays::default() };
+        let dataset = arrays.into_dataset("own", FeatureSource::Given).unwrap();
+        assert_eq!((dataset.graph.n_nodes(), dataset.graph.n_edges(), dataset.notes.len()), (3, 2, 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let edges = vec![(0, 1), (1, 5)];
+        let bad = Arrays { n_nodes: Some(3), edges: edges.clone(), ..Arrays::default() };
+        assert_eq!(message(bad), "edge 1, target: found 5, expected a number of 0..3");
+        let bad = Arrays { edges: vec![(0, -1)], ..Arrays::default() };
+        assert_eq!(message(bad), "edge 0, target: found -1, expected a number of 0..1");
+        let bad = Arrays { edges: edges.clone(), weights: Some(vec![1.0, 0.0]), ..Arrays::default() };
+        assert_eq!(message(bad), "edge 1, weight: found 0, expected a weight above 0");
+        let bad = Arrays { edges: vec![(0, 1 << 40)], ..Arrays::default() };
+        assert!(message(bad).contains("nodes numbered 0, 1, 2"));
+        assert!(message(Arrays::default()).contains("at least one node"));
+        let error = dense_features(2, 2, vec![0.0, 1.0, f32::NAN as Real, 0.0]).unwrap_err().to_string();
+        assert_eq!(error, "X, row 1, column 0: found NaN, expected a finite number");
+        assert!(sparse_features((2, 2), vec![0, 1, 2], vec![0, 7], vec![1.0, 1.0]).is_err());
+        assert!(labels(&[0, 9]).is_err() && labels(&[0, -1]).unwrap().get(1).is_none());
+        assert!(split("own", 0, [vec![0], vec![0], vec![]], 2).is_err());
+    }
+}
