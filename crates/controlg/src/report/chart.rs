@@ -59,6 +59,19 @@ impl Axis {
         self
     }
 
+    /// The same axis with room at both ends, so that nothing lies on the border.
+    pub(super) fn with_room(mut self) -> Axis {
+        const SHARE: f64 = 0.06;
+        if self.log {
+            let factor = (self.max / self.min).powf(SHARE);
+            (self.min, self.max) = (self.min / factor, self.max * factor);
+        } else {
+            let room = SHARE * (self.max - self.min);
+            (self.min, self.max) = (self.min - room, self.max + room);
+        }
+        self
+    }
+
     fn place(&self, value: f64) -> f64 {
         let of = |x: f64| if self.log { x.max(f64::MIN_POSITIVE).log10() } else { x };
         (of(value) - of(self.min)) / (of(self.max) - of(self.min))
@@ -219,6 +232,44 @@ impl Plot {
             self.py(y),
             html_safe(&clipped(words))
         );
+    }
+
+    /// Names beside dots, each at the first side where it covers no dot and no other name.
+    pub(super) fn names(&mut self, dots: &[((f64, f64), &str)]) {
+        const HEIGHT: f64 = 12.0;
+        let places: Vec<(f64, f64)> = dots.iter().map(|((x, y), _)| (self.px(*x), self.py(*y))).collect();
+        let mut taken: Vec<[f64; 4]> =
+            places.iter().map(|(x, y)| [x - 5.0, y - 5.0, x + 5.0, y + 5.0]).collect();
+        for (&(x, y), (_, name)) in places.iter().zip(dots) {
+            let name = clipped(name);
+            let width = 6.3 * name.chars().count() as f64;
+            let (right, left, middle) = (x + 8.0, x - 8.0 - width, x - width / 2.0);
+            let sides = [
+                (right, y - 6.0),
+                (left, y - 6.0),
+                (middle, y - 6.0 - HEIGHT),
+                (middle, y + 6.0),
+                (right, y - 16.0),
+                (right, y + 5.0),
+                (left, y - 16.0),
+                (left, y + 5.0),
+            ];
+            let area = |(left, top): (f64, f64)| [left, top, left + width, top + HEIGHT];
+            let free = |side: &(f64, f64)| {
+                let [l, t, r, b] = area(*side);
+                let inside = l >= self.left && r <= self.width && t >= 0.0 && b <= self.height - self.bottom;
+                inside && taken.iter().all(|o| r <= o[0] || o[2] <= l || b <= o[1] || o[3] <= t)
+            };
+            let side = sides.into_iter().find(free).unwrap_or(sides[0]);
+            taken.push(area(side));
+            let _ = writeln!(
+                self.marks,
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
+                side.0,
+                side.1 + 10.0,
+                html_safe(&name)
+            );
+        }
     }
 
     /// Words on the left, beside the axis.

@@ -101,14 +101,15 @@ fn cost(report: &Report, cells: &[Cell]) -> Option<Figure> {
         if own.is_empty() {
             continue;
         }
-        let x = Axis::over(&format!("ms a step on {data}"), own.iter().map(|p| p.1)).log();
-        let y = Axis::over(&format!("{} (%)", task.measure()), own.iter().map(|p| p.2));
+        let x = Axis::over(&format!("ms a step on {data}"), own.iter().map(|p| p.1)).log().with_room();
+        let y = Axis::over(&format!("{} (%)", task.measure()), own.iter().map(|p| p.2)).with_room();
         let mut plot = Plot::new(640.0, 260.0, x, y);
+        let dots: Vec<_> = own.iter().map(|(method, ms, value)| ((*ms, *value), method.as_str())).collect();
+        plot.names(&dots);
         for (method, ms, value) in own {
             let _ = writeln!(csv, "{data},{method},{ms},{value}");
             let k = report.comparison.methods.iter().position(|name| name == method).unwrap_or(7);
             plot.dot(k, (ms, value), 5.0, &format!("{method}: {ms:.1} ms, {value:.2} %"));
-            plot.text((ms, value), "start", &format!("  {method}"));
         }
         pictures.push(plot.finish(true));
     }
@@ -138,7 +139,8 @@ fn beside_paper(cells: &[Cell]) -> Option<Figure> {
         return None;
     }
     let all = || points.iter().flat_map(|p| [p.1, p.2]);
-    let mut plot = Plot::new(640.0, 420.0, Axis::over("the paper (%)", all()), Axis::over("ours (%)", all()));
+    let axis = |label: &str| Axis::over(label, all()).with_room();
+    let mut plot = Plot::new(640.0, 420.0, axis("the paper (%)"), axis("ours (%)"));
     let (low, high) = all().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
     for (k, x, y, words) in &points {
         plot.dot(*k, (*x, *y), 4.5, words);
