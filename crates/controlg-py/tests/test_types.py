@@ -21,5 +21,6 @@ def test_the_stub_is_that_of_the_module(tmp_path):
 
 def test_the_package_is_typed(tmp_path):
     pytest.importorskip("mypy")
-    files = [str(path) for path in Path(controlg.__file__).parent.glob("*.py") if path.name != "torch.py"]
-    check(tmp_path, "mypy", "--strict", "--no-warn-return-any", "--cache-dir", str(tmp_path / "cache"), *files)
+    names = [path.stem for path in Path(controlg.__file__).parent.glob("*.py") if path.name != "torch.py"]
+    modules = [word for name in names for word in ("-m", f"controlg.{name}".removesuffix(".__init__"))]
+    check(tmp_path, "mypy", "--strict", "--no-warn-return-any", "--cache-dir", str(tmp_path / "cache"), *modules)

@@ -43,10 +43,15 @@ def compare(
                 command += ["--set", f"{key(name)}={json.dumps(value, default=plain)}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["controlg compare failed"])[-1]
-            kind = ValueError if done.returncode == 2 else RuntimeError
-            raise kind(last.removeprefix("controlg: "))
+            raise (ValueError if done.returncode == 2 else RuntimeError)(_reason(done.stderr))
         return json.loads(_core.compared(folder))
+
+
+def _reason(said: str) -> str:
+    """The line that says what was wrong: ours is the last, that about an argument the first."""
+    lines = said.strip().splitlines() or ["controlg compare failed"]
+    first, last = lines[0], lines[-1]
+    return first.removeprefix("error: ") if first.startswith("error: ") else last.removeprefix("controlg: ")
 
 
 def _list(names: Union[str, Sequence[str]]) -> str:

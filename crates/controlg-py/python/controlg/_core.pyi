@@ -1,8 +1,24 @@
 from os import PathLike
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, Union, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+__all__ = [
+    "__version__",
+    "Graph",
+    "OwnLoop",
+    "resolve",
+    "described",
+    "fit",
+    "embed",
+    "save",
+    "load",
+    "evaluate",
+    "compared",
+    "audit",
+    "main",
+]
 
 __version__: str
 
@@ -11,6 +27,7 @@ _Run = tuple[str, str, bytes, NDArray[np.float32], Optional[list[str]]]
 _Sparse = tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 _Split = tuple[str, int, list[int], list[int], list[int]]
 
+@final
 class Graph:
     """A graph with its features, and the labels and splits that came with it."""
 
@@ -47,8 +64,9 @@ class Graph:
     @property
     def splits(self) -> list[dict[str, Any]]: ...
 
+@final
 class OwnLoop:
-    def __init__(self, tasks: list[str], settings: str, record: Optional[_Path]) -> None: ...
+    def __new__(cls, tasks: list[str], settings: str, record: Optional[_Path]) -> OwnLoop: ...
     @staticmethod
     def restore(saved: str, record: Optional[_Path]) -> OwnLoop: ...
     def save(self) -> str: ...

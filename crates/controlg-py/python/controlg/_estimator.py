@@ -132,11 +132,18 @@ class ControlG:
 
     @classmethod
     def load(cls, folder: Any) -> ControlG:
-        """The estimator of a finished run, from ``save`` or ``controlg pretrain``."""
+        """The estimator of a finished run, from ``save`` or ``controlg pretrain``; its parameters are what differs from the
+        preset of the run's data set."""
         run = _core.load(os.fspath(folder))
-        params = flat(json.loads(_core.described(run[0])))
-        named = {name: params.pop(key.replace(".", "__")) for name, key in SHORT.items()}
-        estimator = cls(**named, **params)
+        complete = json.loads(_core.described(run[0]))
+        preset = to_json({name: complete[name] for name in ("data", "method")})
+        usual = flat(json.loads(_core.resolve(preset)))
+        params = {name: value for name, value in flat(complete).items() if usual.get(name) != value}
+        params.update(data=complete["data"], method=complete["method"])
+        for name, key in SHORT.items():
+            if key.replace(".", "__") in params:
+                params[name] = params.pop(key.replace(".", "__"))
+        estimator = cls(**params)
         estimator._keep(run, None)
         estimator.notes_ = []
         return estimator

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core
-from ._graph import as_graph, numpy_of, reals
+from ._graph import as_graph, kind, numpy_of, reals, shape
 from ._settings import seed, threads
 
 #: The protocol when nothing is said, that of ``controlg evaluate``.
@@ -40,8 +40,10 @@ def evaluate(
     """
     rows = numpy_of(embeddings)
     if rows.ndim != 2:
-        raise ValueError(f"embeddings: found {rows.ndim} dimensions, expected two dimensions")
+        raise ValueError(f"embeddings: found {shape(rows)}, expected two dimensions")
     made = None if graph is None else as_graph(graph, None, False, None)[0]
+    if made is not None and made.n_nodes != len(rows):
+        raise ValueError(f"embeddings: found {len(rows)} rows, expected {made.n_nodes}, one for each node")
     if labels is None and made is not None:
         labels = made.labels
     if split is None and made is not None:
@@ -63,7 +65,7 @@ def evaluate(
 
 def _classes(labels: Any) -> list[int]:
     if labels.ndim != 1 or labels.dtype.kind not in "iub":
-        raise ValueError(f"labels: found {labels.dtype} of {labels.ndim} dimensions, expected one whole number a node")
+        raise ValueError(f"labels: found {shape(labels)} of {kind(labels)}, expected one whole number a node")
     return labels.astype(np.int64).tolist()
 
 
@@ -94,5 +96,5 @@ def _nodes(at: int, part: Any, n_nodes: int) -> list[int]:
             raise ValueError(f"split {at}: found a mask of {part.size} entries, expected {n_nodes}, one for each node")
         return np.flatnonzero(part).tolist()
     if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
-        raise ValueError(f"split {at}: found {part.dtype} of {part.ndim} dimensions, expected node numbers or a mask")
+        raise ValueError(f"split {at}: found {shape(part)} of {kind(part)}, expected node numbers or a mask")
     return part.astype(np.int64).tolist()

@@ -16,6 +16,8 @@ def load_graph(graph: Any, X: Any = None, *, features: str = "given", data_dir: 
 
     ``features="structural"`` makes features from the edges alone, whatever is given.
     """
+    if features not in ("given", "structural"):
+        raise ValueError(f"features: found {features!r}, expected 'given' or 'structural'")
     return as_graph(graph, X, features == "structural", data_dir)[0]
 
 
@@ -60,16 +62,16 @@ def numpy_of(value: Any) -> NDArray[Any]:
 
 def _edges(array: NDArray[Any]) -> NDArray[np.int64]:
     if array.ndim != 2 or 2 not in array.shape:
-        raise ValueError(f"edges: found {_shape(array)}, expected 2 × E or E × 2 node numbers")
+        raise ValueError(f"edges: found {shape(array)}, expected 2 × E or E × 2 node numbers")
     if array.dtype.kind not in "iu":
-        raise ValueError(f"edges: found {_kind(array)}, expected whole numbers")
+        raise ValueError(f"edges: found {kind(array)}, expected whole numbers")
     # Two by two, the rows are sources and targets, as in PyTorch Geometric.
     return (array if array.shape[0] == 2 else array.T).astype(np.int64, copy=False)
 
 
 def _weights(array: NDArray[Any]) -> NDArray[np.float32]:
     if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise ValueError(f"weights: found {_shape(array)} of {_kind(array)}, expected one number for each edge")
+        raise ValueError(f"weights: found {shape(array)} of {kind(array)}, expected one number for each edge")
     return array.astype(np.float32, copy=False)
 
 
@@ -104,14 +106,14 @@ def _features(X: Any) -> tuple[Optional[NDArray[np.float32]], Optional[Any]]:
         return None, (tuple(rows.shape), rows.indptr.astype(np.int64), rows.indices.astype(np.int64), data)
     array = numpy_of(X)
     if array.ndim != 2:
-        raise ValueError(f"X: found {_shape(array)}, expected two dimensions")
+        raise ValueError(f"X: found {shape(array)}, expected two dimensions")
     return reals(array, "X"), None
 
 
 def reals(array: NDArray[Any], what: str) -> NDArray[np.float32]:
     """Numbers in single precision; one that is too large for it becomes infinite, and is refused as such."""
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{what}: found {_kind(array)}, expected numbers")
+        raise ValueError(f"{what}: found {kind(array)}, expected numbers")
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(array, dtype=np.float32)
 
@@ -123,10 +125,12 @@ def _names(nodes: list[Any]) -> Optional[list[str]]:
     return names if plain and len(set(names)) == len(names) else None
 
 
-def _shape(array: NDArray[Any]) -> str:
+def shape(array: NDArray[Any]) -> str:
+    """The shape of an array, in words."""
     return f"{' × '.join(map(str, array.shape))} elements" if array.ndim else "a single element"
 
 
-def _kind(array: NDArray[Any]) -> str:
+def kind(array: NDArray[Any]) -> str:
+    """What an array holds, in words."""
     kinds = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "reals", "U": "text", "S": "text"}
     return kinds.get(array.dtype.kind, f"elements of type {array.dtype}")

@@ -47,6 +47,8 @@ class Scheduler:
     ) -> None:
         self._record = None if record is None else os.fspath(record)
         self._tasks = list(tasks)
+        if isinstance(tasks, str) or not all(isinstance(task, str) for task in self._tasks):
+            raise ValueError(f"tasks: found {tasks!r}, expected a list of names")
         if state is not None:
             Scheduler.load_state_dict(self, state)
             return
@@ -88,8 +90,11 @@ class Scheduler:
         if (gradients is None) == (gram is None):
             raise ValueError("sense: found both or none of gradients and gram, expected one of them")
         if gradients is not None:
-            rows = np.stack([numpy_of(row).astype(np.float64).ravel() for row in self._values(gradients)])
-            products = rows @ rows.T
+            rows = [numpy_of(row).astype(np.float64).ravel() for row in self._values(gradients)]
+            sizes = sorted({row.size for row in rows})
+            if len(sizes) > 1:
+                raise ValueError(f"gradients: found {sizes[0]} and {sizes[-1]} elements, expected as many for each task")
+            products = np.array(rows) @ np.array(rows).T
         else:
             products = numpy_of(gram).astype(np.float64)
         if products.ndim != 2:
@@ -99,6 +104,8 @@ class Scheduler:
 
     def next(self, steps: int = 1) -> str:
         """The task of the next block, which will have this many steps."""
+        if steps < 1:
+            raise ValueError(f"steps: found {steps}, expected at least 1")
         return self._tasks[self._loop.next(steps)]
 
     def state_dict(self) -> dict[str, Any]:
@@ -107,6 +114,8 @@ class Scheduler:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes over what ``state_dict`` gave; what the record got since is removed from it."""
+        if "saved" not in state:
+            raise ValueError(f"scheduler state: found the keys {list(state)}, expected what state_dict gave")
         loop = _core.OwnLoop.restore(state["saved"], self._record)
         if loop.tasks != self._tasks:
             raise ValueError(f"scheduler state: found the tasks {loop.tasks}, expected {self._tasks}")
@@ -118,10 +127,20 @@ class Scheduler:
             if missing:
                 raise ValueError(f"sense: found nothing for task '{missing[0]}', expected one entry for each task")
             return [given[task] for task in self._tasks]
-        return list(given)
+        try:
+            return list(given)
+        except TypeError:
+            raise ValueError(f"sense: found {given!r}, expected one entry for each task") from None
 
     def _each(self, given: Numbers) -> list[float]:
-        return [float(value) for value in self._values(given)]
+        try:
+            return [float(value) for value in self._values(given)]
+        except TypeError as error:
+            raise ValueError(f"sense: {error}, expected one number for each task") from None
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{task} {share:.2f}" for task, share in self.shares.items())
+        return f"<{type(self).__name__}: {shares}>"
 
 
 def audit(run: Any) -> dict[str, Any]:
