@@ -39,7 +39,13 @@ pub trait Objective: Send + Sync {
         Ok(())
     }
 
-    /// The same objective with the same head on a part of the graph that it was prepared for.
+    /// Computes what parts need to know of the whole graph, when it is never seen whole; what a part can compute for
+    /// itself is left to [`Objective::on_part`].
+    fn prepare_for_parts(&mut self, _graph: &Graph) -> Result<()> {
+        Ok(())
+    }
+
+    /// The same objective with the same head on a part of the graph that it was prepared for, whole or for parts.
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>>;
 
     /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.

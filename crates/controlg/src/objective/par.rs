@@ -67,6 +67,10 @@ impl Objective for Par {
         Ok(())
     }
 
+    fn prepare_for_parts(&mut self, graph: &Graph) -> Result<()> {
+        self.prepare(graph)
+    }
+
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
         // The head has learned the parts of the whole graph: a node keeps its own.
         let parts = part.nodes.iter().map(|&node| self.part[node as usize]).collect();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::input::{Input, normalised};
+use super::input::{Input, normalised_graph};
 use super::model::{second_name, with_second};
 use super::tensors::Tensors;
 use super::{Model, folder};
@@ -51,10 +51,7 @@ pub(super) fn embed_with(
         }),
         false => None,
     };
-    let graph = match normalised(graph.features(), config.normalise, scale.as_ref()) {
-        Some(features) => graph.clone().with_features(features)?,
-        None => graph.clone(),
-    };
+    let graph = normalised_graph(graph.clone(), config.normalise, scale.as_ref())?;
     let prepared = Prepared::new(&graph);
     let z = encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new());
     let [name] = &config.objectives[..] else { return Ok(z) };

@@ -33,7 +33,7 @@ impl Finished {
     /// Takes over what a training has come to.
     pub fn of(training: &Training<'_>, input: &Input, record: String) -> Result<Finished> {
         let config = training.config().clone();
-        let (embeddings, stats) = training.model().embed();
+        let (embeddings, stats) = training.model().embed()?;
         let mut model = model_file(training.model(), &stats, input);
         Owner::of(&config, &input.graph)?.sign(&mut model);
         let model = model.to_bytes()?;

@@ -138,7 +138,7 @@ impl<'a> Folder<'a> {
     }
 
     fn write_results(&self, training: &Training<'_>, input: &Input, owner: &Owner) -> Result<()> {
-        let (embeddings, stats) = training.model().embed();
+        let (embeddings, stats) = training.model().embed()?;
         let mut model = embed::model_file(training.model(), &stats, input);
         owner.sign(&mut model);
         model.write(&self.path.join(MODEL))?;

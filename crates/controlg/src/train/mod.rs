@@ -15,6 +15,7 @@
 //! assert_eq!((run.embeddings.n_rows(), run.embeddings.n_cols()), (200, 16));
 //! ```
 
+mod batch;
 mod checkpoint;
 mod embed;
 mod finished;
@@ -58,5 +59,5 @@ pub fn pretrain(graph: &Graph, config: &Config, mut on_record: impl FnMut(&Recor
     while let Some(records) = training.advance()? {
         records.iter().for_each(&mut on_record);
     }
-    Ok(Run { embeddings: training.model().embed().0, timings: training.timings().clone() })
+    Ok(Run { embeddings: training.model().embed()?.0, timings: training.timings().clone() })
 }

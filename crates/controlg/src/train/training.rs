@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::batch::Feed;
 use super::mixing::Mixing;
 use super::{Input, Model, Parts, Task};
 use crate::config::Config;
@@ -59,9 +60,12 @@ impl<'g> Training<'g> {
             let table = config.objective.get(name).cloned().unwrap_or_default();
             tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
         }
+        let feed = Feed::new(&input.graph, config)?;
         let decider = config.decider()?;
         if let Decider::Mix(mixer) = &decider {
-            mixer.check(input.graph.n_nodes())?;
+            // Who looks at all nodes looks at the probe where steps see parts of the graph.
+            let seen = input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
+            mixer.check(seen.n_nodes())?;
         }
         let parts = Parts {
             encoder: encoder::build(config.encoder.clone())?,
@@ -72,7 +76,7 @@ impl<'g> Training<'g> {
             seed: config.seed,
             total_steps: config.total_steps(),
         };
-        let model = Model::new(&input.graph, input.probe.as_ref(), parts)?;
+        let model = Model::fed(&input.graph, input.probe.as_ref(), feed, parts)?;
         Ok(Training {
             method: match decider {
                 Decider::Schedule(coordinator) => Method::Schedule(coordinator),
