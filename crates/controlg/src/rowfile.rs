@@ -36,7 +36,8 @@ impl RowFile {
         let about = file.metadata().map_err(|error| Error::reading(path, error))?;
         let expected = (rows as u64).saturating_mul(width as u64);
         if about.len() != expected {
-            let (found, expected) = (format!("{} bytes", about.len()), format!("{expected}: {rows} rows of {width}"));
+            let (found, expected) =
+                (format!("{} bytes", about.len()), format!("{expected}: {rows} rows of {width}"));
             return Err(Error::input(path, "", found, expected));
         }
         Ok(RowFile { path: path.to_owned(), file, width, rows, modified: about.modified().ok() })
@@ -79,13 +80,19 @@ impl RowFile {
     pub(crate) fn check(&self) -> Result<()> {
         let about = std::fs::metadata(&self.path).map_err(|error| Error::reading(&self.path, error))?;
         let expected = self.rows as u64 * self.width as u64;
-        let unchanged = "the file that the run was started with, unchanged; the last checkpoint can be gone on from";
+        let unchanged =
+            "the file that the run was started with, unchanged; the last checkpoint can be gone on from";
         if about.len() != expected {
             let found = format!("{} bytes, where {expected} were when it was opened", about.len());
             return Err(Error::input(&self.path, "", found, unchanged));
         }
         if about.modified().ok() != self.modified {
-            return Err(Error::input(&self.path, "", "a file that was changed since it was opened", unchanged));
+            return Err(Error::input(
+                &self.path,
+                "",
+                "a file that was changed since it was opened",
+                unchanged,
+            ));
         }
         Ok(())
     }

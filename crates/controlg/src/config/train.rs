@@ -146,7 +146,11 @@ impl Train {
             "what a step sees: the whole graph, METIS parts, or drawn neighbourhoods; auto: whole up to 262144 nodes",
         ),
         Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph"),
-        Key::new("fanout", Range::Whole(1, 10_000), "neighbours drawn for each node, with batch = neighbours"),
+        Key::new(
+            "fanout",
+            Range::Whole(1, 10_000),
+            "neighbours drawn for each node, with batch = neighbours",
+        ),
     ];
 
     /// The defaults as a table, with those that are not written.

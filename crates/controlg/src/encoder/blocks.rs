@@ -53,6 +53,8 @@ impl Block {
 
 /// Nodes of a block: what they reach is to fit into memory.
 const ROWS: usize = 16_384;
+/// Nodes that are too few for a block of their own.
+const FEW: usize = 1024;
 
 /// The representations of the whole graph, handed over some rows at a time in the order of the nodes; gives the
 /// statistics of the batch norms, which are the graph's own unless they are given. What is put aside lies in `folder`.
@@ -191,7 +193,7 @@ impl Walk<'_> {
         let step = Moments::step(self.network.out_width(layer));
         let rows = self.target.next_multiple_of(step);
         let mut starts: Vec<usize> = (0..n).step_by(rows).collect();
-        if starts.len() > 1 && n - starts[starts.len() - 1] < rows / 2 {
+        if starts.len() > 1 && n - starts[starts.len() - 1] < FEW {
             starts.pop();
         }
         starts.push(n);
@@ -221,7 +223,9 @@ enum Rows {
 impl Rows {
     fn source<'a>(&'a self, tape: &mut Tape<'a>) -> Source<'a> {
         match self {
-            Rows::Dense(rows, data) => Source::Dense(tape.constant(*rows, data.len() / rows.max(&1), &data[..])),
+            Rows::Dense(rows, data) => {
+                Source::Dense(tape.constant(*rows, data.len() / rows.max(&1), &data[..]))
+            }
             Rows::Sparse(operator) => Source::Sparse(Held::Lent(operator)),
         }
     }
@@ -276,7 +280,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let network = Network { encoder: &*encoder, params: &params, group };
         for given in [None, Some(&stats[..])] {
-            let walk = Walk { network, graph, stats: given, folder: folder.path(), pool: Pool::new(), target: 1200 };
+            let walk =
+                Walk { network, graph, stats: given, folder: folder.path(), pool: Pool::new(), target: 1200 };
             assert!(walk.blocks(0).len() > 2);
             let mut rows = Vec::new();
             let found = walk.embed(&mut |block| {
@@ -297,7 +302,8 @@ mod tests {
             let mut stream = Stream::new(3, "test", "", node);
             (0..600).map(move |_| stream.normal() as Real)
         });
-        let dense = sparse.clone().with_features(Features::Dense(Dense::new(5000, 600, data.collect()))).unwrap();
+        let dense =
+            sparse.clone().with_features(Features::Dense(Dense::new(5000, 600, data.collect()))).unwrap();
         for graph in [&sparse, &dense] {
             for kind in ["gcn", "gat"] {
                 for rest in [

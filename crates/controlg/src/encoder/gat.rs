@@ -160,7 +160,14 @@ impl Encoder for Gat {
         tape.attention_rows(operator, own, rows, source, target, self.shape(), bias, activation)
     }
 
-    fn finish<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
+    fn finish<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        h: Var,
+        mut norms: Norms<'_>,
+    ) -> Var {
         self.parts(tape, group, layer).1.apply(tape, h, &mut norms)
     }
 

@@ -181,7 +181,8 @@ impl Graph {
 
     /// Bytes held in memory that another graph does not hold already.
     pub fn memory_bytes_beside(&self, other: &Graph) -> usize {
-        let edges = if Arc::ptr_eq(&self.adjacency, &other.adjacency) { 0 } else { self.adjacency.memory_bytes() };
+        let edges =
+            if Arc::ptr_eq(&self.adjacency, &other.adjacency) { 0 } else { self.adjacency.memory_bytes() };
         let features = if self.features.is(&other.features) { 0 } else { self.features.memory_bytes() };
         edges + features
     }

@@ -391,9 +391,10 @@ mod tests {
 
     #[test]
     fn rows_of_the_gcn_operator_are_those_of_the_whole() {
-        let adjacency = EdgeList { pairs: vec![(0, 1), (1, 2), (2, 5), (0, 4)], weights: Some(vec![0.3, 2.0, 1.5, 0.7]) }
-            .into_adjacency(7)
-            .0;
+        let adjacency =
+            EdgeList { pairs: vec![(0, 1), (1, 2), (2, 5), (0, 4)], weights: Some(vec![0.3, 2.0, 1.5, 0.7]) }
+                .into_adjacency(7)
+                .0;
         let whole = Operator::gcn(&adjacency);
         let mut rows = GcnRows::new(&adjacency);
         for range in [0..3, 3..4, 2..7, 0..7] {

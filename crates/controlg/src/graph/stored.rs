@@ -113,7 +113,13 @@ impl Stored {
         })
     }
 
-    fn sparse_rows(&self, rows: &[u32], offsets: &[u64], columns: &RowFile, values: &RowFile) -> Result<Features> {
+    fn sparse_rows(
+        &self,
+        rows: &[u32],
+        offsets: &[u64],
+        columns: &RowFile,
+        values: &RowFile,
+    ) -> Result<Features> {
         let (mut starts, mut all_columns, mut all_values) = (vec![0], Vec::new(), Vec::new());
         let mut bytes = Vec::new();
         for run in rows.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
@@ -128,7 +134,12 @@ impl Stored {
             starts.extend((first..last).map(|row| before + (offsets[row + 1] - offsets[first]) as usize));
         }
         if let Some(&column) = all_columns.iter().find(|&&column| column as usize >= self.n_cols) {
-            return Err(Error::input(columns.path(), "", column, format_args!("columns below {}", self.n_cols)));
+            return Err(Error::input(
+                columns.path(),
+                "",
+                column,
+                format_args!("columns below {}", self.n_cols),
+            ));
         }
         Ok(Features::Sparse(Csr::new(self.n_cols, starts, all_columns, Some(all_values))))
     }

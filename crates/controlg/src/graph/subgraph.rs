@@ -85,11 +85,6 @@ impl Places {
             Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
         Ok(Subgraph { graph: Graph::new(adjacency, of.rows(&nodes)?, ids)?, nodes })
     }
-
-    /// Bytes held in memory.
-    pub fn memory_bytes(&self) -> usize {
-        size_of_val(&self.0[..])
-    }
 }
 
 #[cfg(test)]

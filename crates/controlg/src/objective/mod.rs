@@ -54,6 +54,11 @@ pub trait Objective: Send + Sync {
     /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
 
+    /// Bytes of what it keeps of a graph that it is prepared for.
+    fn prepared_bytes(&self, _graph: &Graph) -> usize {
+        0
+    }
+
     /// How the encoder is shown the graph, one entry a pass. Equal sights of two objectives are sensed in one pass.
     fn sights(&self) -> Vec<Sight>;
 

@@ -86,6 +86,10 @@ impl Objective for Par {
         vec![(graph.n_nodes() * self.settings.parts, 2)]
     }
 
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        graph.n_nodes() * size_of::<u32>()
+    }
+
     fn sights(&self) -> Vec<Sight> {
         vec![Sight::default()]
     }

@@ -66,11 +66,7 @@ pub(super) fn normalised_graph(graph: Graph, how: Normalise, scale: Option<&Colu
 }
 
 /// Normalised features; `None` where they stay as they are.
-fn normalised(
-    features: &Features,
-    how: Normalise,
-    scale: Option<&ColumnScale>,
-) -> Option<Features> {
+fn normalised(features: &Features, how: Normalise, scale: Option<&ColumnScale>) -> Option<Features> {
     match (how, scale) {
         (Normalise::Rows, _) => Some(divide_rows_by_sums(features)),
         (Normalise::Columns, Some(scale)) => Some(scale.apply(features)),

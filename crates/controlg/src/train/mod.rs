@@ -25,14 +25,17 @@ pub mod memory;
 mod mixing;
 mod model;
 mod outlook;
+mod plan;
 mod tensors;
 mod training;
 
-pub use embed::embed;
+pub use batch::parts_of_steps;
+pub use embed::{embed, embed_into};
 pub use finished::{Finished, embed_by};
 pub use folder::{Event, Folder, Outcome, write_embeddings};
 pub use input::Input;
 pub use model::{Model, Parts, Task};
+pub use plan::{Plan, size, within};
 pub use training::{Progress, Timings, Training};
 
 use crate::config::Config;

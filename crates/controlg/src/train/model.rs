@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::batch::Feed;
 use crate::Real;
+use crate::config::Config;
 use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Network, Pass};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared, Subgraph};
 use crate::kernels::reduce;
-use crate::objective::{Objective, Purpose, Second, Shown, Sight, Sizes, Step};
+use crate::objective::{self, Objective, Purpose, Second, Shown, Sight, Sizes, Step};
 use crate::rng::Stream;
 use crate::tensor::{
     AdamW, Buffer, ColumnStats, Grads, ParamId, Params, Pool, Settings, Tape, Var, size_class,
@@ -146,23 +147,7 @@ impl<'g> Model<'g> {
             }
             None => None,
         };
-        let mut params = Params::new();
-        let group = params.add_group("encoder");
-        encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
-        let sizes = Sizes { n_features: graph.n_features(), width: encoder.width() };
-        for (name, objective) in names.iter().zip(&objectives) {
-            let group = params.add_group(name);
-            objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
-        }
-        let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
-        for (task, objective) in objectives.iter().enumerate() {
-            if objective.second().is_some() {
-                let name = second_name(&names[task]);
-                seconds[task] = params.add_group(&name);
-                let mut stream = Stream::new(seed, "init", &name, 0);
-                encoder.init(graph.n_features(), &mut params, seconds[task], &mut stream);
-            }
-        }
+        let (params, seconds) = initial(&*encoder, &names, &objectives, graph.n_features(), seed);
         let n_optimisers = if per_task_moments { names.len() } else { 1 };
         let optimisers = (0..n_optimisers).map(|_| AdamW::new(&params, optimiser)).collect();
         Ok(Model {
@@ -256,7 +241,8 @@ impl<'g> Model<'g> {
         let k = self.names.len();
         let (mut losses, mut rq) = (vec![0.0; k], vec![0.0; k]);
         let mut at_encoder: Vec<Buffer<'_>> = (0..k).map(|_| self.pool.take(0)).collect();
-        let Scene { graph, prepared, laplacian, objectives } = self.probe.as_ref().unwrap_or_else(|| self.ground.clean(None));
+        let Scene { graph, prepared, laplacian, objectives } =
+            self.probe.as_ref().unwrap_or_else(|| self.ground.clean(None));
         for ViewGroup { sights, members } in &self.views {
             let shown: Vec<Shown<'_>> = sights
                 .iter()
@@ -377,44 +363,9 @@ impl<'g> Model<'g> {
         }
     }
 
-    /// Bytes that were prepared of the graph for training.
-    pub(super) fn prepared_bytes(&self) -> usize {
-        let own = match &self.ground {
-            Ground::Whole(scene) => scene.prepared.memory_bytes(),
-            Ground::Parts(feed, _) => feed.memory_bytes(),
-        };
-        own + self.probe.as_ref().map_or(0, |probe| probe.prepared.memory_bytes() + probe.graph.memory_bytes())
-    }
-
-    /// Bytes of what a pass and its way back hold at once, on the graphs that passes are made on.
-    pub(super) fn pass_bytes(&self) -> usize {
-        match (&self.ground, &self.probe) {
-            (Ground::Whole(scene), _) => self.pass_bytes_on(&scene.objectives, scene.graph),
-            (Ground::Parts(_, objectives), Some(probe)) => self.pass_bytes_on(objectives, probe.graph),
-            (Ground::Parts(..), None) => 0,
-        }
-    }
-
-    /// Buffers of one size serve all objectives, one after the other, so each size counts as often as the objective that
-    /// needs it most.
-    pub(super) fn pass_bytes_on(&self, objectives: &[Box<dyn Objective>], graph: &Graph) -> usize {
-        let width = self.encoder.width();
-        let representations = graph.n_nodes() * width;
-        let kept = self.encoder.kept_per_node().div_ceil(width);
-        let mut most: BTreeMap<usize, usize> = BTreeMap::new();
-        for objective in objectives {
-            let mut own: BTreeMap<usize, usize> = BTreeMap::new();
-            // What each view keeps, and three buffers through which the gradient travels.
-            let passes = (representations, objective.sights().len() * kept + 3);
-            for (len, count) in objective.buffers(graph, width).into_iter().chain([passes]) {
-                *own.entry(size_class(len)).or_default() += count;
-            }
-            for (class, count) in own {
-                let most = most.entry(class).or_default();
-                *most = count.max(*most);
-            }
-        }
-        most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
+    /// Columns of the representations.
+    pub fn width(&self) -> usize {
+        self.encoder.width()
     }
 
     /// The names of the objectives.
@@ -443,6 +394,83 @@ impl<'g> Model<'g> {
     }
 }
 
+/// What a run starts with, before it has seen more of a graph than its features' number.
+pub(super) struct Outfit {
+    pub(super) encoder: Box<dyn Encoder>,
+    pub(super) objectives: Vec<Box<dyn Objective>>,
+    pub(super) params: Params,
+}
+
+impl Outfit {
+    pub(super) fn new(config: &Config, n_features: usize) -> Result<Outfit> {
+        let encoder = encoder::build(config.encoder.clone())?;
+        let tasks = tasks(config)?;
+        let objectives: Vec<Box<dyn Objective>> = tasks.into_iter().map(|task| task.objective).collect();
+        let (params, _) = initial(&*encoder, &config.objectives, &objectives, n_features, config.seed);
+        Ok(Outfit { encoder, objectives, params })
+    }
+}
+
+/// The objectives of a run, not prepared yet.
+pub(super) fn tasks(config: &Config) -> Result<Vec<Task>> {
+    let task = |name: &String| {
+        let table = config.objective.get(name).cloned().unwrap_or_default();
+        Ok(Task { name: name.clone(), objective: objective::build(name, table)? })
+    };
+    config.objectives.iter().map(task).collect()
+}
+
+/// All parameters at the start of a run; and for each objective the group of its second network, its own where it has
+/// none.
+fn initial(
+    encoder: &dyn Encoder,
+    names: &[String],
+    objectives: &[Box<dyn Objective>],
+    n_features: usize,
+    seed: u64,
+) -> (Params, Vec<usize>) {
+    let mut params = Params::new();
+    let group = params.add_group("encoder");
+    encoder.init(n_features, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
+    let sizes = Sizes { n_features, width: encoder.width() };
+    for (name, objective) in names.iter().zip(objectives) {
+        let group = params.add_group(name);
+        objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
+    }
+    let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
+    for (task, objective) in objectives.iter().enumerate() {
+        if objective.second().is_some() {
+            let name = second_name(&names[task]);
+            seconds[task] = params.add_group(&name);
+            let mut stream = Stream::new(seed, "init", &name, 0);
+            encoder.init(n_features, &mut params, seconds[task], &mut stream);
+        }
+    }
+    (params, seconds)
+}
+
+/// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after
+/// the other, so each size counts as often as the objective that needs it most.
+pub(super) fn pass_bytes(encoder: &dyn Encoder, objectives: &[Box<dyn Objective>], graph: &Graph) -> usize {
+    let width = encoder.width();
+    let representations = graph.n_nodes() * width;
+    let kept = encoder.kept_per_node().div_ceil(width);
+    let mut most: BTreeMap<usize, usize> = BTreeMap::new();
+    for objective in objectives {
+        let mut own: BTreeMap<usize, usize> = BTreeMap::new();
+        // What each view keeps, and three buffers through which the gradient travels.
+        let passes = (representations, objective.sights().len() * kept + 3);
+        for (len, count) in objective.buffers(graph, width).into_iter().chain([passes]) {
+            *own.entry(size_class(len)).or_default() += count;
+        }
+        for (class, count) in own {
+            let most = most.entry(class).or_default();
+            *most = count.max(*most);
+        }
+    }
+    most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
+}
+
 /// One objective's step, and what it is taken with.
 struct Lesson<'m> {
     name: &'m str,
@@ -468,10 +496,8 @@ impl Lesson<'_> {
         let &Lesson { name, task, second, step, seed, encoder, params, pool } = self;
         let mut stream = Stream::new(seed, "train", name, step);
         let sights = objective.sights();
-        let shown: Vec<Shown<'_>> = sights
-            .iter()
-            .map(|sight| objective.show(sight, graph, prepared, dropper, &mut stream))
-            .collect();
+        let shown: Vec<Shown<'_>> =
+            sights.iter().map(|sight| objective.show(sight, graph, prepared, dropper, &mut stream)).collect();
         let mut tape = Tape::new(params, pool);
         let mut dropout = Stream::new(seed, "train", "dropout", step);
         let z: Vec<Var> = shown

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::Feed;
 use super::mixing::Mixing;
-use super::{Input, Model, Parts, Task};
+use super::model::tasks;
+use super::{Input, Model, Parts};
 use crate::config::Config;
 use crate::coordinator::{Coordinator, Decider};
+use crate::encoder;
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
-use crate::{encoder, objective};
 
 /// A run in progress.
 pub struct Training<'g> {
@@ -55,16 +56,13 @@ pub struct Timings {
 impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
-        let mut tasks = Vec::new();
-        for name in &config.objectives {
-            let table = config.objective.get(name).cloned().unwrap_or_default();
-            tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
-        }
+        let tasks = tasks(config)?;
         let feed = Feed::new(&input.graph, config)?;
         let decider = config.decider()?;
         if let Decider::Mix(mixer) = &decider {
             // Who looks at all nodes looks at the probe where steps see parts of the graph.
-            let seen = input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
+            let seen =
+                input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
             mixer.check(seen.n_nodes())?;
         }
         let parts = Parts {
@@ -225,17 +223,6 @@ impl<'g> Training<'g> {
     /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// Bytes of what the method holds at once besides a step: the gradients of all objectives, side by side.
-    pub(super) fn method_bytes(&self) -> usize {
-        match &self.method {
-            Method::Mix(mixing) => mixing.bytes(&self.model),
-            Method::Schedule(_) if self.config.method.starts_with("controlg") => {
-                size_of_val(self.model.params().groups()[0].data()) * self.model.names().len()
-            }
-            Method::Schedule(_) => 0,
-        }
     }
 
     pub(super) fn model_mut(&mut self) -> &mut Model<'g> {

@@ -9,7 +9,8 @@ use crate::graph::Csr;
 pub(super) fn partition(adjacency: &Csr, parts: usize, imbalance: f64) -> Vec<u32> {
     let n = adjacency.n_rows();
     let order = breadth_first(adjacency);
-    let mut state = State { part: vec![NONE; n], sizes: vec![0; parts], near: vec![0; parts], met: Vec::new() };
+    let mut state =
+        State { part: vec![NONE; n], sizes: vec![0; parts], near: vec![0; parts], met: Vec::new() };
     // The first part with room; parts before it are full.
     let (share, mut open) = (n.div_ceil(parts), 0);
     for &node in &order {
@@ -24,7 +25,11 @@ pub(super) fn partition(adjacency: &Csr, parts: usize, imbalance: f64) -> Vec<u3
         let from = state.part[node as usize] as usize;
         state.sizes[from] -= 1;
         // Nobody leaves the last seat of a part.
-        let to = if state.sizes[from] == 0 { from } else { state.best(adjacency.row(node as usize), most).unwrap_or(from) };
+        let to = if state.sizes[from] == 0 {
+            from
+        } else {
+            state.best(adjacency.row(node as usize), most).unwrap_or(from)
+        };
         state.join(node, to);
     }
     state.part

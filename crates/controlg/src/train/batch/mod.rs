@@ -11,6 +11,7 @@
 mod neighbours;
 mod parts;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::config::{Batch, Config};
@@ -21,9 +22,6 @@ use crate::graph::{Graph, Places, Subgraph};
 trait Sampler: Send + Sync {
     /// The nodes of a step, in any order; repetitions count once.
     fn nodes(&self, graph: &Graph, step: u64) -> Vec<u32>;
-
-    /// Bytes held in memory.
-    fn memory_bytes(&self) -> usize;
 }
 
 /// The parts of all steps, one after the other.
@@ -74,11 +72,13 @@ impl<'g> Feed<'g> {
             self.ahead = Some((step, self.places.induced(self.graph, &nodes)));
         }
     }
+}
 
-    /// Bytes held in memory beside the graph and the parts.
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.places.memory_bytes() + self.sampler.memory_bytes()
-    }
+/// The parts of the graph that some steps of a run see, for those who want to train on the same elsewhere; none where its
+/// steps see the whole graph.
+pub fn parts_of_steps(graph: &Graph, config: &Config, steps: Range<u64>) -> Result<Vec<Subgraph>> {
+    let Some(feed) = Feed::new(graph, config)? else { return Ok(Vec::new()) };
+    steps.map(|step| Subgraph::induced(graph, &feed.sampler.nodes(graph, step))).collect()
 }
 
 #[cfg(test)]
@@ -105,7 +105,8 @@ mod tests {
             let config = settings(batch);
             let mut forwards = Feed::new(&graph, &config).unwrap().unwrap();
             let mut ahead = Feed::new(&graph, &config).unwrap().unwrap();
-            let nodes: Vec<Vec<u32>> = (0..9).map(|step| forwards.part(step).unwrap().nodes.clone()).collect();
+            let nodes: Vec<Vec<u32>> =
+                (0..9).map(|step| forwards.part(step).unwrap().nodes.clone()).collect();
             for step in [7u64, 2, 2, 8] {
                 ahead.look_ahead(step);
                 assert_eq!(ahead.part(step).unwrap().nodes, nodes[step as usize], "{batch} {step}");
@@ -125,7 +126,9 @@ mod tests {
         let mut feed = Feed::new(&graph, &settings("parts")).unwrap().unwrap();
         let mut seen = vec![0usize; graph.n_nodes()];
         // Sixty parts, eight in a step: seven steps a round.
-        (7..14).for_each(|step| feed.part(step).unwrap().nodes.iter().for_each(|&node| seen[node as usize] += 1));
+        (7..14).for_each(|step| {
+            feed.part(step).unwrap().nodes.iter().for_each(|&node| seen[node as usize] += 1)
+        });
         assert!(seen.iter().all(|&times| times <= 1));
         assert!(seen.iter().sum::<usize>() > 2600, "{}", seen.iter().sum::<usize>());
     }

@@ -42,14 +42,12 @@ impl Sampler for Neighbours {
                 match neighbours.len() <= self.fanout {
                     true => nodes.extend_from_slice(neighbours),
                     // With repetitions: what matters is that a hub costs no more than others.
-                    false => nodes.extend((0..self.fanout).map(|_| neighbours[stream.below(neighbours.len())])),
+                    false => {
+                        nodes.extend((0..self.fanout).map(|_| neighbours[stream.below(neighbours.len())]))
+                    }
                 }
             }
         }
         nodes
-    }
-
-    fn memory_bytes(&self) -> usize {
-        0
     }
 }

@@ -54,8 +54,4 @@ impl Sampler for Parts {
         let chosen = parts[first..first + self.together].iter().map(|&part| part as usize);
         chosen.flat_map(|part| &self.order[self.starts[part]..self.starts[part + 1]]).copied().collect()
     }
-
-    fn memory_bytes(&self) -> usize {
-        size_of_val(&self.order[..]) + size_of_val(&self.starts[..])
-    }
 }
