@@ -98,7 +98,9 @@ impl Gat {
             let own = [(); 3].map(|()| next.next().expect("as many parameters as were declared"));
             (own, self.settings.common.ending(layer, &mut next))
         };
-        (0..layer).for_each(|before| drop(part(before)));
+        for before in 0..layer {
+            part(before);
+        }
         part(layer)
     }
 }

@@ -39,7 +39,9 @@ impl Gcn {
             let weight = next.next().expect("as many parameters as were declared");
             (weight, self.settings.ending(layer, &mut next))
         };
-        (0..layer).for_each(|before| drop(part(before)));
+        for before in 0..layer {
+            part(before);
+        }
         part(layer)
     }
 }

@@ -118,6 +118,11 @@ impl<'a> Folder<'a> {
             }
         };
 
+        let save = |training: &Training<'_>, end: &End| {
+            // What was learned from features that have changed since is not kept.
+            input.graph.stored_features().map_or(Ok(()), Stored::check)?;
+            checkpoint::save(&checkpoints, training, &owner, end)
+        };
         let mut last = Instant::now();
         while let Some(records) = training.advance()? {
             for record in &records {
@@ -125,13 +130,11 @@ impl<'a> Folder<'a> {
                 on_event(Event::Line(record));
             }
             if training.at_epoch_end() || last.elapsed() > PATIENCE {
-                // What was learned from features that have changed since is not kept.
-                input.graph.stored_features().map_or(Ok(()), Stored::check)?;
-                checkpoint::save(&checkpoints, &training, &owner, &trace.sync()?)?;
+                save(&training, &trace.sync()?)?;
                 last = Instant::now();
             }
         }
-        checkpoint::save(&checkpoints, &training, &owner, &trace.sync()?)?;
+        save(&training, &trace.sync()?)?;
         self.write_results(&training, &input, &owner)?;
         Ok(Outcome {
             run: self.path.to_owned(),

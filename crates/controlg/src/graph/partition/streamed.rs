@@ -3,6 +3,8 @@
 //!
 //! Nodes come breadth first, so a part that is being filled grows as a ball; no draw is made.
 
+use std::cmp::Ordering;
+
 use crate::graph::Csr;
 
 /// The part of each node. In the first stream parts hold exactly their share, in the second up to `imbalance` of it.
@@ -70,7 +72,12 @@ impl State {
             let left = 1.0 - self.sizes[part as usize] as f64 / room as f64;
             let score = f64::from(near) * left;
             // Of equals the part of the lowest number: the order in which neighbours stand does not count.
-            if score > most || (score == most && best.is_some_and(|best| (part as usize) < best)) {
+            let better = match score.total_cmp(&most) {
+                Ordering::Greater => true,
+                Ordering::Equal => best.is_some_and(|best| (part as usize) < best),
+                Ordering::Less => false,
+            };
+            if better {
                 (best, most) = (Some(part as usize), score);
             }
         }
