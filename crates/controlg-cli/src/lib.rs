@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod output;
+mod picture;
 mod progress;
 mod watch;
 

@@ -39,14 +39,18 @@ impl Output {
         }
     }
 
-    /// Shows on a terminal how far something is, in the place of what was shown before. A line that would wrap could not
-    /// be replaced: it is cut.
+    /// Shows on a terminal how far something is, in the place of what was shown before. What would wrap or scroll could
+    /// not be replaced: it is cut.
     pub(crate) fn status(&self, text: impl Display) {
         if !self.quiet {
-            let width =
-                terminal_size::terminal_size_of(std::io::stderr()).map_or(80, |size| usize::from(size.0.0));
-            let text: String = text.to_string().chars().take(width.saturating_sub(1)).collect();
-            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+            let size = terminal_size::terminal_size_of(std::io::stderr());
+            let (width, height) = size.map_or((80, 24), |(w, h)| (usize::from(w.0), usize::from(h.0)));
+            let text = text.to_string();
+            let fits = |line: &str| line.chars().take(width.saturating_sub(1)).collect::<String>();
+            let lines: Vec<String> = text.lines().take(height.saturating_sub(1).max(1)).map(fits).collect();
+            // The cursor waits where the next status begins.
+            let back = if lines.len() > 1 { format!("\x1b[{}A\r", lines.len() - 1) } else { String::new() };
+            let _ = write!(std::io::stderr(), "\r\x1b[J{}{back}", lines.join("\r\n"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! How far a run is: one line that changes on a terminal, a line an epoch elsewhere.
+//! How far a run is: a small table that changes on a terminal, a line an epoch elsewhere.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -27,8 +27,11 @@ pub(crate) struct Progress<'o> {
     /// Blocks of each objective in this epoch, and its last loss.
     blocks: Vec<u64>,
     loss: Vec<f64>,
-    /// How many blocks each objective is behind its plan, where there is one.
+    /// The planned shares and how many blocks each objective is behind them, where there is a plan.
+    plan: Vec<f64>,
     deficit: Vec<f64>,
+    /// The weights of a method that mixes.
+    weight: Vec<f64>,
     pending: Option<String>,
 }
 
@@ -47,7 +50,9 @@ impl<'o> Progress<'o> {
             epoch: 0,
             blocks: vec![0; k],
             loss: vec![f64::NAN; k],
+            plan: Vec::new(),
             deficit: Vec::new(),
+            weight: Vec::new(),
             pending: None,
         }
     }
@@ -71,14 +76,17 @@ impl<'o> Progress<'o> {
                 if block.losses.len() == self.loss.len() {
                     self.loss.clone_from(&block.losses);
                 }
+                self.plan.clone_from(&block.plan);
                 self.deficit.clone_from(&block.deficit);
+                self.weight.clone_from(&block.weight);
                 self.seen += block.steps;
-                let line = self.line(block.step + block.steps);
-                if self.live && self.shown.is_none_or(|shown| shown.elapsed() > PAUSE) {
-                    self.output.status(&line);
+                let step = block.step + block.steps;
+                if !self.live {
+                    self.pending = Some(self.line(step));
+                } else if self.shown.is_none_or(|shown| shown.elapsed() > PAUSE) {
+                    self.output.status(self.table(step));
                     self.shown = Some(Instant::now());
                 }
-                self.pending = Some(line);
             }
             _ => {}
         }
@@ -94,20 +102,17 @@ impl<'o> Progress<'o> {
 
     /// Elsewhere than on a terminal an epoch is one line.
     fn flush(&mut self) {
-        if let Some(line) = self.pending.take().filter(|_| !self.live) {
+        if let Some(line) = self.pending.take() {
             self.output.remark(line);
         }
     }
 
     fn line(&self, step: u64) -> String {
-        let rate = self.seen as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
-        let left = Duration::from_secs_f64((self.total - step) as f64 / rate.max(1e-9));
         let done: u64 = self.blocks.iter().sum();
-        let mut line = format!("epoch {}/{} step {step}/{}", self.epoch, self.epochs, self.total);
-        // A narrow terminal cuts the end: what matters most comes first. Writing to a String cannot fail.
-        let _ = write!(line, ", {rate:.1} steps/s, {} left", in_words(left));
+        let mut line = self.head(step);
         for (task, name) in self.objectives.iter().enumerate() {
-            let _ = write!(line, " | {}", name.strip_prefix("p_").unwrap_or(name));
+            // Writing to a String cannot fail.
+            let _ = write!(line, " | {}", short(name));
             if done > 0 {
                 let _ = write!(line, " {:.0}%", 100.0 * self.blocks[task] as f64 / done as f64);
             }
@@ -120,6 +125,58 @@ impl<'o> Progress<'o> {
         }
         line
     }
+
+    /// A line for each objective: its share of this epoch's blocks with a mark where the plan is, loss, deficit.
+    fn table(&self, step: u64) -> String {
+        let done: u64 = self.blocks.iter().sum();
+        let mut table = self.head(step);
+        let width = self.objectives.iter().map(|name| short(name).len()).max().unwrap_or(0);
+        for (task, name) in self.objectives.iter().enumerate() {
+            let _ = write!(table, "\n  {:<width$}", short(name));
+            let (share, plan) = match self.weight.get(task) {
+                Some(&weight) => (weight, None),
+                None => (self.blocks[task] as f64 / done.max(1) as f64, self.plan.get(task).copied()),
+            };
+            let _ = write!(table, "  {} {share:>5.2}", bar(share, plan));
+            if !self.loss[task].is_nan() {
+                let _ = write!(table, "  loss {:>8.3}", self.loss[task]);
+            }
+            if let Some(deficit) = self.deficit.get(task) {
+                let _ = write!(table, "  deficit {deficit:+5.1}");
+            }
+        }
+        table
+    }
+
+    fn head(&self, step: u64) -> String {
+        let rate = self.seen as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
+        let left = Duration::from_secs_f64((self.total - step) as f64 / rate.max(1e-9));
+        format!(
+            "epoch {}/{} step {step}/{}, {rate:.1} steps/s, {} left",
+            self.epoch,
+            self.epochs,
+            self.total,
+            in_words(left)
+        )
+    }
+}
+
+/// The name of an objective without what all of them begin with.
+fn short(name: &str) -> &str {
+    name.strip_prefix("p_").unwrap_or(name)
+}
+
+/// A share as a bar, with a mark where the plan is.
+fn bar(share: f64, plan: Option<f64>) -> String {
+    const WIDTH: usize = 24;
+    let cells = |share: f64| (share.clamp(0.0, 1.0) * WIDTH as f64).round() as usize;
+    let mark = plan.map(|plan| cells(plan).min(WIDTH - 1));
+    let cell = |at: usize| match at {
+        _ if mark == Some(at) => '|',
+        _ if at < cells(share) => '#',
+        _ => '.',
+    };
+    (0..WIDTH).map(cell).collect()
 }
 
 pub(crate) fn in_words(time: Duration) -> String {
@@ -127,5 +184,18 @@ pub(crate) fn in_words(time: Duration) -> String {
         s if s < 60 => format!("{s} s"),
         s if s < 3600 => format!("{}:{:02} min", s / 60, s % 60),
         s => format!("{}:{:02} h", s / 3600, s / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_the_share_and_marks_the_plan() {
+        assert_eq!(bar(0.5, None), "############............");
+        assert_eq!(bar(0.25, Some(0.5)), "######......|...........");
+        assert_eq!(bar(7.0, Some(1.0)), "#######################|");
+        assert_eq!(bar(f64::NAN, None), "........................");
     }
 }

@@ -145,7 +145,10 @@ fn the_page_of_a_run_renders_and_says_why_a_block_was_chosen() {
         assert!(found["overflow"].as_i64().unwrap() <= 0, "wider than the window: {found}");
         assert_eq!(found["overlaps"], serde_json::json!([]), "at {width}");
     }
-    assert_eq!(fs::read_dir(&figures).unwrap().count(), 24);
+    // Each as SVG, as PNG and as numbers.
+    assert_eq!(fs::read_dir(&figures).unwrap().count(), 36);
+    let png = fs::read(figures.join("schedule.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{} bytes", png.len());
 }
 
 #[test]

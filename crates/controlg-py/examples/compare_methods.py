@@ -1,9 +1,11 @@
 """Methods side by side on one graph, and a picture of it."""
 
 # %% Three methods and the floors, two seeds each; every run is a process of its own.
-import sys
 from collections import defaultdict
 from statistics import mean, stdev
+
+import matplotlib
+import matplotlib.pyplot as plt
 
 from controlg import compare
 
@@ -13,8 +15,8 @@ results = compare(
     seeds=2,
     tasks="nc",
     singles=False,
-    train__epochs=2,
-    encoder__width=32,
+    epochs=2,
+    width=32,
 )
 
 # %% A table.
@@ -24,15 +26,8 @@ for cell in results:
 for method, found in sorted(values.items(), key=lambda item: -mean(item[1])):
     print(f"{method:<12} {mean(found):6.2f} ± {stdev(found):.2f} % accuracy")
 
-# %% A picture, where matplotlib is installed.
-try:
-    import matplotlib
-except ImportError:
-    print("no picture without matplotlib")
-    sys.exit()
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
+# %% A picture.
+matplotlib.use("Agg")  # into a file, no window
 fig, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 axes.barh(list(values), [mean(found) for found in values.values()], xerr=[stdev(found) for found in values.values()])
 axes.set_xlabel("accuracy of a linear probe, %")

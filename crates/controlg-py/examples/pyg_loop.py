@@ -1,18 +1,18 @@
 """The scheduler in a PyTorch Geometric loop: three objectives, one encoder, and a record that ``controlg audit`` accepts.
 
-Start it alone, or with ``torchrun --nproc-per-node 2 pyg_loop.py``: both ranks print the same schedule. Where PyTorch
-Geometric or Cora are missing, a graph and a convolution of a few lines stand in.
+``python pyg_loop.py cora`` trains on Cora. Start it alone, or with ``torchrun --nproc-per-node 2 pyg_loop.py cora``: both
+ranks print the same schedule.
 """
 
 # %% The graph and the encoder.
 import hashlib
 import os
 import sys
-import tempfile
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch_geometric.nn import GCNConv
 
 import controlg
 import controlg.torch
@@ -22,62 +22,28 @@ torch.set_num_threads(1)
 if "RANK" in os.environ:
     dist.init_process_group("gloo")
 
-try:
-    from torch_geometric.nn import GCNConv
-except ImportError:
-
-    class GCNConv(torch.nn.Module):
-        """A graph convolution with self loops and symmetric weights."""
-
-        def __init__(self, n_in, n_out):
-            super().__init__()
-            self.lin = torch.nn.Linear(n_in, n_out)
-
-        def forward(self, x, edge_index):
-            loops = torch.arange(len(x)).repeat(2, 1)
-            u, v = torch.cat([edge_index, loops], dim=1)
-            scale = torch.bincount(v, minlength=len(x)).float().rsqrt()
-            return torch.zeros(len(x), self.lin.out_features).index_add(
-                0, v, self.lin(x)[u] * (scale[u] * scale[v]).unsqueeze(1)
-            )
+graph = controlg.load_graph(sys.argv[1] if len(sys.argv) > 1 else "synthetic:nodes=300,features=32")
+x, edge_index = torch.from_numpy(graph.x), torch.from_numpy(graph.edge_index)
+n, width = len(x), 64
 
 
 class Encoder(torch.nn.Module):
-    def __init__(self, n_in, width):
+    def __init__(self):
         super().__init__()
-        self.first, self.second = GCNConv(n_in, width), GCNConv(width, width)
+        self.first, self.second = GCNConv(x.shape[1], width), GCNConv(width, width)
 
-    def forward(self, x, edge_index):
+    def forward(self, x):
         return self.second(F.relu(self.first(x, edge_index)), edge_index)
 
 
-def some_graph(n=300):
-    """Two groups with features of their own, and most edges within them."""
-    group = torch.arange(n) % 2
-    u, v = torch.randint(n, (2, 12 * n))
-    keep = (group[u] == group[v]) | (torch.rand(len(u)) < 0.1)
-    edges = torch.stack([u[keep], v[keep]])
-    x = torch.randn(n, 32) + 0.5 * F.one_hot(group, 32)
-    return x, torch.cat([edges, edges.flip(0)], dim=1)
-
-
-if len(sys.argv) > 1:  # the folder that holds PyTorch Geometric's Cora
-    from torch_geometric.datasets import Planetoid
-
-    data = Planetoid(sys.argv[1], "Cora")[0]
-    x, edge_index = data.x, data.edge_index
-else:
-    x, edge_index = some_graph()
-
-n, width = len(x), 64
-encoder = Encoder(x.shape[1], width)
+encoder = Encoder()
 decoder = torch.nn.Linear(width, x.shape[1])
-optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-2)
+optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
 
 
 # %% Three objectives. Each gives its loss and the representations that it was computed from.
 def link():
-    z = encoder(x, edge_index)
+    z = encoder(x)
     u, v = edge_index
     wrong = torch.randint(n, v.shape)
     there, absent = (z[u] * z[v]).sum(1), (z[u] * z[wrong]).sum(1)
@@ -86,12 +52,12 @@ def link():
 
 def rebuild():
     masked = torch.rand(n) < 0.5
-    z = encoder(x * ~masked.unsqueeze(1), edge_index)
+    z = encoder(x * ~masked.unsqueeze(1))
     return F.mse_loss(decoder(z)[masked], x[masked]), z
 
 
 def decorrelate():
-    z = encoder(x, edge_index)
+    z = encoder(x)
     centred = (z - z.mean(0)) / (z.std(0) + 1e-6)
     return ((centred.T @ centred / n - torch.eye(width)) ** 2).mean(), z
 
@@ -99,8 +65,7 @@ def decorrelate():
 losses = {"link": link, "rebuild": rebuild, "decorrelate": decorrelate}
 
 # %% The loop. What the scheduler changes in it: where it is made, and who is asked for the next loss.
-record = os.path.join(tempfile.mkdtemp(), "record.jsonl")
-scheduler = controlg.torch.Scheduler(losses, encoder.parameters(), edge_index, record=record)
+scheduler = controlg.torch.Scheduler(losses, encoder.parameters(), edge_index, record="record.jsonl")
 tasks = []
 for step in range(100):
     tasks.append(scheduler.next())
@@ -112,7 +77,7 @@ for step in range(100):
 # %% Every decision follows from the record.
 print("schedule", hashlib.sha256(" ".join(tasks).encode()).hexdigest()[:16], flush=True)
 if not dist.is_initialized() or dist.get_rank() == 0:
-    summary = controlg.audit(record)
+    summary = controlg.audit("record.jsonl")
     print(f"{summary['blocks']} blocks and {summary['sensings']} sensings hold;", scheduler.shares)
 if dist.is_initialized():
     dist.destroy_process_group()

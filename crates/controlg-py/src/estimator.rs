@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use controlg::compare::{self, Lines};
 use controlg::config::Config;
 use controlg::data::memory;
 use controlg::data::{EdgeSplit, PROTOCOLS, Split};
+use controlg::eval::table::Cell;
 use controlg::eval::{self, ProbeSettings, Task};
 use controlg::graph::{Dense, Features, Ids};
 use controlg::trace::{Record, Sheet};
@@ -219,6 +221,16 @@ fn chosen(given: Vec<Given>, protocol: &str, labels: &controlg::Labels, seed: u6
     let split =
         |(protocol, index, train, val, test): Given| memory::split(&protocol, index, [train, val, test], n);
     given.into_iter().map(split).collect()
+}
+
+/// The results of a comparison's folder that belong to it, as JSON.
+#[pyfunction]
+pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
+    let cells = || {
+        let results = Lines::<Cell>::open(&folder, "results", None)?;
+        compare::Kept::read(&folder)?.cells(results.all())
+    };
+    json(&cells().map_err(|error| raised(&error))?)
 }
 
 fn kept(py: Python<'_>, run: Finished) -> PyResult<Kept<'_>> {

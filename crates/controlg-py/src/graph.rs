@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use controlg::data::memory::{self, Arrays};
 use controlg::data::{self, Dataset, FeatureSource, LoadOptions};
-use controlg::graph::Ids;
+use controlg::graph::{Features, Ids};
 use controlg::{Error, Result};
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -99,17 +99,49 @@ impl Graph {
         self.dataset.graph.n_features()
     }
 
+    fn __repr__(&self) -> String {
+        let graph = &self.dataset.graph;
+        let (n, edges, width) = (graph.n_nodes(), graph.n_edges(), graph.n_features());
+        format!("<Graph '{}': {n} nodes, {edges} edges, {width} features>", self.dataset.name)
+    }
+
     /// What a user should know about how it was read.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.dataset.notes.clone()
     }
 
-    /// The nodes' own names, in the order of the rows.
+    /// The nodes' own names, in the order of the rows; `None` where they are simply numbered.
     #[getter]
-    fn ids(&self) -> Vec<String> {
-        let ids = self.dataset.graph.ids();
-        (0..ids.len()).map(|node| ids.get(node).into_owned()).collect()
+    fn ids(&self) -> Option<Vec<String>> {
+        names(self.dataset.graph.ids())
+    }
+
+    /// Source and target of every edge, in both directions, as PyTorch Geometric has them.
+    #[getter]
+    fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let adjacency = self.dataset.graph.adjacency();
+        let sources = (0..adjacency.n_rows()).flat_map(|node| vec![node as i64; adjacency.row(node).len()]);
+        let targets = adjacency.columns().iter().map(|&node| i64::from(node));
+        PyArray1::from_vec(py, sources.chain(targets).collect()).reshape([2, adjacency.n_entries()])
+    }
+
+    /// The features, one row a node, zeros included.
+    #[getter]
+    fn x<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let (n, width) = (self.n_nodes(), self.n_features());
+        let rows = match self.dataset.graph.features() {
+            Features::Dense(rows) => rows.data().to_vec(),
+            Features::Sparse(rows) => {
+                let mut all = vec![0.0; n * width];
+                for node in 0..n {
+                    rows.entries(node)
+                        .for_each(|(column, value)| all[node * width + column as usize] = value);
+                }
+                all
+            }
+        };
+        PyArray1::from_vec(py, rows).reshape([n, width])
     }
 
     /// One class a node, -1 for none; `None` where there are no labels.

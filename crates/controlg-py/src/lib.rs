@@ -23,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(estimator::save, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::load, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(estimator::compared, module)?)?;
     module.add_function(wrap_pyfunction!(scheduler::audit, module)?)?;
     module.add_function(wrap_pyfunction!(main, module)?)?;
     Ok(())

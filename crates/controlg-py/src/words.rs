@@ -36,6 +36,8 @@ pub(crate) fn table(json: &str) -> Result<toml::Table> {
 }
 
 /// Does the work with this many threads, all cores when none are named, and keeps a mistake of ours from ending Python.
+///
+/// The threads are its own and end with it: those of a shared pool would be missing in a process that Python forked.
 pub(crate) fn work<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let guarded = || {
         let done = catch_unwind(AssertUnwindSafe(work));
@@ -43,12 +45,9 @@ pub(crate) fn work<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Resul
             Err(Error::Failed("a mistake in controlg itself; please report it".to_owned()))
         })
     };
-    match threads {
-        None => guarded(),
-        Some(threads) => rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|error| Error::Failed(format!("cannot start {threads} threads: {error}")))?
-            .install(guarded),
-    }
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.unwrap_or_default()) // 0 stands for all cores
+        .build()
+        .map_err(|error| Error::Failed(format!("cannot start threads: {error}")))?
+        .install(guarded)
 }

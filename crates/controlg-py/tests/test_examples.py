@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import program
 
 from controlg import compare
 
@@ -34,21 +35,41 @@ def test_own_graph(tmp_path):
 
 
 def test_compare_methods(tmp_path):
+    pytest.importorskip("matplotlib")
     said = run([sys.executable, HOME / "examples" / "compare_methods.py"], tmp_path)
-    assert "controlg" in said and "untrained" in said
+    assert "controlg" in said and "untrained" in said and (tmp_path / "comparison.png").exists()
 
 
-def test_pyg_loop_alone_and_on_two_ranks(tmp_path):
-    pytest.importorskip("torch", reason="torch is not installed: the PyTorch example is not run")
+@pytest.mark.parametrize("data", ["synthetic:nodes=300,features=32", "cora"])
+def test_pyg_loop_alone_and_on_two_ranks(data, tmp_path):
+    for module in ("torch", "torch_geometric"):
+        pytest.importorskip(module, reason=f"{module} is not installed: the PyTorch example is not run")
+    if data == "cora" and "CONTROLG_DATA" not in os.environ:
+        pytest.skip("CONTROLG_DATA is not set: the example is not run on Cora")
     script = HOME / "examples" / "pyg_loop.py"
-    alone = run([sys.executable, script], tmp_path)
-    assert "100 blocks and 10 sensings hold" in alone
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    alone.mkdir()
+    together.mkdir()
+    one = run([sys.executable, script, data], alone)
+    assert "100 blocks and 10 sensings hold" in one
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    together = run([*torchrun, script], tmp_path)
-    schedules = re.findall(r"schedule (\w+)", together)
-    assert len(schedules) == 2 and set(schedules) == set(re.findall(r"schedule (\w+)", alone))
+    two = run([*torchrun, script, data], together)
+    schedules = re.findall(r"schedule (\w+)", two)
+    assert len(schedules) == 2 and set(schedules) == set(re.findall(r"schedule (\w+)", one))
+    for record in (alone / "record.jsonl", together / "record.jsonl"):
+        assert program("audit", record).returncode == 0
 
 
 def test_what_is_wrong_with_a_comparison_is_said():
     with pytest.raises(ValueError, match="unknown method 'contrlg'"):
         compare("synthetic:nodes=100", ["contrlg"], seeds=1)
+
+
+def test_a_comparison_is_kept_and_gives_its_own_cells_alone(tmp_path):
+    small = {"epochs": 1, "width": 8, "train__batches_per_epoch": 30, "objective__p_par__parts": 4}
+    data, out = "synthetic:nodes=100", tmp_path / "out"
+    first = compare(data, "random", seeds=1, tasks="nc", singles=False, out=out, **small)
+    assert {cell["method"] for cell in first} >= {"random", "raw"} and {cell["task"] for cell in first} == {"nc"}
+    second = compare(data, "random", seeds=1, tasks="nc", singles=False, out=out, **{**small, "width": 16})
+    assert len(second) == len(first) and (out / "tables.md").exists()
+    assert compare(data, "random", seeds=1, tasks="nc", singles=False, out=out, **small) == first

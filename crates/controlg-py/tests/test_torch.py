@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from conftest import SMALL
 
 torch = pytest.importorskip("torch", reason="torch is not installed: controlg.torch is not tested")
 
@@ -53,3 +54,30 @@ def test_losses_products_and_gradients_are_measured_and_left_alone(tmp_path):
     scheduler = cg.Scheduler({"a": closure(1), "b": closure(2)}, encoder.parameters(), edges, record=record)
     assert {scheduler.next() for _ in range(30)} == {"a", "b"}
     assert controlg.audit(record)["sensings"] == 3
+
+
+def test_readings_leave_the_random_stream_alone_and_see_one_sample():
+    x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
+    encoder = torch.nn.Linear(5, 3)
+
+    def noisy():
+        z = encoder(x + torch.randn_like(x))
+        return z.square().mean(), z
+
+    scheduler = cg.Scheduler({"a": noisy, "b": noisy}, encoder.parameters(), edges)
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    readings = []
+    for _ in range(2):
+        readings.append(scheduler._measured())
+    scheduler.next()
+    assert torch.equal(torch.rand(3), expected) and readings[0] == readings[1]
+
+
+def test_a_geometric_graph_is_the_graph_of_its_arrays(arrays):
+    geometric = pytest.importorskip("torch_geometric.data")
+    edges, features = arrays
+    data = geometric.Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T.copy()))
+    expected = controlg.ControlG(**SMALL).fit_transform(edges, features).tobytes()
+    assert controlg.ControlG(**SMALL).fit_transform(data).tobytes() == expected

@@ -1,18 +1,92 @@
 //! What the loop costs: time per step of `controlg` against `random` in one run, block by block in turns, and where
 //! controlg's time goes. `cargo bench --bench cost -- cora coauthor-cs` (data from `CONTROLG_DATA`).
+//!
+//! `cargo bench --bench cost -- methods cora pubmed` is the table of all methods instead, each with its preset: time per
+//! step, its ratio to `random`, and for those that mix the ratio to the sum of the objectives' own steps.
 
 use std::time::Instant;
 
+use controlg::Graph;
 use controlg::config::{self, Config};
+use controlg::coordinator::METHODS;
 use controlg::data::{self, LoadOptions};
+use controlg::objective::{OBJECTIVES, OWN};
 use controlg::train::{Input, Training};
 
 fn main() {
     let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
     let names = if names.is_empty() { vec!["cora".to_owned()] } else { names };
-    for name in names {
-        compare(&name).unwrap_or_else(|error| println!("{name}: {error}"));
+    let work = if names[0] == "methods" { table } else { compare };
+    for name in names.iter().filter(|name| *name != "methods") {
+        work(name).unwrap_or_else(|error| println!("{name}: {error}"));
     }
+}
+
+/// Rounds in which the methods take turns.
+const ROUNDS: usize = 3;
+/// Blocks that are timed as one.
+const BLOCKS: usize = 10;
+/// Milliseconds that a method's steps take in a round, at least.
+const ROUND_MS: f64 = 1500.0;
+
+fn table(name: &str) -> controlg::Result<()> {
+    let graph = data::load(name, &LoadOptions::default())?.graph;
+    let alone = OBJECTIVES.iter().chain(OWN).map(|entry| entry.name);
+    let names: Vec<&str> = METHODS.iter().map(|method| method.name).chain(alone).collect();
+    let mut times: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
+    for _ in 0..ROUNDS {
+        for (method, times) in names.iter().zip(&mut times) {
+            times.extend(steps(&graph, name, method)?);
+        }
+    }
+    let of = |method: &str| {
+        let at = names.iter().position(|name| *name == method)?;
+        let mut sorted = times[at].clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied()
+    };
+    let random = of("random").unwrap_or(f64::NAN);
+    let sum: f64 = OBJECTIVES.iter().filter_map(|entry| of(entry.name)).sum();
+    println!(
+        "{name}: ms a step, median of {ROUNDS} rounds in turns; the objectives alone add up to {sum:.1}"
+    );
+    println!("  {:<26}{:>9}{:>10}{:>8}", "method", "ms", "/ random", "/ sum");
+    for method in &names {
+        let Some(ms) = of(method) else { continue };
+        let mixes = METHODS.iter().any(|known| known.name == *method && known.mixes());
+        let share = if mixes { format!("{:8.2}", ms / sum) } else { String::new() };
+        println!("  {method:<26}{ms:9.1}{:10.2}{share}", ms / random);
+    }
+    Ok(())
+}
+
+/// Milliseconds a step, each the mean of so many blocks that what a method does now and then, as sensing, counts.
+fn steps(graph: &Graph, data: &str, method: &str) -> controlg::Result<Vec<f64>> {
+    let mut table = Config::preset(data);
+    config::set(&mut table, &format!("method={method}"))?;
+    let config = Config::from_table(table)?;
+    let input = Input::new(graph, &config)?;
+    let mut training = Training::new(&input, &config)?;
+    let mut advance = |blocks: usize| -> controlg::Result<Option<f64>> {
+        let (start, before) = (Instant::now(), training.progress().steps);
+        for _ in 0..blocks {
+            training.advance()?;
+        }
+        let taken = training.progress().steps - before;
+        Ok((taken > 0).then(|| 1e3 * start.elapsed().as_secs_f64() / taken as f64))
+    };
+    // The warm-up and the first blocks, in which buffers are made.
+    advance(config.train.warmup_rounds + 5)?;
+    let (mut found, mut spent) = (Vec::new(), 0.0);
+    while spent < ROUND_MS {
+        let start = Instant::now();
+        match advance(BLOCKS)? {
+            Some(ms) => found.push(ms),
+            None => break,
+        }
+        spent += 1e3 * start.elapsed().as_secs_f64();
+    }
+    Ok(found)
 }
 
 fn compare(name: &str) -> controlg::Result<()> {

@@ -108,7 +108,7 @@ impl OwnLoop {
         self.check("losses", &loss)?;
         self.check_products(products)?;
         let k = loss.len();
-        if rq.len() != k || rq.iter().any(|&x| x < 0.0 || x > 2.0 + 1e-9) {
+        if rq.len() != k || rq.iter().any(|&x| !x.is_nan() && !(0.0..=2.0 + 1e-9).contains(&x)) {
             return Err(Error::value(
                 "rayleigh",
                 format_args!("{rq:?}"),

@@ -147,6 +147,10 @@ pub struct BlockLine {
     /// Of a method that mixes: the mean losses of the objectives over the block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<f64>,
+    /// Of a method that looks ahead: the derivatives by the weights of what it looks at, at the last look of the block.
+    /// They are all zero where its soft clusters are saturated: then it learns nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slope: Vec<f64>,
     /// Steps of the block.
     pub steps: u64,
     /// Mean loss over them; where the method mixes, the plain sum of `losses`; `null` in somebody's own loop, where the

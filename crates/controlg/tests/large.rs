@@ -189,6 +189,9 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
     }
 }
 
+/// What is done to a file.
+type Damage<'d> = &'d dyn Fn(&Path);
+
 #[test]
 fn broken_mapped_folders_are_named() {
     let home = tempfile::tempdir().unwrap();
@@ -198,7 +201,7 @@ fn broken_mapped_folders_are_named() {
         let options = LoadOptions { stay_on_disk: true, ..LoadOptions::default() };
         data::load(path.to_str().unwrap(), &options).map(drop).unwrap_err().to_string()
     };
-    let cases: &[(&str, &dyn Fn(&Path), &str)] = &[
+    let cases: &[(&str, Damage<'_>, &str)] = &[
         ("adjacency.columns.u32", &|file| fs::write(file, [0; 12]).unwrap(), "found 12 bytes"),
         (
             "adjacency.columns.u32",
@@ -295,7 +298,7 @@ fn blocks_of_pubmed_give_the_bytes_of_the_whole_graph() {
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |x: f64| {
         let below = values.iter().filter(|&&y| y < x).count() as f64;
-        below + (values.iter().filter(|&&y| y == x).count() as f64 - 1.0) / 2.0
+        below + (values.iter().filter(|y| y.total_cmp(&x).is_eq()).count() as f64 - 1.0) / 2.0
     };
     values.iter().map(|&x| rank(x)).collect()
 }

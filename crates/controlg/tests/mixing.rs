@@ -28,6 +28,9 @@ fn settings(method: &str, more: &[&str]) -> Config {
         "objective.p_par.parts=4",
         "mix.autossl.meta_every=2",
         "mix.autossl.variance=1",
+        "mix.autossl-es.generations=2",
+        "mix.autossl-es.population=3",
+        "mix.autossl-es.steps=3",
     ];
     small.iter().chain(more).for_each(|set| config::set(&mut table, set).unwrap());
     Config::from_table(table).unwrap()
@@ -55,7 +58,7 @@ fn run(graph: &Graph, config: &Config, threads: usize) -> (Vec<u64>, Vec<BlockLi
 #[test]
 fn every_method_steps_on_all_objectives_and_gives_the_same_bytes_at_any_number_of_threads() {
     let graph = graph();
-    assert_eq!(mixers().count(), 11);
+    assert_eq!(mixers().count(), 12);
     let mut ends = Vec::new();
     for method in mixers() {
         let config = settings(method.name, &[]);
@@ -67,7 +70,10 @@ fn every_method_steps_on_all_objectives_and_gives_the_same_bytes_at_any_number_o
         for block in &blocks {
             assert!(block.task.is_empty() && block.weight.len() == 5 && block.losses.len() == 5);
             assert!((block.losses.iter().sum::<f64>() - block.loss).abs() < 1e-9);
+            let slopes = if method.name == "autossl" { 5 } else { 0 };
+            assert!(block.slope.len() <= slopes && block.slope.iter().all(|slope| *slope != 0.0));
         }
+        assert_eq!(blocks.iter().any(|block| !block.slope.is_empty()), method.name == "autossl");
         ends.push((method.name, embeddings));
     }
     for (at, (name, end)) in ends.iter().enumerate() {

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::args::Common;
 use crate::output::Output;
+use crate::picture::Painter;
 
 pub(super) fn run(
     folder: &Path,
@@ -30,9 +31,13 @@ pub(super) fn run(
     if let Some(folder) = figures {
         fs::create_dir_all(folder)
             .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+        let painter = Painter::new();
         for figure in &drawn.figures {
-            files::whole_bytes(&folder.join(format!("{}.svg", figure.name)), figure.svg())?;
-            files::whole_bytes(&folder.join(format!("{}.csv", figure.name)), &figure.csv)?;
+            let file = |ending: &str| folder.join(format!("{}.{ending}", figure.name));
+            let svg = figure.svg();
+            files::whole_bytes(&file("png"), painter.png(&svg)?)?;
+            files::whole_bytes(&file("svg"), svg)?;
+            files::whole_bytes(&file("csv"), &figure.csv)?;
         }
     }
     let names: Vec<&str> = drawn.figures.iter().map(|figure| figure.name).collect();

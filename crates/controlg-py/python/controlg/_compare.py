@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any, Optional, Sequence, Union
 
-from ._settings import threads
+from . import _core
+from ._settings import key, plain, threads
 
 
 def compare(
@@ -37,15 +38,15 @@ def compare(
         command += [] if singles else ["--skip-singles"]
         command += ["--threads", str(threads(n_jobs))] if threads(n_jobs) else []
         command += ["--data-dir", str(data_dir)] if data_dir is not None else []
-        for key, value in settings.items():
-            command += ["--set", f"{key.replace('__', '.')}={json.dumps(value)}"]
+        for name, value in settings.items():
+            if value is not None:
+                command += ["--set", f"{key(name)}={json.dumps(value, default=plain)}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             last = (done.stderr.strip().splitlines() or ["controlg compare failed"])[-1]
             kind = ValueError if done.returncode == 2 else RuntimeError
             raise kind(last.removeprefix("controlg: "))
-        with open(folder / "results.jsonl", encoding="utf-8") as results:
-            return [json.loads(line) for line in results if line.strip()]
+        return json.loads(_core.compared(folder))
 
 
 def _list(names: Union[str, Sequence[str]]) -> str:

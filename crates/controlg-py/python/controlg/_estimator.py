@@ -12,16 +12,8 @@ from numpy.typing import NDArray
 from . import _core
 from ._graph import as_graph
 from ._record import blocks, sensings
-from ._settings import flat, threads, to_json
+from ._settings import SHORT, flat, threads, to_json
 
-#: Parameters by name, and the keys of the run file that they stand for.
-_KEYS = {
-    "method": "method",
-    "objectives": "objectives",
-    "epochs": "train.epochs",
-    "width": "encoder.width",
-    "random_state": "seed",
-}
 #: Parameters that are no settings.
 _OTHERS = ("n_jobs", "callback", "data_dir")
 
@@ -48,6 +40,14 @@ class ControlG:
     ``sensings_`` (columns, ready for ``pandas.DataFrame``), ``notes_``, ``config_``, ``record_``, ``model_``.
     """
 
+    embedding_: NDArray[np.float32]
+    nodes_: list[Any]
+    notes_: list[str]
+    n_features_in_: int
+    config_: str
+    record_: str
+    model_: bytes
+
     def __init__(
         self,
         *,
@@ -73,12 +73,12 @@ class ControlG:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters, the settings among them, as they were given."""
-        return {**{name: getattr(self, name) for name in (*_KEYS, *_OTHERS)}, **self.settings}
+        return {**{name: getattr(self, name) for name in (*SHORT, *_OTHERS)}, **self.settings}
 
     def set_params(self, **params: Any) -> ControlG:
         """Changes parameters; any key of the run file is one."""
         for name, value in params.items():
-            if name in _KEYS or name in _OTHERS:
+            if name in SHORT or name in _OTHERS:
                 setattr(self, name, value)
             else:
                 self.settings[name] = value
@@ -87,8 +87,8 @@ class ControlG:
     def fit(self, graph: Any, X: Any = None) -> ControlG:
         """Trains on a graph.
 
-        graph : an array of node numbers, 2 × E or E × 2; a SciPy matrix; a NetworkX graph; anything with ``edge_index``
-            (and ``x``); a data set's name or path.
+        graph : an array of node numbers, 2 × E or E × 2 (2 × 2: sources, then targets); a SciPy matrix; a NetworkX
+            graph; anything with ``edge_index`` (and ``x``); a data set's name or path; what ``load_graph`` gave.
         X : one row of features a node, dense or a SciPy matrix; made from the edges when there are none.
 
         An interrupt ends the training after the block that is under way, and leaves the estimator as it was.
@@ -135,13 +135,14 @@ class ControlG:
         """The estimator of a finished run, from ``save`` or ``controlg pretrain``."""
         run = _core.load(os.fspath(folder))
         params = flat(json.loads(_core.described(run[0])))
-        named = {name: params.pop(key.replace(".", "__")) for name, key in _KEYS.items()}
+        named = {name: params.pop(key.replace(".", "__")) for name, key in SHORT.items()}
         estimator = cls(**named, **params)
         estimator._keep(run, None)
+        estimator.notes_ = []
         return estimator
 
     def _settings(self, graph: Any) -> str:
-        given = {key: getattr(self, name) for name, key in _KEYS.items()}
+        given = {name: getattr(self, name) for name in SHORT}
         data = "graph"  # a name without a preset
         if isinstance(graph, (str, os.PathLike)):
             data = os.fspath(graph)

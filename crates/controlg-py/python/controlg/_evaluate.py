@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._graph import as_graph, numpy_of, reals
-from ._settings import threads
+from ._settings import seed, threads
 
 #: The protocol when nothing is said, that of ``controlg evaluate``.
 _PROTOCOL = "random-10-10-80"
@@ -32,7 +32,8 @@ def evaluate(
     labels : one class a node, 0, 1, 2, ...; negative for none.
     split : for ``nc``: three lists of nodes, or three masks, as a tuple (train, val, test) or a dictionary with these
         names; a list of such for the mean over several; or a protocol's name, drawn from ``random_state``.
-    task : ``nc`` (accuracy), ``cluster`` (NMI), ``lp`` (ROC-AUC of the edges that the seed's split holds back).
+    task : ``nc`` (accuracy), ``cluster`` (NMI), ``lp`` (ROC-AUC of the edges that the split of
+        ``random_state`` holds back; the embeddings must not have seen them: ``ControlG(edges="train")``, same seed).
     graph : for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels and splits are used where none are given.
 
     Gives ``value`` in percent, and with it the protocol, the split's hash, the probe and its settings.
@@ -52,7 +53,7 @@ def evaluate(
         None if labels is None else _classes(numpy_of(labels)),
         splits,
         protocol,
-        random_state,
+        seed(random_state),
         (probe, embedding),
         made,
         threads(n_jobs),

@@ -5,14 +5,29 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping, Optional
 
+#: Parameters with short names, and the keys of the run file that they stand for.
+SHORT = {
+    "method": "method",
+    "objectives": "objectives",
+    "epochs": "train.epochs",
+    "width": "encoder.width",
+    "random_state": "seed",
+}
+
+
+def key(name: str) -> str:
+    """The key of the run file that a parameter stands for."""
+    return SHORT.get(name, name.replace("__", "."))
+
 
 def to_json(settings: Mapping[str, Any]) -> str:
     """One JSON object, without what was left open; NumPy's numbers are numbers."""
-    given = {key.replace("__", "."): value for key, value in settings.items() if value is not None}
-    return json.dumps(given, default=_plain)
+    given = {key(name): value for name, value in settings.items() if value is not None}
+    return json.dumps(given, default=plain)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """NumPy's numbers and arrays as Python's, for JSON."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise ValueError(f"settings: found {value!r}, expected numbers, text, lists and tables")
@@ -21,11 +36,11 @@ def _plain(value: Any) -> Any:
 def flat(table: Mapping[str, Any], place: str = "") -> dict[str, Any]:
     """A table of tables as one, its keys joined by two underscores."""
     out: dict[str, Any] = {}
-    for key, value in table.items():
+    for name, value in table.items():
         if isinstance(value, Mapping):
-            out.update(flat(value, f"{place}{key}__"))
+            out.update(flat(value, f"{place}{name}__"))
         else:
-            out[f"{place}{key}"] = value
+            out[f"{place}{name}"] = value
     return out
 
 
@@ -36,3 +51,10 @@ def threads(n_jobs: Optional[int]) -> Optional[int]:
     if isinstance(n_jobs, bool) or int(n_jobs) != n_jobs or n_jobs < 1:
         raise ValueError(f"n_jobs: found {n_jobs!r}, expected a whole number from 1, or -1 for all cores")
     return int(n_jobs)
+
+
+def seed(random_state: int) -> int:
+    """Where random draws start."""
+    if isinstance(random_state, bool) or int(random_state) != random_state or not 0 <= random_state < 2**63:
+        raise ValueError(f"random_state: found {random_state!r}, expected a whole number from 0")
+    return int(random_state)

@@ -10,6 +10,9 @@
         loss.backward()
         optimizer.step()
 
+Readings draw from a random stream of their own, the same at every reading, so that losses which sample are seen on one
+frozen sample and the loop's own draws stay what they were.
+
 Under ``torch.distributed`` every rank draws the same task: readings are averaged over the ranks and then taken from rank
 0, whose state is the truth when a scheduler is made or loaded; rank 0 alone keeps the record.
 """
@@ -102,15 +105,17 @@ class Scheduler(_Scheduler):
         group: Any = None,
         record: Any = None,
         state: Optional[Mapping[str, Any]] = None,
+        random_state: int = 0,
         **settings: Any,
     ) -> None:
+        self._seed = random_state
         self._closures = list(closures.values())
         self._parameters = [p for p in parameters if p.requires_grad]
         self._rayleigh = Rayleigh(edge_index)
         self._embedding = embedding
         self._group = group
         record, state = record if self._leads() else None, self._from_first(state)
-        super().__init__(list(closures), record=record, state=state, **settings)
+        super().__init__(list(closures), record=record, state=state, random_state=random_state, **settings)
         fresh = self._from_first(self.state_dict())
         if not self._leads():
             super().load_state_dict(fresh)
@@ -123,20 +128,26 @@ class Scheduler(_Scheduler):
 
     def read(self) -> dict[str, Any]:
         """Takes a reading now; it must be due."""
-        z = None if self._embedding is None else self._embedding()
-        losses, products, quotients = self._agreed(*measure(self._closures, self._parameters, self._rayleigh, z))
+        losses, products, quotients = self._measured()
         return self.sense(losses, gram=products, rayleigh=quotients)
 
     def warm_up(self, losses: Any = None) -> None:
         """Takes the losses before training, and after each round of a few steps on every task; by itself if not given."""
         if losses is None:
-            z = None if self._embedding is None else self._embedding()
-            losses = self._agreed(*measure(self._closures, self._parameters, self._rayleigh, z))[0]
+            losses = self._measured()[0]
         super().warm_up(losses)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Takes over what ``state_dict`` gave; rank 0's counts."""
         super().load_state_dict(self._from_first(state))
+
+    def _measured(self) -> Any:
+        """What all ranks agree on; their random streams are left as they were."""
+        devices = sorted({p.device.index for p in self._parameters if p.is_cuda})
+        with torch.random.fork_rng(devices):
+            torch.manual_seed(self._seed)
+            z = None if self._embedding is None else self._embedding()
+            return self._agreed(*measure(self._closures, self._parameters, self._rayleigh, z))
 
     def _ranks(self) -> bool:
         return dist.is_available() and dist.is_initialized()

@@ -226,13 +226,16 @@ impl Config {
     }
 
     /// Evaluations of an objective, with gradients or without, in the whole run: one a step, or all objectives where the
-    /// method mixes them; and all objectives in every round of the warm-up and at every sensing. Not among them are the
-    /// further passes of `was` (one without gradient at every step) and `autossl` (one with, every `meta_every` steps),
-    /// which evaluate no objective.
+    /// method mixes them; and all objectives in every round of the warm-up, at every sensing and at every step of trial
+    /// runs. Not among them are the further passes of `was` (one without gradient at every step) and `autossl` (one with,
+    /// every `meta_every` steps), which evaluate no objective.
     pub fn evaluations(&self) -> Result<u64> {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
         let coordinator = match self.decider()? {
-            Decider::Mix(_) => return Ok(steps * k),
+            Decider::Mix(mixer) => {
+                let trial = mixer.trial().map_or(0, |trial| trial.total_steps());
+                return Ok(steps.saturating_add(trial).saturating_mul(k));
+            }
             Decider::Schedule(coordinator) => coordinator,
         };
         let rounds = if coordinator.wants_warm_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };

@@ -65,6 +65,7 @@ pub const METHODS: &[Method] = &[
     mixing(&mix::mgda::MGDA),
     mixing(&mix::mgda::PARETOGNN),
     mixing(&mix::autossl::ENTRY),
+    mixing(&mix::autossl_es::ENTRY),
     mixing(&mix::was::ENTRY),
     mixing(&mix::gradnorm::ENTRY),
     mixing(&mix::uncertainty::ENTRY),

@@ -14,7 +14,8 @@ mod round_robin;
 
 pub use feedback::*;
 pub use method::{METHODS, Method, UNTRAINED};
-pub use mix::{Mixer, Mixture, Nodes, Outlook, Promise, Recipe, Seen, Setup, Wants};
+pub(crate) use mix::cma;
+pub use mix::{Mixer, Mixture, Nodes, Outlook, Promise, Recipe, Seen, Setup, Trial, Wants};
 
 use serde::{Deserialize, Serialize};
 

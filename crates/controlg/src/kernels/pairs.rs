@@ -80,23 +80,21 @@ impl PairGraph {
         offsets.truncate(n_nodes + 1);
     }
 
+    /// Who is whose partner, as a matrix of ones.
+    pub(super) fn pattern(&self) -> Sparse<'_> {
+        let n = self.offsets.len() - 1;
+        Sparse { n_rows: n, n_cols: n, offsets: &self.offsets, columns: &self.partners, values: None }
+    }
+
     /// The backward of [`pair_dot`]: `dz[u]` = Σ `d[p]`·`z[v]` over the pairs of u, added to `dz` when `add` is set.
     pub fn backward(&mut self, z: &[Real], width: usize, d: &[Real], dz: &mut [Real], add: bool) {
-        let n_nodes = self.offsets.len() - 1;
         assert_eq!(2 * d.len(), self.pairs.len(), "one gradient a pair");
         const STEP: usize = 1 << 13;
         let tasks = self.values.par_chunks_mut(STEP).zip(self.pairs.par_chunks(STEP));
         tasks.for_each(|(values, pairs)| {
             values.iter_mut().zip(pairs).for_each(|(value, &pair)| *value = d[pair as usize]);
         });
-        let graph = Sparse {
-            n_rows: n_nodes,
-            n_cols: n_nodes,
-            offsets: &self.offsets,
-            columns: &self.partners,
-            values: Some(&self.values),
-        };
-        spmm(graph, z, width, dz, add);
+        spmm(Sparse { values: Some(&self.values), ..self.pattern() }, z, width, dz, add);
     }
 }
 

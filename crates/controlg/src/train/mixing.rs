@@ -28,6 +28,8 @@ pub(super) struct Mixed {
     pub(super) loss: Vec<f64>,
     /// How they were weighed.
     pub(super) mixture: Mixture,
+    /// What a look ahead found, where there was one.
+    pub(super) slopes: Option<Vec<f64>>,
 }
 
 impl Mixing {
@@ -53,15 +55,17 @@ impl Mixing {
             }
         }
         model.optimisers[0].step_at(step, &mut model.params, &mut model.grads);
+        let mut found = None;
         if let Some(outlook) = self.mixer.outlook(step) {
             self.combined.resize(self.gradients[0].len(), 0.0);
             model.grads.take_group(ENCODER, &mut self.combined);
             let slopes = outlook::slopes(model, &outlook, &self.gradients, &self.combined)?;
             if slopes.iter().all(|slope| slope.is_finite()) {
                 self.mixer.learn(&slopes);
+                found = Some(slopes);
             }
         }
-        Ok(Mixed { loss, mixture })
+        Ok(Mixed { loss, mixture, slopes: found })
     }
 
     fn weigh(&mut self, model: &mut Model<'_>, step: u64, loss: &[f64]) -> Result<Mixture> {

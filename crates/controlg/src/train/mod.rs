@@ -28,6 +28,7 @@ mod outlook;
 mod plan;
 mod tensors;
 mod training;
+mod trial;
 
 pub use batch::parts_of_steps;
 pub use embed::{embed, embed_into};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::Feed;
 use super::mixing::Mixing;
 use super::model::tasks;
-use super::{Input, Model, Parts};
+use super::{Input, Model, Parts, trial};
 use crate::config::Config;
 use crate::coordinator::{Coordinator, Decider};
 use crate::encoder;
@@ -56,7 +56,6 @@ pub struct Timings {
 impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
-        let tasks = tasks(config)?;
         let feed = Feed::new(&input.graph, config)?;
         let decider = config.decider()?;
         if let Decider::Mix(mixer) = &decider {
@@ -65,15 +64,7 @@ impl<'g> Training<'g> {
                 input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
             mixer.check(seen.n_nodes())?;
         }
-        let parts = Parts {
-            encoder: encoder::build(config.encoder.clone())?,
-            tasks,
-            optimiser: config.train.optimiser(),
-            // Who mixes the gradients has one gradient.
-            per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
-            seed: config.seed,
-            total_steps: config.total_steps(),
-        };
+        let parts = parts(config, &decider)?;
         let model = Model::fed(&input.graph, input.probe.as_ref(), feed, parts)?;
         Ok(Training {
             method: match decider {
@@ -167,8 +158,19 @@ impl<'g> Training<'g> {
         }))
     }
 
+    /// Lets trial runs find the weights of a method that wants them from there.
+    fn find_weights(&mut self) -> Result<()> {
+        let Method::Mix(mixing) = &mut self.method else { return Ok(()) };
+        let Some(trial) = mixing.mixer.trial() else { return Ok(()) };
+        let start = Instant::now();
+        mixing.mixer.found(trial::weights(self.model.clean().graph, &self.config, &trial)?);
+        self.timings.planning += start.elapsed().as_secs_f64();
+        Ok(())
+    }
+
     /// The steps of one block, for one objective or for all.
     fn block(&mut self) -> Result<Record> {
+        self.find_weights()?;
         let (epoch, block) = self.place();
         let step = self.progress.steps;
         let steps = self.config.steps_of_block(block, step);
@@ -246,16 +248,30 @@ impl<'g> Training<'g> {
     }
 }
 
+/// The encoder, the objectives and the optimiser that the settings name.
+pub(super) fn parts(config: &Config, decider: &Decider) -> Result<Parts> {
+    Ok(Parts {
+        encoder: encoder::build(config.encoder.clone())?,
+        tasks: tasks(config)?,
+        optimiser: config.train.optimiser(),
+        // Who mixes the gradients has one gradient.
+        per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
+        seed: config.seed,
+        total_steps: config.total_steps(),
+    })
+}
+
 /// The steps of a block that take all objectives, and what came of them.
 fn mixed_block(mixing: &mut Mixing, model: &mut Model<'_>, step: u64, steps: u64) -> Result<BlockLine> {
     let mut losses = vec![0.0; model.names().len()];
-    let mut weight = Vec::new();
+    let (mut weight, mut slope) = (Vec::new(), Vec::new());
     for at in step..step + steps {
         let mixed = mixing.step(model, at)?;
         losses.iter_mut().zip(&mixed.loss).for_each(|(sum, loss)| *sum += loss / steps as f64);
         weight = mixed.mixture.encoder;
+        slope = mixed.slopes.unwrap_or(slope);
     }
-    Ok(BlockLine { weight, loss: losses.iter().sum(), losses, ..BlockLine::default() })
+    Ok(BlockLine { weight, slope, loss: losses.iter().sum(), losses, ..BlockLine::default() })
 }
 
 /// To the microsecond, which is all a clock can say.

@@ -6,7 +6,9 @@
 
 mod adam;
 pub(super) mod autossl;
+pub(super) mod autossl_es;
 pub(super) mod cagrad;
+pub(crate) mod cma;
 pub(super) mod dtp;
 pub(super) mod gradnorm;
 pub(super) mod mgda;
@@ -66,6 +68,14 @@ pub trait Mixer: Send {
 
     /// Takes the derivatives of the outlook's loss by the weights of the step.
     fn learn(&mut self, _slopes: &[f64]) {}
+
+    /// The trial runs that its weights shall be found by before the first step; none once they are known.
+    fn trial(&self) -> Option<Trial> {
+        None
+    }
+
+    /// Takes the weights that a trial found.
+    fn found(&mut self, _weights: Vec<f64>) {}
 
     /// What its weights for the encoder promise to be.
     fn promise(&self) -> Promise;
@@ -127,6 +137,27 @@ pub struct Outlook {
     pub starts: usize,
     /// σ² of the softmax over −‖z − centre‖²/σ².
     pub variance: f64,
+}
+
+/// A search for fixed weights: each candidate has a short run of its own and is judged by how alike the ends of an edge
+/// are after it, told by clusters of the representations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Generations of candidates.
+    pub generations: u64,
+    /// Candidates of a generation.
+    pub population: usize,
+    /// Steps of a candidate's run.
+    pub steps: u64,
+    /// Number of clusters.
+    pub clusters: usize,
+}
+
+impl Trial {
+    /// Steps of all its runs.
+    pub fn total_steps(&self) -> u64 {
+        self.generations.saturating_mul(self.population as u64).saturating_mul(self.steps)
+    }
 }
 
 /// The weights of a step.

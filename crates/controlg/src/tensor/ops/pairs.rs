@@ -35,7 +35,7 @@ impl<'a> Tape<'a> {
         let mut graph = self.pool().pair_graph();
         graph.rebuild(n, us, vs);
         let mut saved = self.pool().take(n * c);
-        let value = links::link_loss(&graph, self.value(z), c, n_positive, mean, &mut saved);
+        let value = links::link_loss(&mut graph, self.value(z), c, n_positive, mean, &mut saved);
         self.push_loss(value, [(z, saved)])
     }
 

@@ -1,0 +1,117 @@
+//! `autossl-es`: fixed weights of the losses, found by evolution for pseudo-homophily (Jin et al., 2022, AutoSSL-ES).
+//!
+//! CMA-ES moves λ within \[0, 1\]ᴷ. A candidate is judged by a run of its own, `steps` steps along Σ λ_k g_k from the same
+//! start, whose representations are clustered by K-means: its score is the share of edges that join two clusters. The run
+//! itself then keeps the best λ that was seen. The authors' budget, 100 generations of 8 runs of up to 1000 steps, is 800
+//! runs for one; the default here is a small one, and it is spent before the first step of the record.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Mixer, Mixture, Promise, Recipe, Seen, Trial};
+use crate::coordinator::{from_json, to_json};
+use crate::error::{Error, Result};
+use crate::registry::Entry;
+use crate::setting::{self, Key, Range};
+
+/// On the list of methods.
+pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+    name: "autossl-es",
+    summary: "fixed weights of the losses, found by evolution over short runs before the first step",
+    paper: "Jin et al., Automated Self-Supervised Learning for Graphs, ICLR 2022",
+    keys: KEYS,
+    defaults: || setting::table_of(&Settings::default()),
+    build: |table| {
+        let settings: Settings = setting::settings("mix.autossl-es", KEYS, table)?;
+        Ok(Box::new(move |_| Box::new(AutoSslEs { settings: settings.clone(), weights: None })))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new("generations", Range::Whole(1, 100_000), "generations of candidates"),
+    Key::new("population", Range::Whole(2, 10_000), "candidates of a generation"),
+    Key::new("steps", Range::Whole(1, 1_000_000), "steps of the run that judges a candidate"),
+    Key::new(
+        "clusters",
+        Range::Whole(2, 10_000),
+        "clusters of the representations; at most the number of nodes",
+    ),
+];
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default)]
+struct Settings {
+    generations: u64,
+    population: usize,
+    steps: u64,
+    clusters: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { generations: 4, population: 8, steps: 20, clusters: 5 }
+    }
+}
+
+struct AutoSslEs {
+    settings: Settings,
+    /// None before the search.
+    weights: Option<Vec<f64>>,
+}
+
+impl Mixer for AutoSslEs {
+    fn check(&self, n_nodes: usize) -> Result<()> {
+        if self.settings.clusters > n_nodes {
+            let expected = format!("at most the {n_nodes} nodes of the graph");
+            return Err(Error::value("mix.autossl-es.clusters", self.settings.clusters, expected));
+        }
+        Ok(())
+    }
+
+    fn trial(&self) -> Option<Trial> {
+        let Settings { generations, population, steps, clusters } = self.settings;
+        self.weights.is_none().then_some(Trial { generations, population, steps, clusters })
+    }
+
+    fn found(&mut self, weights: Vec<f64>) {
+        self.weights = Some(weights);
+    }
+
+    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+        let equal = || vec![1.0 / seen.loss.len() as f64; seen.loss.len()];
+        Mixture::of_losses(self.weights.clone().unwrap_or_else(equal))
+    }
+
+    fn promise(&self) -> Promise {
+        Promise { least: 0.0, most: 1.0, sum: None }
+    }
+
+    fn save(&self) -> Result<String> {
+        to_json(&self.weights)
+    }
+
+    fn restore(&mut self, saved: &str) -> Result<()> {
+        self.weights = from_json(saved)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{mixer, seen};
+    use super::*;
+
+    #[test]
+    fn asks_for_a_trial_until_its_weights_are_found_and_keeps_them() {
+        let mut fresh = mixer(&ENTRY, "generations = 2\nsteps = 7", 2);
+        let trial = fresh.trial().unwrap();
+        assert_eq!((trial.generations, trial.steps), (2, 7));
+        fresh.found(vec![0.25, 1.0]);
+        let mut again = mixer(&ENTRY, "", 2);
+        again.restore(&fresh.save().unwrap()).unwrap();
+        for mixer in [&mut fresh, &mut again] {
+            assert!(mixer.trial().is_none());
+            let mixture = mixer.mix(&seen(0, &[3.0, 1.0], &[]));
+            assert_eq!((mixture.encoder, mixture.heads), (vec![0.25, 1.0], vec![0.25, 1.0]));
+        }
+    }
+}
