@@ -366,6 +366,6 @@ fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
         probe.nodes.len(),
         graph.n_nodes()
     );
-    assert!(of_rq > 0.7, "{of_rq} {rq:?}");
-    assert!(of_conf > 0.3, "{of_conf} {conf:?}");
+    assert!(of_rq > 0.8, "{of_rq} {rq:?}");
+    assert!(of_conf > 0.6, "{of_conf} {conf:?}");
 }

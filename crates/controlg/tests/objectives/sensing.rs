@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use controlg::coordinator::Reading;
-use controlg::encoder::{Encoder, Pass};
+use controlg::encoder::{Block, Encoder, Norms, Pass, Source};
 use controlg::graph::{Graph, Prepared, Subgraph, View};
 use controlg::objective::{OBJECTIVES, Objective, Purpose, Sight, Sizes, Step};
 use controlg::rng::Stream;
@@ -145,6 +145,34 @@ impl Encoder for Counted {
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, pass: Pass<'_>) -> Var {
         self.passes.fetch_add(1, Ordering::Relaxed);
         self.inner.encode(tape, group, view, pass)
+    }
+
+    fn layers(&self) -> usize {
+        self.inner.layers()
+    }
+
+    fn has_batch_norm(&self, layer: usize) -> bool {
+        self.inner.has_batch_norm(layer)
+    }
+
+    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+        self.inner.alone(tape, group, layer, rows)
+    }
+
+    fn together<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        block: &'a Block,
+        rows: Var,
+        done: bool,
+    ) -> Var {
+        self.inner.together(tape, group, layer, block, rows, done)
+    }
+
+    fn finish<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var {
+        self.inner.finish(tape, group, layer, h, norms)
     }
 }
 
