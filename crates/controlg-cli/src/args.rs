@@ -140,6 +140,34 @@ pub(crate) struct Pretrain {
     /// Also write an event file for TensorBoard, into RUN/tensorboard.
     #[arg(long)]
     pub(crate) tensorboard: bool,
+    /// The most memory that the run may take, e.g. 4GB: steps see smaller parts of the graph where they must; a limit that
+    /// is too small is refused.
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// Print what the run will come to, memory, steps and time, after trying a few steps; nothing is written.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// A number of bytes: 4GB, 512MB, 1.5GiB, or a plain number.
+fn size(text: &str) -> Result<u64, String> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..at].trim(), text[at..].trim().to_ascii_lowercase());
+    let unit: f64 = match unit.as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1_048_576.0,
+        "gib" => 1_073_741_824.0,
+        _ => return Err("expected a size such as 4GB, 512MB or 1.5GiB".to_owned()),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok((number * unit) as u64),
+        _ => Err("expected a size such as 4GB, 512MB or 1.5GiB".to_owned()),
+    }
 }
 
 #[derive(clap::Args)]
@@ -279,6 +307,8 @@ pub(crate) enum Target {
     /// The own-folder format: edges.csv, ids.txt, features, labels.csv, splits.csv.
     #[default]
     Folder,
+    /// Plain arrays whose features can stay on disk while training: graph.json, adjacency.*, features.*.
+    Mapped,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

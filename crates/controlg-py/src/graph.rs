@@ -27,7 +27,7 @@ impl Graph {
     /// A data set by its name, or from a path.
     #[staticmethod]
     fn load(py: Python<'_>, name: &str, data_dir: Option<PathBuf>, structural: bool) -> PyResult<Self> {
-        let options = LoadOptions { data_dir, features: source(structural) };
+        let options = LoadOptions { data_dir, features: source(structural), ..LoadOptions::default() };
         let dataset = py.detach(|| work(None, || data::load(name, &options)));
         Ok(Graph { dataset: dataset.map_err(|error| raised(&error))? })
     }

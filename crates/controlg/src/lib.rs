@@ -24,6 +24,7 @@ pub mod own_loop;
 pub mod registry;
 pub mod report;
 pub mod rng;
+mod rowfile;
 pub mod setting;
 pub mod tensor;
 pub mod trace;

@@ -658,7 +658,8 @@ fn real_data_sets_survive() {
 fn a_missing_file_of_a_known_data_set_is_named_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let load_as = |name: &str, features| {
-        load(name, &LoadOptions { data_dir: Some(folder.path().to_owned()), features }).unwrap_err()
+        load(name, &LoadOptions { data_dir: Some(folder.path().to_owned()), features, ..Default::default() })
+            .unwrap_err()
     };
     let error = load_as("wikics", FeatureSource::Given);
     let line = error.to_string();

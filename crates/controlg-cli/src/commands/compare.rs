@@ -206,7 +206,11 @@ fn at_once(comparison: &Comparison, args: &Compare, common: &Common) -> Result<u
             _ => None,
         });
         let Some(config) = config else { continue };
-        let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
+        let options = LoadOptions {
+            data_dir: common.data_dir.clone(),
+            features: config.feature_source(),
+            ..LoadOptions::default()
+        };
         let dataset = data::load(data, &options)?;
         let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
         if needs_labels && dataset.labels.is_none() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use controlg::data::catalogue::{self, Known};
 use controlg::data::fetch::{self, Progress};
-use controlg::data::{self, convert, info::Info};
+use controlg::data::{self, convert, info::Info, mapped};
 use controlg::{Error, Result};
 use serde_json::json;
 
@@ -21,9 +21,7 @@ pub(super) fn run(command: &Data, common: &Common, output: &Output) -> Result<()
             output.result(&info, &info)
         }
         Data::Fetch { names, force } => fetch(names, *force, common, output),
-        Data::Convert { data, out, to: Target::Folder, features } => {
-            convert(data, out, *features, common, output)
-        }
+        Data::Convert { data, out, to, features } => convert(data, out, *to, *features, common, output),
     }
 }
 
@@ -102,10 +100,30 @@ fn show_progress(name: &str, progress: Progress<'_>, last: &mut String, output: 
     }
 }
 
-fn convert(data: &str, out: &Path, features: Features, common: &Common, output: &Output) -> Result<()> {
+fn convert(
+    data: &str,
+    out: &Path,
+    to: Target,
+    features: Features,
+    common: &Common,
+    output: &Output,
+) -> Result<()> {
     let dataset = data::load(data, &load_options(common, features))?;
-    convert::to_folder(&dataset, out)?;
+    let format = match to {
+        Target::Folder => {
+            convert::to_folder(&dataset, out)?;
+            "folder"
+        }
+        Target::Mapped => {
+            mapped::to_mapped(&dataset, out)?;
+            if dataset.labels.is_some() {
+                output
+                    .remark(format_args!("labels and splits stay with {data}: evaluate with --data {data}"));
+            }
+            "mapped"
+        }
+    };
     let (nodes, edges) = (dataset.graph.n_nodes(), dataset.graph.n_edges());
     let text = format!("{}: {nodes} nodes and {edges} edges of {data}", out.display());
-    output.result(&json!({ "out": out, "format": "folder", "nodes": nodes, "edges": edges }), text)
+    output.result(&json!({ "out": out, "format": format, "nodes": nodes, "edges": edges }), text)
 }

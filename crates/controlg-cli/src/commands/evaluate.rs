@@ -14,7 +14,11 @@ use crate::output::Output;
 
 pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<()> {
     let subject = Subject::open(args)?;
-    let options = LoadOptions { data_dir: common.data_dir.clone(), features: subject.features };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: subject.features,
+        ..LoadOptions::default()
+    };
     let dataset = data::load(&subject.data, &options)?;
     let tasks = subject.tasks(&args.tasks, dataset.labels.is_some())?;
     let given = match subject.floor {

@@ -43,5 +43,6 @@ fn load_options(common: &Common, features: Features) -> LoadOptions {
             Features::Given => controlg::data::FeatureSource::Given,
             Features::Structural => controlg::data::FeatureSource::Structural,
         },
+        stay_on_disk: false,
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config};
-use controlg::data::{self, LoadOptions};
+use controlg::config::{self, Config, FeatureChoice};
+use controlg::data::{self, LoadOptions, catalogue};
 use controlg::eval::Task;
 use controlg::report::EventFile;
 use controlg::trace::{self, Record};
-use controlg::train::{Event, Folder};
+use controlg::train::{self, Event, Folder, Plan};
 use controlg::{Error, Result};
 
 use crate::args::{Common, Pretrain};
@@ -16,11 +16,17 @@ use crate::progress::Progress;
 use crate::watch;
 
 pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<()> {
-    let config = resolve(args)?;
+    let mut config = resolve(args, common, output)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
-    // What is wrong with the folder is said before the data is read.
-    let run = Folder::open(&folder, &config, args.resume)?;
-    let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
+    // What is wrong with the folder is said before the data is read; a limit of memory may change the settings after.
+    if args.memory.is_none() && !args.dry_run {
+        Folder::open(&folder, &config, args.resume)?;
+    }
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.feature_source(),
+        stay_on_disk: true,
+    };
     let dataset = data::load(&config.data, &options)?;
     let graph = dataset.graph;
     output.remark(format_args!(
@@ -35,6 +41,23 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         config.total_steps(),
     ));
     dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
+    if let Some(limit) = args.memory {
+        let fitting = train::within(&graph, &config, limit)?;
+        if fitting != config {
+            let train = &fitting.train;
+            output.remark(format_args!(
+                "{} allow steps of about {} nodes",
+                train::size(limit),
+                train.batch_nodes
+            ));
+        }
+        config = fitting;
+    }
+    if args.dry_run {
+        let plan = Plan::new(&graph, &config)?;
+        return output.result(&plan, &plan);
+    }
+    let run = Folder::open(&folder, &config, args.resume)?;
 
     if let Some(port) = args.watch {
         let address = watch::serve(&folder, port)?;
@@ -73,12 +96,13 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
     }
     let peak = outcome.peak_bytes.map(|bytes| format!(", at most {} MB", bytes.div_ceil(1_000_000)));
     let text = format!(
-        "{}: embeddings of {} nodes after {} steps, {:.1} s{}",
+        "{}: embeddings of {} nodes after {} steps, {:.1} s{}{}",
         outcome.run.display(),
         graph.n_nodes(),
         outcome.steps,
         outcome.seconds,
         peak.unwrap_or_default(),
+        if outcome.features == FeatureChoice::Structural { ", of structural features" } else { "" },
     );
     output.result(&outcome, text)
 }
@@ -110,8 +134,9 @@ fn orphaned(parent: Option<u32>) -> bool {
     return false;
 }
 
-/// The settings in their layers: preset, run file, single keys, flags.
-fn resolve(args: &Pretrain) -> Result<Config> {
+/// The settings in their layers: preset, run file, single keys, flags. A known data set of which the features alone are
+/// missing is taken with structural ones, unless the settings say which to take.
+fn resolve(args: &Pretrain, common: &Common, output: &Output) -> Result<Config> {
     let mut table = toml::Table::new();
     if let Some(path) = &args.config {
         table = config::read(path)?;
@@ -145,6 +170,15 @@ fn resolve(args: &Pretrain) -> Result<Config> {
     if let Some(task) = args.task {
         let edges = if task == Task::Lp { "train" } else { "all" };
         table.insert("edges".to_owned(), edges.into());
+    }
+    let name = table.get("data").and_then(toml::Value::as_str).unwrap_or_default();
+    if let (Some(known), false) = (catalogue::find(name), table.contains_key("features")) {
+        let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
+        if known.lacks_only_features(&catalogue::data_dir(&options)?) {
+            let file = known.feature_file.unwrap_or_default();
+            output.remark(format_args!("note: {file} of {name} is missing: its features are structural"));
+            table.insert("features".to_owned(), "structural".into());
+        }
     }
     Config::from_table(table)
 }

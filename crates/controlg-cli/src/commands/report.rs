@@ -75,7 +75,11 @@ fn mapped(run: &Path, common: &Common) -> Result<Option<(Map, controlg::Graph)>>
         return Ok(None);
     }
     let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
-    let options = LoadOptions { data_dir: common.data_dir.clone(), features: config.feature_source() };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.feature_source(),
+        ..LoadOptions::default()
+    };
     let dataset = data::load(&config.data, &options)?;
     let embeddings = data::read_embeddings(&embeddings, dataset.graph.ids(), &config.data)?;
     let map = Map::new(&embeddings, &dataset.graph, dataset.labels.as_ref())?;

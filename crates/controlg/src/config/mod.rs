@@ -18,7 +18,7 @@ mod preset;
 mod train;
 
 pub use keys::{KeyDoc, documented};
-pub use train::{RateSchedule, Train};
+pub use train::{Batch, RateSchedule, Train};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -239,16 +239,21 @@ impl Config {
             Decider::Schedule(coordinator) => coordinator,
         };
         let rounds = if coordinator.wants_warm_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
-        let sensings = match coordinator.wants_reading() {
-            true => {
+        Ok(steps + k * (rounds + self.sensings()?))
+    }
+
+    /// Measurements of losses and gradients in the whole run; none for a method that does without.
+    pub fn sensings(&self) -> Result<u64> {
+        match self.decider()? {
+            Decider::Schedule(coordinator) if coordinator.wants_reading() => {
                 let Train { batches_per_epoch, block, .. } = self.train;
                 let in_steps = |steps: u64| steps.div_ceil(block as u64).div_ceil(self.sense.period as u64);
-                let (scheduled, epoch) = (steps - self.warm_up_steps()?, batches_per_epoch as u64);
-                scheduled / epoch * in_steps(epoch) + in_steps(scheduled % epoch)
+                let (scheduled, epoch) =
+                    (self.total_steps() - self.warm_up_steps()?, batches_per_epoch as u64);
+                Ok(scheduled / epoch * in_steps(epoch) + in_steps(scheduled % epoch))
             }
-            false => 0,
-        };
-        Ok(steps + k * (rounds + sensings))
+            _ => Ok(0),
+        }
     }
 
     /// Steps of the warm-up, which count among them; none for a method that does without.

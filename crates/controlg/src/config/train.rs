@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::setting::{Key, Range};
+use crate::setting::{self, Key, Range};
 use crate::tensor::{self, Decay, Schedule};
 
 /// How training goes.
@@ -30,6 +30,59 @@ pub struct Train {
     pub warmup_rounds: usize,
     /// Whether each objective keeps its own moments of the encoder's gradient.
     pub per_task_moments: bool,
+    // What came later is not written while it stands at its default: settings from before keep their hash.
+    /// What a step sees.
+    #[serde(skip_serializing_if = "is_default_batch")]
+    pub batch: Batch,
+    /// Nodes of a step that sees a part of the graph.
+    #[serde(skip_serializing_if = "is_default_nodes")]
+    pub batch_nodes: usize,
+    /// Neighbours drawn for each node, where a step sees drawn neighbourhoods.
+    #[serde(skip_serializing_if = "is_default_fanout")]
+    pub fanout: usize,
+}
+
+fn is_default_batch(batch: &Batch) -> bool {
+    *batch == Batch::Auto
+}
+
+fn is_default_nodes(nodes: &usize) -> bool {
+    *nodes == BATCH_NODES
+}
+
+fn is_default_fanout(fanout: &usize) -> bool {
+    *fanout == FANOUT
+}
+
+const BATCH_NODES: usize = 8192;
+const FANOUT: usize = 8;
+
+/// What a step sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Batch {
+    /// All of a graph up to [`Batch::WHOLE_UP_TO`] nodes, parts of a larger one.
+    Auto,
+    /// The whole graph.
+    Full,
+    /// Some METIS parts of the graph, with the edges among them.
+    Parts,
+    /// Random nodes with drawn neighbours around them.
+    Neighbours,
+}
+
+impl Batch {
+    /// The largest graph that `auto` shows whole to every step.
+    pub const WHOLE_UP_TO: usize = 1 << 18;
+
+    /// What it comes to on a graph of so many nodes.
+    pub fn on(self, nodes: usize) -> Batch {
+        match self {
+            Batch::Auto if nodes > Batch::WHOLE_UP_TO => Batch::Parts,
+            Batch::Auto => Batch::Full,
+            chosen => chosen,
+        }
+    }
 }
 
 /// How the learning rate changes over the run.
@@ -55,6 +108,9 @@ impl Default for Train {
             clip: 0.0,
             warmup_rounds: 5,
             per_task_moments: false,
+            batch: Batch::Auto,
+            batch_nodes: BATCH_NODES,
+            fanout: FANOUT,
         }
     }
 }
@@ -84,7 +140,27 @@ impl Train {
             "rounds of one step an objective before the first plan",
         ),
         Key::new("per_task_moments", Range::Flag, "own moments of the encoder's gradient for each objective"),
+        Key::new(
+            "batch",
+            Range::OneOf(&["auto", "full", "parts", "neighbours"]),
+            "what a step sees: the whole graph, METIS parts, or drawn neighbourhoods; auto: whole up to 262144 nodes",
+        ),
+        Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph"),
+        Key::new(
+            "fanout",
+            Range::Whole(1, 10_000),
+            "neighbours drawn for each node, with batch = neighbours",
+        ),
     ];
+
+    /// The defaults as a table, with those that are not written.
+    pub(super) fn defaults() -> Result<toml::Table> {
+        let mut table = setting::table_of(&Train::default())?;
+        table.insert("batch".to_owned(), "auto".into());
+        table.insert("batch_nodes".to_owned(), (BATCH_NODES as i64).into());
+        table.insert("fanout".to_owned(), (FANOUT as i64).into());
+        Ok(table)
+    }
 
     pub(super) fn check(&self) -> Result<()> {
         if self.block > self.batches_per_epoch {

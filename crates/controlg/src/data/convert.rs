@@ -35,7 +35,7 @@ pub fn to_folder(dataset: &Dataset, out: &Path) -> Result<()> {
     draft.publish(out)
 }
 
-fn check_place(out: &Path) -> Result<()> {
+pub(super) fn check_place(out: &Path) -> Result<()> {
     if out.file_name().is_none() {
         return Err(Error::input(out, "", "a folder that cannot be made", "the path of a new folder"));
     }
@@ -48,7 +48,7 @@ fn check_place(out: &Path) -> Result<()> {
 }
 
 /// Names that can stand in a file with one a line.
-fn check_lines<'a>(what: &str, names: impl Iterator<Item = Cow<'a, str>>) -> Result<()> {
+pub(super) fn check_lines<'a>(what: &str, names: impl Iterator<Item = Cow<'a, str>>) -> Result<()> {
     for name in names {
         if name.is_empty() || name.contains(['\n', '\r']) || name.starts_with('\u{feff}') {
             return Err(Error::value(
@@ -166,10 +166,10 @@ fn writing(path: &Path, error: std::io::Error) -> Error {
 }
 
 /// A folder in the making; removed again unless it is published.
-struct Draft(PathBuf);
+pub(super) struct Draft(PathBuf);
 
 impl Draft {
-    fn beside(out: &Path) -> Result<Draft> {
+    pub(super) fn beside(out: &Path) -> Result<Draft> {
         let parent = match out.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
@@ -182,11 +182,11 @@ impl Draft {
         Ok(draft)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn publish(self, out: &Path) -> Result<()> {
+    pub(super) fn publish(self, out: &Path) -> Result<()> {
         let publish = || {
             sync_folder(&self.0)?;
             if out.exists() {

@@ -10,6 +10,7 @@ pub mod convert;
 pub mod fetch;
 pub mod info;
 pub mod limits;
+pub mod mapped;
 pub mod memory;
 pub mod pickle;
 pub mod split;
@@ -136,6 +137,8 @@ pub struct LoadOptions {
     pub data_dir: Option<PathBuf>,
     /// Where node features come from.
     pub features: FeatureSource,
+    /// Whether the features of a mapped folder stay in their file, for those who can do with some rows at a time.
+    pub stay_on_disk: bool,
 }
 
 /// One layout of files on disk.
@@ -167,6 +170,7 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
     }
     match catalogue::find(name_or_path) {
         Some(known) => known.load(options),
+        None if mapped::recognise(Path::new(name_or_path)) => mapped::load(Path::new(name_or_path), options),
         None if Path::new(name_or_path).exists() => load_path(Path::new(name_or_path), options.features),
         None if name_or_path.contains(['/', '\\', '.']) => Err(Error::input(
             Path::new(name_or_path),
@@ -180,8 +184,11 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
 
 /// Loads a data set from a path, recognising its format by content.
 pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
+    if mapped::recognise(path) {
+        return mapped::load(path, &LoadOptions { features, ..LoadOptions::default() });
+    }
     let format = FORMATS.iter().find(|format| (format.recognise)(path)).ok_or_else(|| {
-        let known: Vec<_> = FORMATS.iter().map(|format| format.summary).collect();
+        let known: Vec<_> = FORMATS.iter().map(|format| format.summary).chain([mapped::SUMMARY]).collect();
         Error::input(path, "", "no layout that is known", known.join("; or "))
     })?;
     assemble(path.display().to_string(), format.name, (format.read)(path, features)?, features)

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Encoder, Pass, layer};
+use super::layer::Ending;
+use super::{Block, Common, Encoder, Norms, Pass, Source, layer};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::View;
@@ -81,6 +82,27 @@ impl Gat {
         }
         Ok(Gat { settings })
     }
+
+    fn shape(&self) -> Attention {
+        Attention {
+            heads: self.settings.heads,
+            negative_slope: self.settings.negative_slope as Real,
+            dropout: self.settings.attention_dropout,
+        }
+    }
+
+    /// Weight, source and target vectors of a layer, and what follows its product.
+    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 3], Ending) {
+        let mut next = tape.group(group).into_iter();
+        let mut part = |layer| {
+            let own = [(); 3].map(|()| next.next().expect("as many parameters as were declared"));
+            (own, self.settings.common.ending(layer, &mut next))
+        };
+        for before in 0..layer {
+            part(before);
+        }
+        part(layer)
+    }
 }
 
 impl Encoder for Gat {
@@ -109,13 +131,51 @@ impl Encoder for Gat {
         }
     }
 
+    fn layers(&self) -> usize {
+        self.settings.common.layers
+    }
+
+    fn has_batch_norm(&self, layer: usize) -> bool {
+        self.settings.common.has_batch_norm(layer)
+    }
+
+    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+        let ([weight, ..], _) = self.parts(tape, group, layer);
+        Some(match rows {
+            Source::Sparse(x) => tape.propagate(x, weight),
+            Source::Dense(h) => tape.linear(h, weight, None, Activation::Identity),
+        })
+    }
+
+    fn together<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        block: &'a Block,
+        rows: Var,
+        _: bool,
+    ) -> Var {
+        let ([_, source, target], ending) = self.parts(tape, group, layer);
+        let (bias, activation) = ending.of_product();
+        let (operator, own) = (block.operator(), block.own());
+        tape.attention_rows(operator, own, rows, source, target, self.shape(), bias, activation)
+    }
+
+    fn finish<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        h: Var,
+        mut norms: Norms<'_>,
+    ) -> Var {
+        self.parts(tape, group, layer).1.apply(tape, h, &mut norms)
+    }
+
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
         let common = &self.settings.common;
-        let shape = Attention {
-            heads: self.settings.heads,
-            negative_slope: self.settings.negative_slope as Real,
-            dropout: self.settings.attention_dropout,
-        };
+        let shape = self.shape();
         let mut next = tape.group(group).into_iter();
         let mut h = None;
         for layer in 0..common.layers {

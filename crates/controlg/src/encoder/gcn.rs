@@ -1,12 +1,13 @@
 //! Graph convolutional network: H′ = act(norm(Â·H·W + b)), layer by layer (Kipf and Welling, 2017).
 
-use super::{Common, Encoder, Pass};
+use super::layer::Ending;
+use super::{Block, Common, Encoder, Norms, Pass, Source};
 use crate::error::Result;
 use crate::graph::View;
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting;
-use crate::tensor::{Init, Params, Tape, Var};
+use crate::tensor::{Activation, Init, Params, Tape, Var};
 
 /// On the list of encoders.
 pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
@@ -30,6 +31,19 @@ impl Gcn {
         settings.check()?;
         Ok(Gcn { settings })
     }
+
+    /// The weight of a layer, and what follows its product.
+    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> (Var, Ending) {
+        let mut next = tape.group(group).into_iter();
+        let mut part = |layer| {
+            let weight = next.next().expect("as many parameters as were declared");
+            (weight, self.settings.ending(layer, &mut next))
+        };
+        for before in 0..layer {
+            part(before);
+        }
+        part(layer)
+    }
 }
 
 impl Encoder for Gcn {
@@ -49,6 +63,57 @@ impl Encoder for Gcn {
             self.settings.init_ending(layer, params, group, stream);
             from = to;
         }
+    }
+
+    fn layers(&self) -> usize {
+        self.settings.layers
+    }
+
+    fn has_batch_norm(&self, layer: usize) -> bool {
+        self.settings.has_batch_norm(layer)
+    }
+
+    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+        let (weight, _) = self.parts(tape, group, layer);
+        match rows {
+            // Â·(X·W): X is far wider than it is full.
+            Source::Sparse(x) => Some(tape.propagate(x, weight)),
+            // (Â·X)·W, as training has it, and the narrower side later on.
+            Source::Dense(_) if layer == 0 => None,
+            Source::Dense(h) => {
+                let (from, to) = tape.shape(weight);
+                (to <= from).then(|| tape.linear(h, weight, None, Activation::Identity))
+            }
+        }
+    }
+
+    fn together<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        block: &'a Block,
+        rows: Var,
+        done: bool,
+    ) -> Var {
+        let (weight, ending) = self.parts(tape, group, layer);
+        let (bias, activation) = ending.of_product();
+        if done {
+            return tape.carry_on(block.operator(), rows, bias, activation);
+        }
+        let carried = tape.propagate(block.operator(), rows);
+        tape.linear(carried, weight, bias, activation)
+    }
+
+    fn finish<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        h: Var,
+        mut norms: Norms<'_>,
+    ) -> Var {
+        self.parts(tape, group, layer).1.apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {

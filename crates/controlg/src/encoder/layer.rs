@@ -117,6 +117,11 @@ impl Common {
         if self.is_linear(layer) { Norm::None } else { self.norm }
     }
 
+    /// Whether a layer needs statistics over all nodes.
+    pub(super) fn has_batch_norm(&self, layer: usize) -> bool {
+        self.norm_of(layer) == Norm::Batch
+    }
+
     fn is_linear(&self, layer: usize) -> bool {
         layer + 1 == self.layers && self.last == Last::Linear
     }

@@ -3,6 +3,7 @@
 //! An encoder is a shape, built from its table in the run file; its weights live in a group of
 //! [`Params`], so that one shape can serve two networks (a target network, a second view).
 
+mod blocks;
 mod gat;
 mod gcn;
 mod layer;
@@ -13,6 +14,7 @@ use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 
+pub use blocks::{Block, Network, Source, embed_in_blocks};
 pub use gat::{Gat, Settings as GatSettings};
 pub use gcn::Gcn;
 pub use layer::{Common, Kind, Last, Norm};
@@ -33,6 +35,31 @@ pub trait Encoder: Send + Sync {
 
     /// The representations of a view's nodes, n × width, from the parameters of a group.
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, pass: Pass<'_>) -> Var;
+
+    /// Number of layers. What follows is a layer of the clean graph in pieces, for [`embed_in_blocks`]: together they
+    /// give what [`Encoder::encode`] gives, to the bit.
+    fn layers(&self) -> usize;
+
+    /// Whether a layer needs statistics over all nodes.
+    fn has_batch_norm(&self, layer: usize) -> bool;
+
+    /// What a layer does to each node before it looks at neighbours; `None` where it looks at neighbours first.
+    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var>;
+
+    /// What a layer takes from neighbours, up to its norm, for the nodes of a block. `rows` are those of the nodes that
+    /// the block reaches, after [`Encoder::alone`] where `done` says so.
+    fn together<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        block: &'a Block,
+        rows: Var,
+        done: bool,
+    ) -> Var;
+
+    /// Norm and activation of a layer, where its product has not done that.
+    fn finish<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var;
 }
 
 /// What differs from one pass to the next. The default is a training pass without dropout.

@@ -113,6 +113,25 @@ impl Csr {
         Csr { n_cols: self.n_rows(), offsets, columns, values }
     }
 
+    /// Some rows, in the order given, their columns renamed or left out; the result has `n_cols` columns.
+    pub fn rows(&self, rows: &[u32], n_cols: usize, rename: impl Fn(u32) -> Option<u32>) -> Csr {
+        let (mut offsets, mut columns, mut values) =
+            (Vec::with_capacity(rows.len() + 1), Vec::new(), Vec::new());
+        offsets.push(0);
+        for &row in rows {
+            for at in self.offsets[row as usize]..self.offsets[row as usize + 1] {
+                if let Some(column) = rename(self.columns[at]) {
+                    columns.push(column);
+                    if let Some(of) = &self.values {
+                        values.push(of[at]);
+                    }
+                }
+            }
+            offsets.push(columns.len());
+        }
+        Csr::new(n_cols, offsets, columns, self.values.is_some().then_some(values))
+    }
+
     /// Whether the entry is stored, by binary search; rows must be sorted.
     pub fn contains(&self, row: u32, column: u32) -> bool {
         self.row(row as usize).binary_search(&column).is_ok()

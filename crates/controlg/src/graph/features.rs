@@ -95,6 +95,18 @@ impl Features {
         }
     }
 
+    /// Some rows, in the order given; sparse features stay sparse.
+    pub fn rows(&self, rows: &[u32]) -> Features {
+        match self {
+            Features::Sparse(csr) => Features::Sparse(csr.rows(rows, csr.n_cols(), Some)),
+            Features::Dense(dense) => {
+                let mut data = Vec::with_capacity(rows.len() * dense.n_cols());
+                rows.iter().for_each(|&row| data.extend_from_slice(dense.row(row as usize)));
+                Features::Dense(Dense::new(rows.len(), dense.n_cols(), data))
+            }
+        }
+    }
+
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
         match self {

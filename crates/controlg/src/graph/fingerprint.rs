@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use super::rows::Rows;
 use super::{Csr, Features, Graph};
 use crate::Real;
 use crate::files::hex;
@@ -13,11 +14,14 @@ impl Graph {
         hash.update(b"controlg graph 1");
         add_csr(&mut hash, &self.adjacency);
         match &self.features {
-            Features::Sparse(csr) => add_csr(&mut hash, csr),
-            Features::Dense(dense) => {
-                add_sizes(&mut hash, [dense.n_rows(), dense.n_cols()]);
-                add_reals(&mut hash, dense.data());
-            }
+            Rows::Stored(stored) => hash.update(stored.identity()),
+            Rows::Held(features) => match &**features {
+                Features::Sparse(csr) => add_csr(&mut hash, csr),
+                Features::Dense(dense) => {
+                    add_sizes(&mut hash, [dense.n_rows(), dense.n_cols()]);
+                    add_reals(&mut hash, dense.data());
+                }
+            },
         }
         hex(hash.finalize())
     }

@@ -11,8 +11,10 @@ mod held;
 mod ids;
 pub mod norm;
 pub mod partition;
+mod rows;
 mod spectral;
 pub mod stats;
+mod stored;
 pub mod structural;
 mod subgraph;
 pub mod view;
@@ -22,27 +24,43 @@ pub use csr::Csr;
 pub use features::{Dense, Features};
 pub use held::Held;
 pub use ids::Ids;
-pub use norm::Operator;
+pub use norm::{GcnRows, Operator, OperatorRows};
 pub use spectral::Laplacian;
-pub use subgraph::Subgraph;
+pub use stored::{Layout, Stored};
+pub use subgraph::{Places, Subgraph};
 pub use view::{EdgeDropper, NodeSet, Prepared, View};
 
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
+use rows::Rows;
 
 /// An undirected graph with node features.
 ///
 /// The adjacency is symmetric, each row sorted, without duplicates and without self loops; its values, where it
-/// has any, are positive edge weights.
+/// has any, are positive edge weights. Copies share what they have in common: a clone costs nothing.
+///
+/// The features of a graph from a mapped folder stay in their file ([`Stored`]): whoever needs all of them asks for a
+/// [`Graph::resident`] copy first, whoever needs some for [`Graph::rows`].
 #[derive(Clone, Debug)]
 pub struct Graph {
-    adjacency: Csr,
-    features: Features,
-    ids: Ids,
+    adjacency: Arc<Csr>,
+    features: Rows,
+    ids: Arc<Ids>,
 }
 
 impl Graph {
     /// Puts the three parts together after checking that they speak of the same nodes.
     pub fn new(adjacency: Csr, features: Features, ids: Ids) -> Result<Self> {
+        Graph::of_parts(Arc::new(adjacency), Rows::Held(Arc::new(features)), Arc::new(ids))
+    }
+
+    /// The same with features that stay in their file.
+    pub fn stored(adjacency: Csr, features: Stored, ids: Ids) -> Result<Self> {
+        Graph::of_parts(Arc::new(adjacency), Rows::Stored(Arc::new(features)), Arc::new(ids))
+    }
+
+    fn of_parts(adjacency: Arc<Csr>, features: Rows, ids: Arc<Ids>) -> Result<Self> {
         let n = adjacency.n_rows();
         if n == 0 {
             return Err(Error::value("graph", "no nodes", "at least one node"));
@@ -82,8 +100,42 @@ impl Graph {
     }
 
     /// What is known of each node.
+    ///
+    /// # Panics
+    /// When the features stay in their file: a mistake of the caller, who asks for [`Graph::resident`] first.
     pub fn features(&self) -> &Features {
-        &self.features
+        match &self.features {
+            Rows::Held(features) => features,
+            Rows::Stored(stored) => panic!("the features of {} stay in their file", stored.path().display()),
+        }
+    }
+
+    /// The features that stay in their file, where they do.
+    pub fn stored_features(&self) -> Option<&Stored> {
+        match &self.features {
+            Rows::Held(_) => None,
+            Rows::Stored(stored) => Some(stored),
+        }
+    }
+
+    /// What is known of some nodes, in their order.
+    pub fn rows(&self, nodes: &[u32]) -> Result<Features> {
+        match &self.features {
+            Rows::Held(features) => Ok(features.rows(nodes)),
+            Rows::Stored(stored) => stored.rows(nodes),
+        }
+    }
+
+    /// The same graph with all features in memory.
+    pub fn resident(&self) -> Result<Graph> {
+        match &self.features {
+            Rows::Held(_) => Ok(self.clone()),
+            Rows::Stored(stored) => {
+                let all: Vec<u32> = (0..self.n_nodes() as u32).collect();
+                let features = Rows::Held(Arc::new(stored.rows(&all)?));
+                Graph::of_parts(self.adjacency.clone(), features, self.ids.clone())
+            }
+        }
     }
 
     /// The nodes' names as they came in.
@@ -109,16 +161,29 @@ impl Graph {
 
     /// The same nodes and features with other edges between them.
     pub fn with_adjacency(&self, adjacency: Csr) -> Result<Self> {
-        Graph::new(adjacency, self.features.clone(), self.ids.clone())
+        Graph::of_parts(Arc::new(adjacency), self.features.clone(), self.ids.clone())
     }
 
     /// The same nodes and edges with other features.
     pub fn with_features(self, features: Features) -> Result<Self> {
-        Graph::new(self.adjacency, features, self.ids)
+        Graph::of_parts(self.adjacency, Rows::Held(Arc::new(features)), self.ids)
+    }
+
+    /// The same with other features that stay in their file.
+    pub fn with_stored(self, features: Stored) -> Result<Self> {
+        Graph::of_parts(self.adjacency, Rows::Stored(Arc::new(features)), self.ids)
     }
 
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
         self.adjacency.memory_bytes() + self.features.memory_bytes() + self.ids.memory_bytes()
+    }
+
+    /// Bytes held in memory that another graph does not hold already.
+    pub fn memory_bytes_beside(&self, other: &Graph) -> usize {
+        let edges =
+            if Arc::ptr_eq(&self.adjacency, &other.adjacency) { 0 } else { self.adjacency.memory_bytes() };
+        let features = if self.features.is(&other.features) { 0 } else { self.features.memory_bytes() };
+        edges + features
     }
 }

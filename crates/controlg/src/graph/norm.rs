@@ -1,9 +1,11 @@
 //! Matrices that carry features along edges, and the usual scalings of features.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::{Csr, Dense, Features};
+use super::{Csr, Dense, Features, Stored};
 use crate::Real;
+use crate::error::Result;
 use crate::kernels::{Sparse, scratch};
 
 /// A sparse matrix that multiplies node representations, together with what its derivative needs.
@@ -39,7 +41,7 @@ impl Operator {
         ))
     }
 
-    /// An operator from a matrix that equals its transpose, entry for entry.
+    /// An operator from a matrix that equals its transpose, entry for entry, or whose product is never differentiated.
     pub fn symmetric(matrix: Csr) -> Self {
         Operator { matrix, transposed: None, reverse: OnceLock::new() }
     }
@@ -115,6 +117,63 @@ impl Operator {
     }
 }
 
+/// [`Operator::gcn`] some rows at a time, for a graph whose operator would be too much at once. Values are the same to
+/// the bit.
+#[derive(Clone, Debug)]
+pub struct GcnRows<'g> {
+    adjacency: &'g Csr,
+    scale: Vec<f64>,
+    /// For each node its place among those that the rows in hand reach.
+    place: Vec<u32>,
+}
+
+/// Some rows of an operator on the nodes that they reach.
+#[derive(Clone, Debug)]
+pub struct OperatorRows {
+    /// One row for each of the nodes, one column for each that is reached.
+    pub operator: Operator,
+    /// The nodes that are reached, ascending.
+    pub reached: Vec<u32>,
+    /// The column of each row's own node.
+    pub own: Vec<u32>,
+}
+
+impl<'g> GcnRows<'g> {
+    /// Of a symmetric adjacency without loops.
+    pub fn new(adjacency: &'g Csr) -> Self {
+        let sum = |row| adjacency.entries(row).fold(1.0, |sum, (_, weight)| sum + f64::from(weight));
+        let scale = (0..adjacency.n_rows()).map(|row| 1.0 / f64::sqrt(sum(row))).collect();
+        GcnRows { adjacency, scale, place: vec![u32::MAX; adjacency.n_rows()] }
+    }
+
+    /// Some rows that follow each other.
+    pub fn rows(&mut self, rows: Range<usize>) -> OperatorRows {
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows.clone() {
+            kept_row(self.adjacency, None, row, &mut columns, &mut values);
+            for at in offsets[offsets.len() - 1]..columns.len() {
+                let both = self.scale[row] * self.scale[columns[at] as usize];
+                values[at] = (f64::from(values[at]) * both) as Real;
+            }
+            offsets.push(columns.len());
+        }
+        let mut reached = Vec::new();
+        for &column in &columns {
+            if std::mem::replace(&mut self.place[column as usize], 0) == u32::MAX {
+                reached.push(column);
+            }
+        }
+        // Places ascend with the nodes, so each row is summed in the order of the whole operator.
+        reached.sort_unstable();
+        reached.iter().enumerate().for_each(|(at, &node)| self.place[node as usize] = at as u32);
+        columns.iter_mut().for_each(|column| *column = self.place[*column as usize]);
+        let own = rows.map(|row| self.place[row]).collect();
+        reached.iter().for_each(|&node| self.place[node as usize] = u32::MAX);
+        let matrix = Csr::new(reached.len(), offsets, columns, Some(values));
+        OperatorRows { operator: Operator::symmetric(matrix), reached, own }
+    }
+}
+
 /// Appends what is kept of a row of A + I, in ascending order, and gives its sum.
 fn kept_row(
     adjacency: &Csr,
@@ -175,6 +234,9 @@ pub fn divide_rows_by_sums(features: &Features) -> Features {
     }
 }
 
+/// Rows that are looked at together when they come from a file.
+const BLOCK: usize = 8192;
+
 /// Mean and standard deviation of each column, with 1e-8 added to the deviation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnScale {
@@ -187,19 +249,46 @@ pub struct ColumnScale {
 impl ColumnScale {
     /// Of these features.
     pub fn of(features: &Features) -> Self {
-        let (n, d) = (features.n_rows() as f64, features.n_cols());
+        ColumnScale::of_blocks(features.n_rows(), features.n_cols(), |visit| {
+            visit(features);
+            Ok(())
+        })
+        .expect("memory that does not fail")
+    }
+
+    /// Of features that stay in their file.
+    pub fn of_stored(stored: &Stored) -> Result<Self> {
+        let n = stored.n_rows() as u32;
+        ColumnScale::of_blocks(stored.n_rows(), stored.n_cols(), |visit| {
+            for first in (0..n).step_by(BLOCK) {
+                let rows: Vec<u32> = (first..n.min(first + BLOCK as u32)).collect();
+                visit(&stored.rows(&rows)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// Of features that come in blocks of rows, twice in the same order.
+    fn of_blocks(
+        n_rows: usize,
+        d: usize,
+        blocks: impl Fn(&mut dyn FnMut(&Features)) -> Result<()>,
+    ) -> Result<Self> {
+        let n = n_rows as f64;
         let mut mean = vec![0.0f64; d];
-        each_value(features, |column, x| mean[column] += x);
+        blocks(&mut |features| each_value(features, |column, x| mean[column] += x))?;
         mean.iter_mut().for_each(|mean| *mean /= n);
         // What is not stored is zero: its share is added at the end.
         let (mut square, mut stored) = (vec![0.0f64; d], vec![0.0f64; d]);
-        each_value(features, |column, x| {
-            square[column] += (x - mean[column]).powi(2);
-            stored[column] += 1.0;
-        });
+        blocks(&mut |features| {
+            each_value(features, |column, x| {
+                square[column] += (x - mean[column]).powi(2);
+                stored[column] += 1.0;
+            });
+        })?;
         let total = |column: usize| square[column] + (n - stored[column]) * mean[column].powi(2);
         let deviation = (0..d).map(|column| (total(column) / n).sqrt() + 1e-8).collect();
-        ColumnScale { mean, deviation }
+        Ok(ColumnScale { mean, deviation })
     }
 
     /// (x − mean)/deviation in every column. The result is dense.
@@ -297,6 +386,25 @@ mod tests {
         assert!((0..4).all(|row| operator.matrix().row(row).is_sorted()));
         for (at, &back) in operator.reverse().iter().enumerate() {
             assert_eq!(operator.reverse()[back as usize] as usize, at);
+        }
+    }
+
+    #[test]
+    fn rows_of_the_gcn_operator_are_those_of_the_whole() {
+        let adjacency =
+            EdgeList { pairs: vec![(0, 1), (1, 2), (2, 5), (0, 4)], weights: Some(vec![0.3, 2.0, 1.5, 0.7]) }
+                .into_adjacency(7)
+                .0;
+        let whole = Operator::gcn(&adjacency);
+        let mut rows = GcnRows::new(&adjacency);
+        for range in [0..3, 3..4, 2..7, 0..7] {
+            let OperatorRows { operator, reached, own } = rows.rows(range.clone());
+            for (at, row) in range.enumerate() {
+                let named: Vec<_> =
+                    operator.matrix().entries(at).map(|(column, x)| (reached[column as usize], x)).collect();
+                assert_eq!(named, whole.matrix().entries(row).collect::<Vec<_>>());
+                assert_eq!(reached[own[at] as usize] as usize, row);
+            }
         }
     }
 

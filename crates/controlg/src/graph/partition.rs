@@ -1,9 +1,17 @@
 //! Cutting a graph into parts of equal size with few edges between them: METIS, k-way.
+//!
+//! METIS keeps a copy of the graph for each of its levels. Graphs of more than [`METIS_UP_TO`] edge ends are cut in one
+//! stream over their nodes instead (`streamed.rs`), which needs a few numbers a node.
+
+mod streamed;
 
 use std::sync::Mutex;
 
 use super::Csr;
 use crate::error::{Error, Result};
+
+/// The most edge ends that METIS is given.
+pub const METIS_UP_TO: usize = 1 << 25;
 
 /// The part, 0..parts, of each node. METIS minimises the edges between parts and keeps each within `imbalance` of
 /// the mean size; nodes without neighbours fill the smallest parts, whose edges they cannot change.
@@ -14,6 +22,9 @@ pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Re
     if parts == 0 || parts > n {
         let expected = format!("1 to {n}, the number of nodes");
         return Err(Error::value("parts", parts, expected));
+    }
+    if adjacency.n_entries() > METIS_UP_TO {
+        return Ok(streamed::partition(adjacency, parts, imbalance));
     }
     let connected: Vec<u32> =
         (0..n as u32).filter(|&node| !adjacency.row(node as usize).is_empty()).collect();

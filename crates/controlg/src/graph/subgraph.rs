@@ -1,6 +1,6 @@
 //! Parts of a graph: the nodes around a few centres, and the edges among them.
 
-use super::{Csr, Features, Graph, Ids};
+use super::{Graph, Ids};
 use crate::error::Result;
 use crate::rng::Stream;
 
@@ -19,24 +19,7 @@ impl Subgraph {
     /// # Panics
     /// When a node is not in the graph.
     pub fn induced(of: &Graph, nodes: &[u32]) -> Result<Self> {
-        let mut nodes = nodes.to_vec();
-        nodes.sort_unstable();
-        nodes.dedup();
-        let mut place = vec![u32::MAX; of.n_nodes()];
-        nodes.iter().enumerate().for_each(|(at, &node)| place[node as usize] = at as u32);
-        let adjacency = rows(of.adjacency(), &nodes, nodes.len(), |column| {
-            Some(place[column as usize]).filter(|&place| place != u32::MAX)
-        });
-        let features = match of.features() {
-            Features::Sparse(csr) => Features::Sparse(rows(csr, &nodes, csr.n_cols(), Some)),
-            Features::Dense(dense) => {
-                let data = nodes.iter().flat_map(|&node| dense.row(node as usize)).copied().collect();
-                Features::Dense(super::Dense::new(nodes.len(), dense.n_cols(), data))
-            }
-        };
-        let ids =
-            Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
-        Ok(Subgraph { graph: Graph::new(adjacency, features, ids)?, nodes })
+        Places::new(of.n_nodes()).induced(of, nodes)
     }
 
     /// About `size` nodes in `balls` pieces, each grown breadth first from a random centre; all nodes where there are
@@ -72,25 +55,42 @@ impl Subgraph {
     }
 }
 
-/// Some rows of a matrix, their columns renamed or left out.
-fn rows(of: &Csr, nodes: &[u32], n_cols: usize, rename: impl Fn(u32) -> Option<u32>) -> Csr {
-    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-    for &node in nodes {
-        for (column, value) in of.entries(node as usize) {
-            if let Some(column) = rename(column) {
-                columns.push(column);
-                values.push(value);
-            }
-        }
-        offsets.push(columns.len());
+/// Memory for cutting many parts out of one graph: the cost of each is that of the part, not of the graph.
+#[derive(Clone, Debug)]
+pub struct Places(Vec<u32>);
+
+/// In [`Places`]: not in the part.
+const NOWHERE: u32 = u32::MAX;
+
+impl Places {
+    /// For parts of a graph with so many nodes.
+    pub fn new(n: usize) -> Self {
+        Places(vec![NOWHERE; n])
     }
-    Csr::new(n_cols, offsets, columns, of.values().map(|_| values))
+
+    /// The part between these nodes; repetitions count once.
+    ///
+    /// # Panics
+    /// When a node is not in the graph.
+    pub fn induced(&mut self, of: &Graph, nodes: &[u32]) -> Result<Subgraph> {
+        let mut nodes = nodes.to_vec();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.iter().enumerate().for_each(|(at, &node)| self.0[node as usize] = at as u32);
+        let adjacency = of.adjacency().rows(&nodes, nodes.len(), |column| {
+            Some(self.0[column as usize]).filter(|&place| place != NOWHERE)
+        });
+        nodes.iter().for_each(|&node| self.0[node as usize] = NOWHERE);
+        let ids =
+            Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
+        Ok(Subgraph { graph: Graph::new(adjacency, of.rows(&nodes)?, ids)?, nodes })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::EdgeList;
+    use crate::graph::{Csr, EdgeList, Features};
 
     fn ring(n: u32) -> Graph {
         let pairs = (0..n).map(|u| (u, (u + 1) % n)).collect();

@@ -83,14 +83,39 @@ pub fn reverse_entries(pattern: Sparse<'_>) -> Vec<u32> {
 /// as the derivative of the leaky ReLU, for the backward pass.
 pub fn forward(layer: Attention<'_>, h: &[Real], alpha: &mut [Real], pre: &mut [Real], out: &mut [Real]) {
     layer.check(h);
+    rows_forward(layer, None, h, alpha, pre, out);
+}
+
+/// [`forward`] for some rows of a larger pattern: its columns are places in `h`, where row i itself stands at `own[i]`.
+/// Nothing is kept for a backward pass, so `layer.reverse` may be empty.
+pub fn forward_rows(layer: Attention<'_>, own: &[u32], h: &[Real], out: &mut [Real]) {
+    layer.pattern.check();
+    let wide = layer.heads * layer.width;
+    assert!(own.len() == layer.pattern.n_rows && h.len() == layer.pattern.n_cols * wide);
+    assert!(layer.a_src.len() == wide && layer.a_dst.len() == wide && layer.factors.is_none());
+    scratch::with(2 * layer.pattern.columns.len() * layer.heads, |both: &mut [Real]| {
+        let (alpha, pre) = both.split_at_mut(layer.pattern.columns.len() * layer.heads);
+        rows_forward(layer, Some(own), h, alpha, pre, out);
+    });
+}
+
+fn rows_forward(
+    layer: Attention<'_>,
+    own: Option<&[u32]>,
+    h: &[Real],
+    alpha: &mut [Real],
+    pre: &mut [Real],
+    out: &mut [Real],
+) {
     let (n, heads, wide) = (layer.pattern.n_rows, layer.heads, layer.heads * layer.width);
+    let sources = layer.pattern.n_cols;
     assert!(
         alpha.len() == layer.pattern.columns.len() * heads
             && pre.len() == alpha.len()
             && out.len() == n * wide
     );
-    scratch::with(2 * n * heads, |scores: &mut [Real]| {
-        let (src, dst) = scores.split_at_mut(n * heads);
+    scratch::with(2 * sources * heads, |scores: &mut [Real]| {
+        let (src, dst) = scores.split_at_mut(sources * heads);
         head_scores(layer, h, src, dst);
         let (src, dst) = (&*src, &*dst);
         let (alpha, pre, out) = (Shared::new(alpha), Shared::new(pre), Shared::new(out));
@@ -106,7 +131,8 @@ pub fn forward(layer: Attention<'_>, h: &[Real], alpha: &mut [Real], pre: &mut [
                     )
                 };
                 let columns = &layer.pattern.columns[from..to];
-                attend(layer.slope, columns, src, &dst[row * heads..(row + 1) * heads], alpha, pre);
+                let place = own.map_or(row, |own| own[row] as usize);
+                attend(layer.slope, columns, src, &dst[place * heads..(place + 1) * heads], alpha, pre);
                 aggregate(layer, row, alpha, h, out);
             }
         });
@@ -183,7 +209,7 @@ pub fn backward(
 
 /// src = a_src·h and dst = a_dst·h of every row and head.
 fn head_scores(layer: Attention<'_>, h: &[Real], src: &mut [Real], dst: &mut [Real]) {
-    let (n, heads, wide) = (layer.pattern.n_rows, layer.heads, layer.heads * layer.width);
+    let (n, heads, wide) = (layer.pattern.n_cols, layer.heads, layer.heads * layer.width);
     let (src, dst) = (Shared::new(src), Shared::new(dst));
     each(n.div_ceil(ROWS), |chunk| {
         for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {

@@ -144,12 +144,13 @@ fn product(
             product(m, k, n, a, Factor::rows(turned, n), c, add, tail);
         });
     }
-    // An even number of equal tasks, so that two threads end together.
-    let tasks = if work <= SMALL { 1 } else { m.div_ceil(ROWS).next_multiple_of(2) };
-    let rows = m.div_ceil(tasks);
+    // An even number of equal tasks, so that two threads end together; none of them is left with a few rows, for which
+    // the product would be summed in other pieces: a row's result does not depend on how many rows there are.
+    let tasks = if work <= SMALL { 1 } else { m.div_ceil(ROWS).next_multiple_of(2).min(m) };
     let shared = Shared::new(c);
-    each(m.div_ceil(rows), |task| {
-        let (first, count) = (task * rows, rows.min(m - task * rows));
+    each(tasks, |task| {
+        let first = m * task / tasks;
+        let count = m * (task + 1) / tasks - first;
         // SAFETY: tasks have their own rows.
         let c = unsafe { shared.part(first * n, count * n) };
         block(count, k, n, a.from(first, 0), b, c, n, add);

@@ -1,6 +1,6 @@
 //! BatchNorm over the rows of a pass.
 
-use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::parallel::{Shared, add_chunks, chunk_rows, each, sum_chunks};
 use super::rowwise::{Act, Curve, with_curve};
 use super::scratch;
 use super::simd::madd;
@@ -20,18 +20,69 @@ pub fn column_moments(rows: usize, cols: usize, x: &[Real], mean: &mut [Real], v
     let step = chunk_rows(cols);
     // Sums of x − s and of its square with s the first row: one pass, and nothing cancels when the mean is large.
     let shift = &x[..cols];
-    let share = 1.0 / rows as f64;
     scratch::with(2 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let span = chunk * step * cols..rows.min((chunk + 1) * step) * cols;
             add_moments(cols, &x[span], shift, partial);
         });
-        for j in 0..cols {
-            let off = total[j] * share;
-            mean[j] = (f64::from(shift[j]) + off) as Real;
-            variance[j] = (total[cols + j] * share - off * off).max(0.0) as Real;
-        }
+        moments_of(rows, shift, total, mean, variance);
     });
+}
+
+fn moments_of(rows: usize, shift: &[Real], total: &[f64], mean: &mut [Real], variance: &mut [Real]) {
+    let (cols, share) = (shift.len(), 1.0 / rows as f64);
+    for j in 0..cols {
+        let off = total[j] * share;
+        mean[j] = (f64::from(shift[j]) + off) as Real;
+        variance[j] = (total[cols + j] * share - off * off).max(0.0) as Real;
+    }
+}
+
+/// [`column_moments`] of rows that come in blocks, to the same bytes: each block but the last must hold a multiple of
+/// [`Moments::step`] rows.
+#[derive(Clone, Debug)]
+pub struct Moments {
+    rows: usize,
+    shift: Vec<Real>,
+    total: Vec<f64>,
+}
+
+impl Moments {
+    /// Of no rows yet.
+    pub fn new(cols: usize) -> Self {
+        Moments { rows: 0, shift: vec![0.0; cols], total: vec![0.0; 2 * cols] }
+    }
+
+    /// Rows that are summed together.
+    pub fn step(cols: usize) -> usize {
+        chunk_rows(cols)
+    }
+
+    /// Adds the next rows.
+    pub fn add(&mut self, x: &[Real]) {
+        let Moments { rows, shift, total } = self;
+        let (cols, step) = (shift.len(), chunk_rows(shift.len()));
+        assert!(rows.is_multiple_of(step), "blocks of whole chunks before the last");
+        if *rows == 0 && !x.is_empty() {
+            shift.copy_from_slice(&x[..cols]);
+        }
+        let n = x.len() / cols.max(1);
+        add_chunks(n.div_ceil(step), total, |chunk, partial| {
+            add_moments(cols, &x[chunk * step * cols..n.min((chunk + 1) * step) * cols], shift, partial);
+        });
+        *rows += n;
+    }
+
+    /// Mean and 1/√(variance + ε) of every column.
+    pub fn end(&self) -> (Vec<Real>, Vec<Real>) {
+        let cols = self.shift.len();
+        let (mut mean, mut variance, mut inv_std) = (vec![0.0; cols], vec![0.0; cols], vec![0.0; cols]);
+        if self.rows > 0 {
+            moments_of(self.rows, &self.shift, &self.total, &mut mean, &mut variance);
+        }
+        inverse_std(&variance, &mut inv_std);
+        (mean, inv_std)
+    }
 }
 
 /// 1/√(variance + ε) of every column.

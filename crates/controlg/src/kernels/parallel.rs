@@ -23,16 +23,21 @@ pub(crate) fn each(n: usize, task: impl Fn(usize) + Sync + Send) {
 /// Adds up what `task(chunk, partial)` leaves in its zeroed partial sums, in the order of the chunks.
 pub(crate) fn sum_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut [f64]) + Sync + Send) {
     total.fill(0.0);
-    let width = total.len();
-    if n <= 1 || width == 0 {
+    if n <= 1 || total.is_empty() {
         (0..n).for_each(|chunk| task(chunk, total));
         return;
     }
+    add_chunks(n, total, task);
+}
+
+/// [`sum_chunks`] on top of what earlier chunks came to.
+pub(crate) fn add_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut [f64]) + Sync + Send) {
+    let width = total.len();
     scratch::with(n * width, |partials: &mut [f64]| {
         partials.fill(0.0);
-        let tasks = partials.par_chunks_mut(width).with_max_len(1).enumerate();
+        let tasks = partials.par_chunks_mut(width.max(1)).with_max_len(1).enumerate();
         tasks.for_each(|(chunk, partial)| task(chunk, partial));
-        for partial in partials.chunks_exact(width) {
+        for partial in partials.chunks_exact(width.max(1)) {
             total.iter_mut().zip(partial).for_each(|(t, p)| *t += p);
         }
     });

@@ -137,6 +137,10 @@ impl Objective for Link {
         vec![(graph.n_nodes() * width, 2), (graph.n_nodes() * hidden, 3), (pairs, 12)]
     }
 
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        graph.n_edges() * size_of::<(u32, u32)>()
+    }
+
     fn sights(&self) -> Vec<Sight> {
         vec![Sight::default()]
     }

@@ -148,6 +148,17 @@ impl Objective for Minsg {
         vec![(n * width, contexts), (batch * width, 12), (batch * batch.min(1024), 2)]
     }
 
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        let Settings { readout, ego_nodes, .. } = self.settings;
+        let entries = match readout {
+            Readout::WalkMean => graph.adjacency().n_entries(),
+            Readout::EgoMean => MOST_ENTRIES.min(graph.n_nodes().saturating_mul(ego_nodes.max(1))),
+            Readout::Node => return 0,
+        };
+        // With its transpose, a column and a value an entry.
+        2 * (entries * (size_of::<u32>() + size_of::<crate::Real>()) + graph.n_nodes() * size_of::<usize>())
+    }
+
     fn sights(&self) -> Vec<Sight> {
         Sight::pair(self.settings.drop_edges, self.settings.mask_features)
     }

@@ -39,7 +39,13 @@ pub trait Objective: Send + Sync {
         Ok(())
     }
 
-    /// The same objective with the same head on a part of the graph that it was prepared for.
+    /// Computes what parts need to know of the whole graph, when it is never seen whole; what a part can compute for
+    /// itself is left to [`Objective::on_part`].
+    fn prepare_for_parts(&mut self, _graph: &Graph) -> Result<()> {
+        Ok(())
+    }
+
+    /// The same objective with the same head on a part of the graph that it was prepared for, whole or for parts.
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>>;
 
     /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.
@@ -47,6 +53,11 @@ pub trait Objective: Send + Sync {
 
     /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
+
+    /// Bytes of what it keeps of a graph that it is prepared for.
+    fn prepared_bytes(&self, _graph: &Graph) -> usize {
+        0
+    }
 
     /// How the encoder is shown the graph, one entry a pass. Equal sights of two objectives are sensed in one pass.
     fn sights(&self) -> Vec<Sight>;

@@ -67,6 +67,10 @@ impl Objective for Par {
         Ok(())
     }
 
+    fn prepare_for_parts(&mut self, graph: &Graph) -> Result<()> {
+        self.prepare(graph)
+    }
+
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
         // The head has learned the parts of the whole graph: a node keeps its own.
         let parts = part.nodes.iter().map(|&node| self.part[node as usize]).collect();
@@ -80,6 +84,10 @@ impl Objective for Par {
 
     fn buffers(&self, graph: &Graph, _: usize) -> Vec<(usize, usize)> {
         vec![(graph.n_nodes() * self.settings.parts, 2)]
+    }
+
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        graph.n_nodes() * size_of::<u32>()
     }
 
     fn sights(&self) -> Vec<Sight> {

@@ -2,10 +2,14 @@
 
 use super::history::{History, at};
 use crate::audit;
+use crate::config::FeatureChoice;
 
 /// Sentences on a run. `verdict` is what an audit of it found.
 pub(super) fn of_run(history: &History, verdict: &Result<audit::Summary, String>) -> Vec<String> {
     let mut said = vec![what_ran(history)];
+    if history.run.config.features == FeatureChoice::Structural {
+        said.push("Node features are structural, made from the edges alone.".to_owned());
+    }
     said.extend(who_got_what(history));
     said.extend(what_the_plan_followed(history));
     said.extend(who_was_hard(history));

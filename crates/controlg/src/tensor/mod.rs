@@ -37,6 +37,7 @@ mod params;
 mod pool;
 mod tape;
 
+pub use crate::kernels::norm::Moments;
 pub use ops::*;
 pub use optim::{AdamW, Decay, Schedule, Settings};
 pub use params::{Entry, Grads, Group, Init, ParamId, Params};

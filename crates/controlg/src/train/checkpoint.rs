@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::Training;
 use super::tensors::Tensors;
-use crate::config::Config;
+use crate::config::{Config, FeatureChoice};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::trace::End;
@@ -24,12 +24,15 @@ pub(super) struct Owner {
     pub(super) config: String,
     /// The graph's hash.
     pub(super) data: String,
+    /// Whether the features are made from the edges.
+    pub(super) structural: bool,
 }
 
 impl Owner {
     /// A run with these settings on this graph.
     pub(super) fn of(config: &Config, graph: &Graph) -> Result<Owner> {
-        Ok(Owner { config: config.hash()?, data: graph.fingerprint() })
+        let structural = config.features == FeatureChoice::Structural;
+        Ok(Owner { config: config.hash()?, data: graph.fingerprint(), structural })
     }
 
     /// Says in a file's words whose it is.
@@ -38,6 +41,9 @@ impl Owner {
             [("version", env!("CARGO_PKG_VERSION")), ("config_hash", &self.config), ("data_hash", &self.data)]
         {
             tensors.words.insert(name.to_owned(), text.to_owned());
+        }
+        if self.structural {
+            tensors.words.insert("feature_source".to_owned(), "structural".to_owned());
         }
     }
 }

@@ -1,13 +1,14 @@
 //! A trained encoder, kept in a run's folder and used on any graph with the same features.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::input::{Input, normalised};
+use super::input::{Input, normalised_graph};
 use super::model::{second_name, with_second};
 use super::tensors::Tensors;
 use super::{Model, folder};
-use crate::config::{self, Config};
-use crate::encoder;
+use crate::Real;
+use crate::config::{self, Batch, Config, FeatureChoice};
+use crate::encoder::{self, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, Graph, Prepared};
@@ -19,9 +20,29 @@ use crate::tensor::{ColumnStats, Params, Pool};
 /// graph that was trained on: a node's embedding does not depend on who else is embedded beyond its neighbourhood, and
 /// the same graph gives the same bytes again.
 pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
-    let config = Config::from_table(config::read(&run.join(folder::CONFIG))?)?;
-    let path = run.join(folder::MODEL);
+    let (config, path) = settings_and_model(run)?;
     embed_with(&config, &path, &Tensors::read(&path)?, graph)
+}
+
+/// The same into a folder, as [`folder::write_embeddings`] does; large graphs pass through it some rows at a time. Gives
+/// the number of columns.
+pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
+    let (config, path) = settings_and_model(run)?;
+    let tensors = Tensors::read(&path)?;
+    trained_features(&path, &tensors, graph)?;
+    let width = encoder::build(config.encoder.clone())?.width();
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    let structural = config.features == FeatureChoice::Structural;
+    let about = folder::About { n: graph.n_nodes(), width, structural };
+    folder::stream_embeddings(folder, about, graph.ids(), |rows| {
+        embed_rows(&config, &path, &tensors, graph, folder, rows)
+    })?;
+    Ok(width)
+}
+
+fn settings_and_model(run: &Path) -> Result<(Config, PathBuf)> {
+    Ok((Config::from_table(config::read(&run.join(folder::CONFIG))?)?, run.join(folder::MODEL)))
 }
 
 /// The same with settings and model at hand; `path` is what errors call the model.
@@ -31,13 +52,23 @@ pub(super) fn embed_with(
     tensors: &Tensors<'_>,
     graph: &Graph,
 ) -> Result<Dense> {
-    let width = tensors.words.get("features").and_then(|text| text.parse::<usize>().ok());
-    let width = width.ok_or_else(|| Error::input(path, "features", "nothing", "the number of features"))?;
-    if graph.n_features() != width {
-        let expected = format!("{width}, as in the graph that {} was trained on", path.display());
-        return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
-    }
+    let (mut data, n) = (Vec::new(), graph.n_nodes());
+    embed_rows(config, path, tensors, graph, &std::env::temp_dir(), &mut |rows| {
+        data.extend_from_slice(rows);
+        Ok(())
+    })?;
+    Ok(Dense::new(n, data.len() / n, data))
+}
 
+fn embed_rows(
+    config: &Config,
+    path: &Path,
+    tensors: &Tensors<'_>,
+    graph: &Graph,
+    folder: &Path,
+    rows: &mut dyn FnMut(&[Real]) -> Result<()>,
+) -> Result<()> {
+    let width = trained_features(path, tensors, graph)?;
     let encoder = encoder::build(config.encoder.clone())?;
     let mut params = Params::new();
     let group = params.add_group("encoder");
@@ -51,23 +82,40 @@ pub(super) fn embed_with(
         }),
         false => None,
     };
-    let graph = match normalised(graph.features(), config.normalise, scale.as_ref()) {
-        Some(features) => graph.clone().with_features(features)?,
-        None => graph.clone(),
+    let mut alone = match &config.objectives[..] {
+        [name] => {
+            Some((name, objective::build(name, config.objective.get(name).cloned().unwrap_or_default())?))
+        }
+        _ => None,
     };
+    let second = alone.as_mut().filter(|(_, objective)| objective.second() == Some(Second::Learned));
+    let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > Batch::WHOLE_UP_TO;
+    if in_blocks && second.is_none() {
+        let graph = normalised_graph(graph.clone(), config.normalise, scale.as_ref())?;
+        let network = Network { encoder: &*encoder, params: &params, group };
+        return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
+    }
+    let graph = normalised_graph(graph.resident()?, config.normalise, scale.as_ref())?;
     let prepared = Prepared::new(&graph);
     let z = encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new());
-    let [name] = &config.objectives[..] else { return Ok(z) };
-    let mut objective = objective::build(name, config.objective.get(name).cloned().unwrap_or_default())?;
-    if objective.second() != Some(Second::Learned) {
-        return Ok(z);
-    }
+    let Some((name, objective)) = second else { return rows(z.data()) };
     objective.check(&graph)?;
     objective.prepare(&graph)?;
     let second = params.add_group(&second_name(name));
     encoder.init(width, &mut params, second, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, second)?;
-    Ok(with_second(z, &*objective, &*encoder, &params, second, &prepared))
+    rows(with_second(z, &**objective, &*encoder, &params, second, &prepared).data())
+}
+
+/// The number of features that a model was trained on, which a graph must have.
+fn trained_features(path: &Path, tensors: &Tensors<'_>, graph: &Graph) -> Result<usize> {
+    let width = tensors.words.get("features").and_then(|text| text.parse::<usize>().ok());
+    let width = width.ok_or_else(|| Error::input(path, "features", "nothing", "the number of features"))?;
+    if graph.n_features() != width {
+        let expected = format!("{width}, as in the graph that {} was trained on", path.display());
+        return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
+    }
+    Ok(width)
 }
 
 /// Everything that [`embed`] needs, with heads.

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::checkpoint::Owner;
 use super::embed::{embed_with, model_file};
-use super::folder::{self, write_embeddings};
+use super::folder::{self, About, stream_embeddings};
 use super::tensors::Tensors;
 use super::{Input, Training};
-use crate::config::{self, Config};
+use crate::config::{self, Config, FeatureChoice};
 use crate::data::{self, limits};
 use crate::error::{Error, Result};
 use crate::files;
@@ -33,7 +33,7 @@ impl Finished {
     /// Takes over what a training has come to.
     pub fn of(training: &Training<'_>, input: &Input, record: String) -> Result<Finished> {
         let config = training.config().clone();
-        let (embeddings, stats) = training.model().embed();
+        let (embeddings, stats) = training.model().embed()?;
         let mut model = model_file(training.model(), &stats, input);
         Owner::of(&config, &input.graph)?.sign(&mut model);
         let model = model.to_bytes()?;
@@ -55,7 +55,9 @@ impl Finished {
         files::whole_bytes(&to.join(folder::CONFIG), self.config.to_toml()?)?;
         files::whole_bytes(&to.join(folder::TRACE), &self.record)?;
         files::whole_bytes(&to.join(folder::MODEL), &self.model)?;
-        write_embeddings(to, &self.embeddings, &self.ids)
+        let (n, width) = (self.embeddings.n_rows(), self.embeddings.n_cols());
+        let about = About { n, width, structural: self.config.features == FeatureChoice::Structural };
+        stream_embeddings(to, about, &self.ids, |rows| rows(self.embeddings.data()))
     }
 
     /// Reads the folder of a finished run.

@@ -1,6 +1,7 @@
 //! A run's folder: settings, record, checkpoints, embeddings, model.
 
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,11 +9,12 @@ use serde::Serialize;
 
 use super::checkpoint::{self, Owner};
 use super::{Input, Timings, Training, embed, memory};
-use crate::config::{self, Config};
+use crate::Real;
+use crate::config::{self, Config, FeatureChoice};
 use crate::data::arrays;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::graph::{Dense, Graph, Ids};
+use crate::graph::{Dense, Graph, Ids, Stored};
 use crate::trace::{End, Record, Writer};
 
 /// The names of a run's files.
@@ -35,6 +37,8 @@ pub struct Folder<'a> {
 pub struct Outcome {
     /// The folder.
     pub run: PathBuf,
+    /// Where the node features came from.
+    pub features: FeatureChoice,
     /// Steps of the whole run.
     pub steps: u64,
     /// Steps done before it was resumed.
@@ -87,10 +91,10 @@ impl<'a> Folder<'a> {
     /// Trains to the end and writes everything.
     pub fn pretrain(&self, graph: &Graph, mut on_event: impl FnMut(Event<'_>)) -> Result<Outcome> {
         let start = Instant::now();
+        on_event(Event::Memory(memory::need(graph, self.config)?.total()));
         let input = Input::new(graph, self.config)?;
         let mut training = Training::new(&input, self.config)?;
         let owner = Owner::of(self.config, &input.graph)?;
-        on_event(Event::Memory(memory::estimate(graph, &input.graph, &training)));
 
         fs::create_dir_all(self.path)
             .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
@@ -114,6 +118,11 @@ impl<'a> Folder<'a> {
             }
         };
 
+        let save = |training: &Training<'_>, end: &End| {
+            // What was learned from features that have changed since is not kept.
+            input.graph.stored_features().map_or(Ok(()), Stored::check)?;
+            checkpoint::save(&checkpoints, training, &owner, end)
+        };
         let mut last = Instant::now();
         while let Some(records) = training.advance()? {
             for record in &records {
@@ -121,14 +130,15 @@ impl<'a> Folder<'a> {
                 on_event(Event::Line(record));
             }
             if training.at_epoch_end() || last.elapsed() > PATIENCE {
-                checkpoint::save(&checkpoints, &training, &owner, &trace.sync()?)?;
+                save(&training, &trace.sync()?)?;
                 last = Instant::now();
             }
         }
-        checkpoint::save(&checkpoints, &training, &owner, &trace.sync()?)?;
+        save(&training, &trace.sync()?)?;
         self.write_results(&training, &input, &owner)?;
         Ok(Outcome {
             run: self.path.to_owned(),
+            features: self.config.features,
             steps: training.progress().steps,
             resumed_at,
             seconds: start.elapsed().as_secs_f64(),
@@ -138,23 +148,58 @@ impl<'a> Folder<'a> {
     }
 
     fn write_results(&self, training: &Training<'_>, input: &Input, owner: &Owner) -> Result<()> {
-        let (embeddings, stats) = training.model().embed();
-        let mut model = embed::model_file(training.model(), &stats, input);
+        let (model, graph) = (training.model(), &input.graph);
+        let about = About { n: graph.n_nodes(), width: model.width(), structural: owner.structural };
+        let stats = stream_embeddings(self.path, about, graph.ids(), |rows| model.embed_to(self.path, rows))?;
+        let mut model = embed::model_file(model, &stats, input);
         owner.sign(&mut model);
-        model.write(&self.path.join(MODEL))?;
-        write_embeddings(self.path, &embeddings, input.graph.ids())
+        model.write(&self.path.join(MODEL))
     }
 }
 
 /// Writes `embeddings.npy`, `embeddings.parquet` and `ids.txt`.
 pub fn write_embeddings(folder: &Path, embeddings: &Dense, ids: &Ids) -> Result<()> {
-    let (n, width) = (embeddings.n_rows(), embeddings.n_cols());
-    let names: String = (0..n).map(|node| format!("{}\n", ids.get(node))).collect();
-    files::whole_bytes(&folder.join("ids.txt"), names)?;
-    files::whole(&folder.join("embeddings.parquet"), |beside| {
-        arrays::write_embeddings_parquet(beside, ids, embeddings)
+    let about = About { n: embeddings.n_rows(), width: embeddings.n_cols(), structural: false };
+    stream_embeddings(folder, about, ids, |rows| rows(embeddings.data()))
+}
+
+/// Embeddings that will be written.
+#[derive(Clone, Copy)]
+pub(super) struct About {
+    pub(super) n: usize,
+    pub(super) width: usize,
+    /// Whether the node features are made from the edges.
+    pub(super) structural: bool,
+}
+
+/// [`write_embeddings`] for embeddings that come some rows at a time.
+pub(super) fn stream_embeddings<T>(
+    folder: &Path,
+    About { n, width, structural }: About,
+    ids: &Ids,
+    make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
+) -> Result<T> {
+    files::whole(&folder.join("ids.txt"), |beside| {
+        let write = || -> std::io::Result<()> {
+            let mut file = BufWriter::new(fs::File::create(beside)?);
+            (0..n).try_for_each(|node| writeln!(file, "{}", ids.get(node)))?;
+            file.flush()
+        };
+        write().map_err(|error| Error::io(format_args!("writing {}", beside.display()), error))
     })?;
-    files::whole(&folder.join("embeddings.npy"), |beside| {
-        arrays::write_npy(beside, n, width, embeddings.data())
-    })
+    let mut made = None;
+    files::whole(&folder.join("embeddings.npy"), |npy| {
+        files::whole(&folder.join("embeddings.parquet"), |parquet| {
+            let mut npy = arrays::NpyWriter::new(npy, n, width)?;
+            let mut parquet =
+                arrays::ParquetEmbeddings::new(parquet, ids, width, structural.then_some("structural"))?;
+            made = Some(make(&mut |rows| {
+                npy.append(rows)?;
+                parquet.append(rows)
+            })?);
+            npy.end()?;
+            parquet.end()
+        })
+    })?;
+    made.ok_or_else(|| Error::Failed("nothing was written".to_owned()))
 }

@@ -1,6 +1,6 @@
 //! The graph as training sees it: the edges and features that the settings say.
 
-use crate::config::{Config, Edges, Normalise};
+use crate::config::{Batch, Config, Edges, Normalise};
 use crate::data::EdgeSplit;
 use crate::error::Result;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
@@ -22,19 +22,22 @@ pub struct Input {
 }
 
 impl Input {
-    /// The part of a graph that the settings allow to be seen.
+    /// The part of a graph that the settings allow to be seen. Features stay in their file where they are and steps see
+    /// parts of the graph.
     pub fn new(graph: &Graph, config: &Config) -> Result<Input> {
+        let whole = config.train.batch.on(graph.n_nodes()) == Batch::Full;
+        let graph = if whole { graph.resident()? } else { graph.clone() };
         let seen = match config.edges {
-            Edges::All => graph.clone(),
-            Edges::Train => EdgeSplit::draw(graph, config.seed)?.training_graph(graph)?,
+            Edges::All => graph,
+            Edges::Train => EdgeSplit::draw(&graph, config.seed)?.training_graph(&graph)?,
         };
-        let scale = (config.normalise == Normalise::Columns).then(|| ColumnScale::of(seen.features()));
-        let features = normalised(seen.features(), config.normalise, scale.as_ref());
-        let graph = match features {
-            Some(features) => seen.with_features(features)?,
-            None => seen,
+        let scale = match (config.normalise, seen.stored_features()) {
+            (Normalise::Columns, Some(stored)) => Some(ColumnScale::of_stored(stored)?),
+            (Normalise::Columns, None) => Some(ColumnScale::of(seen.features())),
+            _ => None,
         };
-        let probe = match graph.n_nodes() > config.sense.whole_up_to {
+        let graph = normalised_graph(seen, config.normalise, scale.as_ref())?;
+        let probe = match !whole || graph.n_nodes() > config.sense.whole_up_to {
             true => {
                 let stream = &mut Stream::new(config.seed, "sense", "probe", 0);
                 Some(Subgraph::balls(&graph, config.sense.probe_nodes, BALLS, stream)?)
@@ -45,12 +48,25 @@ impl Input {
     }
 }
 
+/// A graph with normalised features; those that stay in their file are normalised as they are read.
+pub(super) fn normalised_graph(graph: Graph, how: Normalise, scale: Option<&ColumnScale>) -> Result<Graph> {
+    let Some(stored) = graph.stored_features() else {
+        return match normalised(graph.features(), how, scale) {
+            Some(features) => graph.with_features(features),
+            None => Ok(graph),
+        };
+    };
+    let stored = match (how, scale) {
+        (Normalise::Rows, _) => stored.with_row_sums(),
+        (Normalise::Columns, Some(scale)) => stored.with_columns(scale.clone()),
+        (Normalise::Columns, None) => stored.with_columns(ColumnScale::of_stored(stored)?),
+        (Normalise::None, _) => return Ok(graph),
+    };
+    graph.with_stored(stored)
+}
+
 /// Normalised features; `None` where they stay as they are.
-pub(super) fn normalised(
-    features: &Features,
-    how: Normalise,
-    scale: Option<&ColumnScale>,
-) -> Option<Features> {
+fn normalised(features: &Features, how: Normalise, scale: Option<&ColumnScale>) -> Option<Features> {
     match (how, scale) {
         (Normalise::Rows, _) => Some(divide_rows_by_sums(features)),
         (Normalise::Columns, Some(scale)) => Some(scale.apply(features)),

@@ -38,16 +38,6 @@ impl Mixing {
         Mixing { mixer, gradients: vec![vec![0.0; len]; model.names().len()], combined: Vec::new() }
     }
 
-    /// Bytes of what is held besides a step: the gradients, and what the mixer looks at.
-    pub(super) fn bytes(&self, model: &Model<'_>) -> usize {
-        let one = self.gradients.first().map_or(0, Vec::len);
-        let representations = model.whole.graph.n_nodes() * model.encoder.width();
-        let seen = if self.mixer.wants().nodes { 2 * representations } else { 0 };
-        // The gradient stepped along and its influence; representations, their copy and their gradient.
-        let ahead = if self.mixer.looks_ahead() { 2 * one + 3 * representations } else { 0 };
-        (self.gradients.len() * one + seen + ahead) * size_of::<Real>()
-    }
-
     /// One step of the optimiser on all objectives. Draws are those of [`Model::step`] for each. A loss, gradient or
     /// weight that is not finite is an error, and nothing has moved.
     pub(super) fn step(&mut self, model: &mut Model<'_>, step: u64) -> Result<Mixed> {
@@ -102,7 +92,7 @@ impl Mixing {
     }
 }
 
-/// The clean graph's representations, rows of length one.
+/// The clean graph's representations, rows of length one; the probe's where steps see parts of the graph.
 struct Rows {
     width: usize,
     data: Vec<Real>,
@@ -110,7 +100,7 @@ struct Rows {
 
 impl Rows {
     fn of(model: &Model<'_>) -> Rows {
-        let prepared = &model.whole.prepared;
+        let prepared = &model.clean().prepared;
         let z = encoder::embed(&*model.encoder, &model.params, ENCODER, prepared, &model.pool);
         let (n, width) = (z.n_rows(), z.n_cols());
         let mut data = vec![0.0; n * width];

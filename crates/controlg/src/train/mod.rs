@@ -15,6 +15,7 @@
 //! assert_eq!((run.embeddings.n_rows(), run.embeddings.n_cols()), (200, 16));
 //! ```
 
+mod batch;
 mod checkpoint;
 mod embed;
 mod finished;
@@ -24,15 +25,18 @@ pub mod memory;
 mod mixing;
 mod model;
 mod outlook;
+mod plan;
 mod tensors;
 mod training;
 mod trial;
 
-pub use embed::embed;
+pub use batch::parts_of_steps;
+pub use embed::{embed, embed_into};
 pub use finished::{Finished, embed_by};
 pub use folder::{Event, Folder, Outcome, write_embeddings};
 pub use input::Input;
 pub use model::{Model, Parts, Task};
+pub use plan::{Plan, size, within};
 pub use training::{Progress, Timings, Training};
 
 use crate::config::Config;
@@ -59,5 +63,5 @@ pub fn pretrain(graph: &Graph, config: &Config, mut on_record: impl FnMut(&Recor
     while let Some(records) = training.advance()? {
         records.iter().for_each(&mut on_record);
     }
-    Ok(Run { embeddings: training.model().embed().0, timings: training.timings().clone() })
+    Ok(Run { embeddings: training.model().embed()?.0, timings: training.timings().clone() })
 }

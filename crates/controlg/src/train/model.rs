@@ -1,14 +1,17 @@
 //! An encoder with the heads of several objectives, and the two things that are done with it: a step, and a look.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use super::batch::Feed;
 use crate::Real;
+use crate::config::Config;
 use crate::coordinator::Reading;
-use crate::encoder::{self, Encoder, Pass};
+use crate::encoder::{self, Encoder, Network, Pass};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared, Subgraph};
 use crate::kernels::reduce;
-use crate::objective::{Objective, Purpose, Second, Shown, Sight, Sizes, Step};
+use crate::objective::{self, Objective, Purpose, Second, Shown, Sight, Sizes, Step};
 use crate::rng::Stream;
 use crate::tensor::{
     AdamW, Buffer, ColumnStats, Grads, ParamId, Params, Pool, Settings, Tape, Var, size_class,
@@ -27,9 +30,9 @@ pub struct Task {
 
 /// Everything that is trained on one graph.
 pub struct Model<'g> {
-    pub(super) whole: Scene<'g>,
+    pub(super) ground: Ground<'g>,
     /// What is sensed on; the whole graph where there is none.
-    probe: Option<Scene<'g>>,
+    pub(super) probe: Option<Scene<'g>>,
     pub(super) encoder: Box<dyn Encoder>,
     names: Vec<String>,
     /// Objectives whose views are the same are sensed together.
@@ -44,6 +47,31 @@ pub struct Model<'g> {
     pub(super) grads: Grads,
     pub(super) pool: Pool,
     dropper: EdgeDropper,
+}
+
+/// What steps are taken on.
+pub(super) enum Ground<'g> {
+    /// The whole graph.
+    Whole(Scene<'g>),
+    /// Parts of it, each objective prepared to be shown them.
+    Parts(Feed<'g>, Vec<Box<dyn Objective>>),
+}
+
+impl<'g> Ground<'g> {
+    fn objectives(&self) -> &[Box<dyn Objective>] {
+        match self {
+            Ground::Whole(scene) => &scene.objectives,
+            Ground::Parts(_, objectives) => objectives,
+        }
+    }
+
+    /// The clean graph as far as it is seen at once: the whole, or the probe where steps see parts.
+    pub(super) fn clean<'s>(&'s self, probe: Option<&'s Scene<'g>>) -> &'s Scene<'g> {
+        match (self, probe) {
+            (Ground::Whole(scene), _) | (Ground::Parts(..), Some(scene)) => scene,
+            (Ground::Parts(..), None) => unreachable!("parts come with a probe"),
+        }
+    }
 }
 
 /// A graph with the objectives as they see it.
@@ -87,11 +115,30 @@ impl<'g> Model<'g> {
     /// Prepares the objectives for the graph and initialises all parameters. Where a part of the graph is given as a
     /// probe, sensing looks at that alone.
     pub fn new(graph: &'g Graph, probe: Option<&'g Subgraph>, parts: Parts) -> Result<Self> {
+        Model::fed(graph, probe, None, parts)
+    }
+
+    /// The same with steps on parts of the graph where there is a feed of them. There is a probe then.
+    pub(super) fn fed(
+        graph: &'g Graph,
+        probe: Option<&'g Subgraph>,
+        feed: Option<Feed<'g>>,
+        parts: Parts,
+    ) -> Result<Self> {
         let Parts { encoder, tasks, optimiser, per_task_moments, seed, total_steps } = parts;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             tasks.into_iter().map(|Task { name, objective }| (name, objective)).unzip();
         objectives.iter().try_for_each(|objective| objective.check(graph))?;
-        objectives.iter_mut().try_for_each(|objective| objective.prepare(graph))?;
+        match feed {
+            None => objectives.iter_mut().try_for_each(|objective| objective.prepare(graph))?,
+            Some(_) => {
+                if let Some(at) = objectives.iter().position(|o| o.second() == Some(Second::Learned)) {
+                    let found = format!("{}, whose second network sees the whole graph", names[at]);
+                    return Err(Error::value("train.batch", found, "full"));
+                }
+                objectives.iter_mut().try_for_each(|objective| objective.prepare_for_parts(graph))?;
+            }
+        }
         let probe = match probe {
             Some(part) => {
                 let on_part =
@@ -100,28 +147,15 @@ impl<'g> Model<'g> {
             }
             None => None,
         };
-        let mut params = Params::new();
-        let group = params.add_group("encoder");
-        encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
-        let sizes = Sizes { n_features: graph.n_features(), width: encoder.width() };
-        for (name, objective) in names.iter().zip(&objectives) {
-            let group = params.add_group(name);
-            objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
-        }
-        let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
-        for (task, objective) in objectives.iter().enumerate() {
-            if objective.second().is_some() {
-                let name = second_name(&names[task]);
-                seconds[task] = params.add_group(&name);
-                let mut stream = Stream::new(seed, "init", &name, 0);
-                encoder.init(graph.n_features(), &mut params, seconds[task], &mut stream);
-            }
-        }
+        let (params, seconds) = initial(&*encoder, &names, &objectives, graph.n_features(), seed);
         let n_optimisers = if per_task_moments { names.len() } else { 1 };
         let optimisers = (0..n_optimisers).map(|_| AdamW::new(&params, optimiser)).collect();
         Ok(Model {
             views: group_views(&objectives),
-            whole: Scene::new(graph, objectives),
+            ground: match feed {
+                None => Ground::Whole(Scene::new(graph, objectives)),
+                Some(feed) => Ground::Parts(feed, objectives),
+            },
             probe,
             grads: Grads::new(&params),
             encoder,
@@ -150,56 +184,41 @@ impl<'g> Model<'g> {
 
     /// Lets a second network follow the encoder.
     fn follow(&mut self, task: usize, step: u64) {
-        let Some(Second::Follower { rate }) = self.whole.objectives[task].second() else { return };
+        let Some(Second::Follower { rate }) = self.ground.objectives()[task].second() else { return };
         let done = step as f64 / self.total_steps.max(1) as f64;
         let rate = rate * 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());
         self.params.blend(self.seconds[task], ENCODER, 1.0 - rate);
     }
 
-    /// The loss of one objective at a step, its gradient added to those of the encoder and of its head.
+    /// The loss of one objective at a step, its gradient added to those of the encoder and of its head. Where steps see
+    /// parts of the graph, the next one is cut out on another thread meanwhile.
     pub(super) fn differentiate(&mut self, task: usize, step: u64) -> Result<f64> {
-        let Scene { graph, prepared, objectives, .. } = &self.whole;
-        let (name, objective) = (&self.names[task], &objectives[task]);
-        let mut stream = Stream::new(self.seed, "train", name, step);
-        let sights = objective.sights();
-        let shown: Vec<Shown<'_>> = sights
-            .iter()
-            .map(|sight| objective.show(sight, graph, prepared, &mut self.dropper, &mut stream))
-            .collect();
-        let mut tape = Tape::new(&self.params, &self.pool);
-        let mut dropout = Stream::new(self.seed, "train", "dropout", step);
-        let z: Vec<Var> = shown
-            .iter()
-            .map(|shown| {
-                let token = token(&mut tape, shown, task);
-                let pass = Pass { token, dropout: Some(&mut dropout), ..Pass::default() };
-                self.encoder.encode(&mut tape, ENCODER, &shown.view, pass)
-            })
-            .collect();
-        let loss = objective.loss(
-            &mut tape,
-            Step {
-                graph,
-                prepared,
-                group: task + 1,
-                encoder: &*self.encoder,
-                second: self.seconds[task],
-                shown: &shown,
-                z: &z,
-                stream: &mut stream,
-                purpose: Purpose::Training,
-            },
-        );
-        let value = finite(tape.scalar(loss), name, step)?;
-        tape.backward_last(loss, &mut self.grads);
-        if [ENCODER, task + 1, self.seconds[task]]
-            .iter()
-            .filter_map(|&group| self.grads.group(group))
-            .any(|g| !reduce::all_finite(g))
-        {
-            return Err(no_number("the gradient", "infinite or NaN", name, step));
+        let lesson = Lesson {
+            name: &self.names[task],
+            task,
+            second: self.seconds[task],
+            step,
+            seed: self.seed,
+            encoder: &*self.encoder,
+            params: &self.params,
+            pool: &self.pool,
+        };
+        let (grads, dropper) = (&mut self.grads, &mut self.dropper);
+        match &mut self.ground {
+            Ground::Whole(scene) => lesson.differentiate(scene, &*scene.objectives[task], grads, dropper),
+            Ground::Parts(feed, objectives) => {
+                let part = feed.part(step)?;
+                let objective = objectives[task].on_part(&part)?;
+                let scene = Scene::new(&part.graph, Vec::new());
+                let more = step + 1 < self.total_steps;
+                rayon::in_place_scope(|scope| {
+                    if more {
+                        scope.spawn(|_| feed.look_ahead(step + 1));
+                    }
+                    lesson.differentiate(&scene, &*objective, grads, dropper)
+                })
+            }
         }
-        Ok(value)
     }
 
     /// The losses of all objectives on their frozen samples. Nothing is changed.
@@ -222,7 +241,8 @@ impl<'g> Model<'g> {
         let k = self.names.len();
         let (mut losses, mut rq) = (vec![0.0; k], vec![0.0; k]);
         let mut at_encoder: Vec<Buffer<'_>> = (0..k).map(|_| self.pool.take(0)).collect();
-        let Scene { graph, prepared, laplacian, objectives } = self.probe.as_ref().unwrap_or(&self.whole);
+        let Scene { graph, prepared, laplacian, objectives } =
+            self.probe.as_ref().unwrap_or_else(|| self.ground.clean(None));
         for ViewGroup { sights, members } in &self.views {
             let shown: Vec<Shown<'_>> = sights
                 .iter()
@@ -294,56 +314,58 @@ impl<'g> Model<'g> {
         Ok(Looked { loss: losses, rq, products })
     }
 
-    /// The representations of the whole graph, and the statistics of its batch norms.
-    pub fn embed(&self) -> (Dense, Vec<ColumnStats>) {
+    /// The clean graph as far as it is seen at once.
+    pub(super) fn clean(&self) -> &Scene<'g> {
+        self.ground.clean(self.probe.as_ref())
+    }
+
+    /// The representations of the whole graph, and the statistics of its batch norms. Where steps see parts of the
+    /// graph, they are computed block by block, to the same bytes.
+    pub fn embed(&self) -> Result<(Dense, Vec<ColumnStats>)> {
+        let Ground::Whole(Scene { prepared, objectives, .. }) = &self.ground else {
+            let mut data = Vec::new();
+            let stats = self.embed_to(&std::env::temp_dir(), &mut |rows| {
+                data.extend_from_slice(rows);
+                Ok(())
+            })?;
+            return Ok((Dense::new(data.len() / self.encoder.width(), self.encoder.width(), data), stats));
+        };
         // What training held makes room for the result.
         self.pool.trim();
-        let stats =
-            encoder::statistics(&*self.encoder, &self.params, ENCODER, &self.whole.prepared, &self.pool);
-        let z = encoder::embed_with(
-            &*self.encoder,
-            &self.params,
-            ENCODER,
-            &self.whole.prepared,
-            &stats,
-            &self.pool,
-        );
+        let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, prepared, &self.pool);
+        let z = encoder::embed_with(&*self.encoder, &self.params, ENCODER, prepared, &stats, &self.pool);
         // Several objectives share the encoder alone: only one that is trained by itself can add to it.
-        let z = match &self.whole.objectives[..] {
-            [alone] => {
-                with_second(z, &**alone, &*self.encoder, &self.params, self.seconds[0], &self.whole.prepared)
-            }
+        let z = match &objectives[..] {
+            [alone] => with_second(z, &**alone, &*self.encoder, &self.params, self.seconds[0], prepared),
             _ => z,
         };
-        (z, stats)
+        Ok((z, stats))
     }
 
-    /// Bytes that were prepared of the graph for training.
-    pub(super) fn prepared_bytes(&self) -> usize {
-        self.whole.prepared.memory_bytes()
-            + self.probe.as_ref().map_or(0, |probe| probe.prepared.memory_bytes())
-    }
-
-    /// Bytes of what a pass and its way back hold at once. Buffers of one size serve all objectives, one after the
-    /// other, so each size counts as often as the objective that needs it most.
-    pub(super) fn pass_bytes(&self) -> usize {
-        let (graph, width) = (self.whole.graph, self.encoder.width());
-        let representations = graph.n_nodes() * width;
-        let kept = self.encoder.kept_per_node().div_ceil(width);
-        let mut most: BTreeMap<usize, usize> = BTreeMap::new();
-        for objective in &self.whole.objectives {
-            let mut own: BTreeMap<usize, usize> = BTreeMap::new();
-            // What each view keeps, and three buffers through which the gradient travels.
-            let passes = (representations, objective.sights().len() * kept + 3);
-            for (len, count) in objective.buffers(graph, width).into_iter().chain([passes]) {
-                *own.entry(size_class(len)).or_default() += count;
+    /// [`Model::embed`] that hands over the representations some rows at a time, with what does not fit into memory put
+    /// aside in a folder.
+    pub(super) fn embed_to(
+        &self,
+        folder: &Path,
+        rows: &mut dyn FnMut(&[Real]) -> Result<()>,
+    ) -> Result<Vec<ColumnStats>> {
+        match &self.ground {
+            Ground::Whole(_) => {
+                let (z, stats) = self.embed()?;
+                rows(z.data())?;
+                Ok(stats)
             }
-            for (class, count) in own {
-                let most = most.entry(class).or_default();
-                *most = count.max(*most);
+            Ground::Parts(feed, _) => {
+                self.pool.trim();
+                let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
+                encoder::embed_in_blocks(network, feed.graph(), None, folder, rows)
             }
         }
-        most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
+    }
+
+    /// Columns of the representations.
+    pub fn width(&self) -> usize {
+        self.encoder.width()
     }
 
     /// The names of the objectives.
@@ -369,6 +391,144 @@ impl<'g> Model<'g> {
     /// The optimisers' states, to be taken from a checkpoint.
     pub fn optimisers_mut(&mut self) -> &mut [AdamW] {
         &mut self.optimisers
+    }
+}
+
+/// What a run starts with, before it has seen more of a graph than its features' number.
+pub(super) struct Outfit {
+    pub(super) encoder: Box<dyn Encoder>,
+    pub(super) objectives: Vec<Box<dyn Objective>>,
+    pub(super) params: Params,
+}
+
+impl Outfit {
+    pub(super) fn new(config: &Config, n_features: usize) -> Result<Outfit> {
+        let encoder = encoder::build(config.encoder.clone())?;
+        let tasks = tasks(config)?;
+        let objectives: Vec<Box<dyn Objective>> = tasks.into_iter().map(|task| task.objective).collect();
+        let (params, _) = initial(&*encoder, &config.objectives, &objectives, n_features, config.seed);
+        Ok(Outfit { encoder, objectives, params })
+    }
+}
+
+/// The objectives of a run, not prepared yet.
+pub(super) fn tasks(config: &Config) -> Result<Vec<Task>> {
+    let task = |name: &String| {
+        let table = config.objective.get(name).cloned().unwrap_or_default();
+        Ok(Task { name: name.clone(), objective: objective::build(name, table)? })
+    };
+    config.objectives.iter().map(task).collect()
+}
+
+/// All parameters at the start of a run; and for each objective the group of its second network, its own where it has
+/// none.
+fn initial(
+    encoder: &dyn Encoder,
+    names: &[String],
+    objectives: &[Box<dyn Objective>],
+    n_features: usize,
+    seed: u64,
+) -> (Params, Vec<usize>) {
+    let mut params = Params::new();
+    let group = params.add_group("encoder");
+    encoder.init(n_features, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
+    let sizes = Sizes { n_features, width: encoder.width() };
+    for (name, objective) in names.iter().zip(objectives) {
+        let group = params.add_group(name);
+        objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
+    }
+    let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
+    for (task, objective) in objectives.iter().enumerate() {
+        if objective.second().is_some() {
+            let name = second_name(&names[task]);
+            seconds[task] = params.add_group(&name);
+            let mut stream = Stream::new(seed, "init", &name, 0);
+            encoder.init(n_features, &mut params, seconds[task], &mut stream);
+        }
+    }
+    (params, seconds)
+}
+
+/// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after
+/// the other, so each size counts as often as the objective that needs it most.
+pub(super) fn pass_bytes(encoder: &dyn Encoder, objectives: &[Box<dyn Objective>], graph: &Graph) -> usize {
+    let width = encoder.width();
+    let representations = graph.n_nodes() * width;
+    let kept = encoder.kept_per_node().div_ceil(width);
+    let mut most: BTreeMap<usize, usize> = BTreeMap::new();
+    for objective in objectives {
+        let mut own: BTreeMap<usize, usize> = BTreeMap::new();
+        // What each view keeps, and three buffers through which the gradient travels.
+        let passes = (representations, objective.sights().len() * kept + 3);
+        for (len, count) in objective.buffers(graph, width).into_iter().chain([passes]) {
+            *own.entry(size_class(len)).or_default() += count;
+        }
+        for (class, count) in own {
+            let most = most.entry(class).or_default();
+            *most = count.max(*most);
+        }
+    }
+    most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
+}
+
+/// One objective's step, and what it is taken with.
+struct Lesson<'m> {
+    name: &'m str,
+    task: usize,
+    second: usize,
+    step: u64,
+    seed: u64,
+    encoder: &'m dyn Encoder,
+    params: &'m Params,
+    pool: &'m Pool,
+}
+
+impl Lesson<'_> {
+    /// The loss on a graph, its gradient added.
+    fn differentiate(
+        &self,
+        scene: &Scene<'_>,
+        objective: &dyn Objective,
+        grads: &mut Grads,
+        dropper: &mut EdgeDropper,
+    ) -> Result<f64> {
+        let Scene { graph, prepared, .. } = scene;
+        let &Lesson { name, task, second, step, seed, encoder, params, pool } = self;
+        let mut stream = Stream::new(seed, "train", name, step);
+        let sights = objective.sights();
+        let shown: Vec<Shown<'_>> =
+            sights.iter().map(|sight| objective.show(sight, graph, prepared, dropper, &mut stream)).collect();
+        let mut tape = Tape::new(params, pool);
+        let mut dropout = Stream::new(seed, "train", "dropout", step);
+        let z: Vec<Var> = shown
+            .iter()
+            .map(|shown| {
+                let token = token(&mut tape, shown, task);
+                let pass = Pass { token, dropout: Some(&mut dropout), ..Pass::default() };
+                encoder.encode(&mut tape, ENCODER, &shown.view, pass)
+            })
+            .collect();
+        let loss = objective.loss(
+            &mut tape,
+            Step {
+                graph,
+                prepared,
+                group: task + 1,
+                encoder,
+                second,
+                shown: &shown,
+                z: &z,
+                stream: &mut stream,
+                purpose: Purpose::Training,
+            },
+        );
+        let value = finite(tape.scalar(loss), name, step)?;
+        tape.backward_last(loss, grads);
+        let groups = [ENCODER, task + 1, second];
+        if groups.iter().filter_map(|&group| grads.group(group)).any(|g| !reduce::all_finite(g)) {
+            return Err(no_number("the gradient", "infinite or NaN", name, step));
+        }
+        Ok(value)
     }
 }
 

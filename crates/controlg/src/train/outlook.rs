@@ -25,8 +25,8 @@ pub(super) fn slopes(
     gradients: &[Vec<Real>],
     combined: &[Real],
 ) -> Result<Vec<f64>> {
-    let Model { params, pool, grads, encoder, whole, optimisers, .. } = model;
-    let Scene { graph, prepared, .. } = &*whole;
+    let Model { params, pool, grads, encoder, ground, probe, optimisers, .. } = model;
+    let Scene { graph, prepared, .. } = ground.clean(probe.as_ref());
     let mut tape = Tape::new(params, pool);
     let z = encoder.encode(&mut tape, ENCODER, &prepared.whole(), Pass::default());
     let centres = centres(tape.value(z), encoder.width(), outlook)?;
@@ -204,7 +204,7 @@ mod tests {
             }
             mixing.step(training.model_mut(), step).unwrap();
         }
-        let z = training.model().embed().0.data().to_vec();
+        let z = training.model().embed().unwrap().0.data().to_vec();
         let slopes = learned.lock().unwrap().clone();
         (z, slopes)
     }

@@ -4,13 +4,15 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use super::batch::Feed;
 use super::mixing::Mixing;
-use super::{Input, Model, Parts, Task, trial};
+use super::model::tasks;
+use super::{Input, Model, Parts, trial};
 use crate::config::Config;
 use crate::coordinator::{Coordinator, Decider};
+use crate::encoder;
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
-use crate::{encoder, objective};
 
 /// A run in progress.
 pub struct Training<'g> {
@@ -54,12 +56,16 @@ pub struct Timings {
 impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
+        let feed = Feed::new(&input.graph, config)?;
         let decider = config.decider()?;
         if let Decider::Mix(mixer) = &decider {
-            mixer.check(input.graph.n_nodes())?;
+            // Who looks at all nodes looks at the probe where steps see parts of the graph.
+            let seen =
+                input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
+            mixer.check(seen.n_nodes())?;
         }
         let parts = parts(config, &decider)?;
-        let model = Model::new(&input.graph, input.probe.as_ref(), parts)?;
+        let model = Model::fed(&input.graph, input.probe.as_ref(), feed, parts)?;
         Ok(Training {
             method: match decider {
                 Decider::Schedule(coordinator) => Method::Schedule(coordinator),
@@ -157,7 +163,7 @@ impl<'g> Training<'g> {
         let Method::Mix(mixing) = &mut self.method else { return Ok(()) };
         let Some(trial) = mixing.mixer.trial() else { return Ok(()) };
         let start = Instant::now();
-        mixing.mixer.found(trial::weights(self.model.whole.graph, &self.config, &trial)?);
+        mixing.mixer.found(trial::weights(self.model.clean().graph, &self.config, &trial)?);
         self.timings.planning += start.elapsed().as_secs_f64();
         Ok(())
     }
@@ -221,17 +227,6 @@ impl<'g> Training<'g> {
         &self.config
     }
 
-    /// Bytes of what the method holds at once besides a step: the gradients of all objectives, side by side.
-    pub(super) fn method_bytes(&self) -> usize {
-        match &self.method {
-            Method::Mix(mixing) => mixing.bytes(&self.model),
-            Method::Schedule(_) if self.config.method.starts_with("controlg") => {
-                size_of_val(self.model.params().groups()[0].data()) * self.model.names().len()
-            }
-            Method::Schedule(_) => 0,
-        }
-    }
-
     pub(super) fn model_mut(&mut self) -> &mut Model<'g> {
         &mut self.model
     }
@@ -255,14 +250,9 @@ impl<'g> Training<'g> {
 
 /// The encoder, the objectives and the optimiser that the settings name.
 pub(super) fn parts(config: &Config, decider: &Decider) -> Result<Parts> {
-    let mut tasks = Vec::new();
-    for name in &config.objectives {
-        let table = config.objective.get(name).cloned().unwrap_or_default();
-        tasks.push(Task { name: name.clone(), objective: objective::build(name, table)? });
-    }
     Ok(Parts {
         encoder: encoder::build(config.encoder.clone())?,
-        tasks,
+        tasks: tasks(config)?,
         optimiser: config.train.optimiser(),
         // Who mixes the gradients has one gradient.
         per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),

@@ -45,7 +45,7 @@ fn score(graph: &Graph, config: &Config, trial: &Trial, weights: &[f64]) -> Resu
             return Ok(1.0);
         }
     }
-    between_clusters(graph, model.embed().0, trial.clusters)
+    between_clusters(graph, model.embed()?.0, trial.clusters)
 }
 
 fn between_clusters(graph: &Graph, z: Dense, clusters: usize) -> Result<f64> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use controlg::coordinator::Reading;
-use controlg::encoder::{Encoder, Pass};
+use controlg::encoder::{Block, Encoder, Norms, Pass, Source};
 use controlg::graph::{Graph, Prepared, Subgraph, View};
 use controlg::objective::{OBJECTIVES, Objective, Purpose, Sight, Sizes, Step};
 use controlg::rng::Stream;
@@ -146,6 +146,34 @@ impl Encoder for Counted {
         self.passes.fetch_add(1, Ordering::Relaxed);
         self.inner.encode(tape, group, view, pass)
     }
+
+    fn layers(&self) -> usize {
+        self.inner.layers()
+    }
+
+    fn has_batch_norm(&self, layer: usize) -> bool {
+        self.inner.has_batch_norm(layer)
+    }
+
+    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+        self.inner.alone(tape, group, layer, rows)
+    }
+
+    fn together<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        block: &'a Block,
+        rows: Var,
+        done: bool,
+    ) -> Var {
+        self.inner.together(tape, group, layer, block, rows, done)
+    }
+
+    fn finish<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var {
+        self.inner.finish(tape, group, layer, h, norms)
+    }
 }
 
 /// An objective that counts the representations it differentiates: each is one way back through the encoder.
@@ -245,7 +273,7 @@ fn the_same_bytes_at_any_number_of_threads() {
         pool_of_threads.install(|| {
             let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
             (0..10).for_each(|step| assert!(model.step(step as usize % pool().len(), step).is_ok()));
-            let (z, _) = model.embed();
+            let (z, _) = model.embed().unwrap();
             let z: Vec<Real> = z.data().to_vec();
             (bits(&model.measure(10).unwrap()), state(&model), z)
         })
@@ -290,11 +318,11 @@ fn representations_are_those_of_the_clean_graph_whatever_was_seen_last() {
     let graph = small();
     let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
     (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
-    let (z, stats) = model.embed();
+    let (z, stats) = model.embed().unwrap();
     assert_eq!((z.n_rows(), z.n_cols(), stats.len()), (graph.n_nodes(), 16, 2));
     let direct =
         controlg::encoder::embed(&*network(ENCODER), model.params(), 0, &Prepared::new(&graph), &Pool::new());
     assert_eq!(z, direct);
     model.measure(5).unwrap();
-    assert_eq!(z, model.embed().0);
+    assert_eq!(z, model.embed().unwrap().0);
 }

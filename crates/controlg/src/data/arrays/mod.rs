@@ -11,10 +11,10 @@ mod npz;
 mod sparse;
 mod write;
 
-pub use embeddings::write_embeddings_parquet;
+pub use embeddings::{ParquetEmbeddings, write_embeddings_parquet};
 pub use npy::{parse_npy, read_npy};
 pub use npz::NpzFile;
-pub use write::{write_csr_npz, write_npy};
+pub use write::{NpyWriter, write_csr_npz, write_npy};
 
 pub(super) use npy::{DType, decode};
 pub(super) use sparse::{CsrParts, MAX_SPARSE_WIDTH};

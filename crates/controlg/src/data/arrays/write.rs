@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -16,14 +16,56 @@ use crate::graph::Csr;
 /// # Panics
 /// When the data is not `rows` × `columns` numbers.
 pub fn write_npy(path: &Path, rows: usize, columns: usize, data: &[Real]) -> Result<()> {
-    assert_eq!(data.len(), rows * columns, "{rows} rows of {columns}");
-    let write = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(path)?);
-        write_header(&mut file, "<f4", &format!("({rows}, {columns})"))?;
-        write_elements(&mut file, data.iter().map(|&x| single(x)))?;
-        file.into_inner()?.sync_all()
-    };
-    write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+    let mut npy = NpyWriter::new(path, rows, columns)?;
+    npy.append(data)?;
+    npy.end()
+}
+
+/// A row-major matrix that is written as `.npy`, float32, some rows at a time.
+pub struct NpyWriter {
+    path: PathBuf,
+    file: BufWriter<File>,
+    /// Numbers that are still to come.
+    left: usize,
+}
+
+impl NpyWriter {
+    /// A matrix of this shape.
+    pub fn new(path: &Path, rows: usize, columns: usize) -> Result<Self> {
+        let open = || -> std::io::Result<_> {
+            let mut file = BufWriter::new(File::create(path)?);
+            write_header(&mut file, "<f4", &format!("({rows}, {columns})"))?;
+            Ok(file)
+        };
+        let file = open().map_err(|error| writing(path, error))?;
+        Ok(NpyWriter { path: path.to_owned(), file, left: rows * columns })
+    }
+
+    /// Writes the next rows.
+    ///
+    /// # Panics
+    /// When there are more than the shape says.
+    pub fn append(&mut self, rows: &[Real]) -> Result<()> {
+        assert!(rows.len() <= self.left, "{} numbers where {} are left", rows.len(), self.left);
+        self.left -= rows.len();
+        write_elements(&mut self.file, rows.iter().map(|&x| single(x)))
+            .map_err(|error| writing(&self.path, error))
+    }
+
+    /// Presses the file to the disk.
+    ///
+    /// # Panics
+    /// When rows are missing.
+    pub fn end(self) -> Result<()> {
+        assert_eq!(self.left, 0, "all rows of the shape");
+        let NpyWriter { path, file, .. } = self;
+        let press = || file.into_inner()?.sync_all();
+        press().map_err(|error: std::io::Error| writing(&path, error))
+    }
+}
+
+fn writing(path: &Path, error: std::io::Error) -> Error {
+    Error::io(format_args!("writing {}", path.display()), error)
 }
 
 /// Writes a sparse matrix as SciPy's `save_npz` does: `format`, `shape`, `data`, `indices`, `indptr`, deflated.

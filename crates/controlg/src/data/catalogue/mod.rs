@@ -167,6 +167,12 @@ impl Known {
         self.files.iter().filter(|file| file.needed && !folder.join(file.path).is_file()).collect()
     }
 
+    /// Whether nothing is missing but the file of its features, without which structural ones can do.
+    pub fn lacks_only_features(&self, data_dir: &Path) -> bool {
+        let missing = self.missing(data_dir);
+        !missing.is_empty() && missing.iter().all(|file| Some(file.path) == self.feature_file)
+    }
+
     /// Loads it from the folder in which names are looked up.
     pub fn load(&self, options: &LoadOptions) -> Result<Dataset> {
         let Some(layout) = self.layout else {

@@ -67,6 +67,38 @@ impl<'a> Tape<'a> {
     }
 }
 
+impl<'a> Tape<'a> {
+    /// [`Tape::attention`] of some rows of a larger operator: its columns are rows of `h`, and row i itself stands at
+    /// `own[i]`. For evaluation: nothing is recorded.
+    #[allow(clippy::too_many_arguments)] // as above
+    pub fn attention_rows(
+        &mut self,
+        operator: &Operator,
+        own: &[u32],
+        h: Var,
+        a_src: Var,
+        a_dst: Var,
+        shape: Attention,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
+        let (n, c) = (operator.matrix().n_rows(), self.shape(h).1);
+        let mut out = self.pool().take(n * c);
+        let layer = attention::Attention {
+            pattern: operator.forward(),
+            reverse: &[],
+            heads: shape.heads,
+            width: c / shape.heads,
+            a_src: self.value(a_src),
+            a_dst: self.value(a_dst),
+            slope: shape.negative_slope,
+            factors: None,
+        };
+        attention::forward_rows(layer, own, self.value(h), &mut out);
+        self.push_activated((n, c), out, bias, activation, &[], |_, _| ())
+    }
+}
+
 fn layer<'l>(
     operator: &'l Operator,
     shape: Attention,

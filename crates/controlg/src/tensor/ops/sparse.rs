@@ -21,6 +21,23 @@ impl<'a> Tape<'a> {
         })
     }
 
+    /// act(S·H + b) with a sparse operator S. H: m×c, S: n×m.
+    pub fn carry_on(
+        &mut self,
+        operator: impl Into<Held<'a, Operator>>,
+        h: Var,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
+        let operator = operator.into();
+        let (n, c) = (operator.forward().n_rows, self.shape(h).1);
+        let mut out = self.pool().take(n * c);
+        let kept = self.carry(&operator, self.value(h), &mut out, bias, activation);
+        self.push_done((n, c), out, kept, bias, activation, &[h], move |back, gradient| {
+            back.accumulate(h, |dh, add| spmm::spmm(operator.backward(), &gradient, c, dh, add));
+        })
+    }
+
     /// (I + S + … + S^hops)·H/(hops + 1): the mean along walks. H: n×c, S: n×n. Horner's rule takes a product for each
     /// hop, there and back.
     pub fn walk_mean(&mut self, operator: impl Into<Held<'a, Operator>>, h: Var, hops: usize) -> Var {

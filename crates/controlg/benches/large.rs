@@ -1,0 +1,149 @@
+//! What the benchmark of large graphs needs besides the program: a random graph of any size, and the batches of a run.
+//!
+//! `large generate NODES DIR` writes a mapped folder: average degree 10, three of five edges within communities of 1000
+//! nodes, the others anywhere, 128 features that are noise around the community's own. Numbers of nodes say nothing
+//! of communities, so that what lies together in the graph lies scattered in the file. `large batches DATA STEPS DIR`
+//! writes the nodes of a run's first steps and the induced edges, for others to train on.
+
+use std::io::Write;
+use std::path::Path;
+
+use controlg::config::{self, Config};
+use controlg::data::arrays::write_npy;
+use controlg::data::mapped::Writer;
+use controlg::data::{self, LoadOptions};
+use controlg::graph::{EdgeList, Ids};
+use controlg::rng::Stream;
+use controlg::train;
+use controlg::{Real, Result};
+use rayon::prelude::*;
+
+const DEGREE: usize = 10;
+const FEATURES: usize = 128;
+const COMMUNITY: usize = 1000;
+/// Nodes of one stream of draws.
+const CHUNK: usize = 1 << 13;
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["generate", nodes, out] => generate(nodes.parse().expect("a number of nodes"), Path::new(out)),
+        ["batches", data, steps, out] => {
+            batches(data, steps.parse().expect("a number of steps"), Path::new(out))
+        }
+        _ => {
+            println!("usage: large generate NODES DIR, or large batches DATA STEPS DIR (see benches/large)");
+            Ok(())
+        }
+    };
+    done.expect("a graph that can be written");
+}
+
+fn generate(nodes: usize, out: &Path) -> Result<()> {
+    let place = Scatter::new(nodes);
+    let chunks: Vec<usize> = (0..nodes.div_ceil(CHUNK)).collect();
+    let pairs: Vec<(u32, u32)> = chunks
+        .par_iter()
+        .flat_map_iter(|&chunk| {
+            let mut stream = Stream::new(0, "large", "edges", chunk as u64);
+            let span = chunk * CHUNK..nodes.min((chunk + 1) * CHUNK);
+            span.flat_map(|node| (0..DEGREE / 2).map(move |edge| (node, edge)))
+                .map(|(node, edge)| {
+                    let community = node / COMMUNITY * COMMUNITY;
+                    let size = COMMUNITY.min(nodes - community);
+                    let other = match edge % 2 {
+                        0 => community + stream.below(size),
+                        _ => stream.below(nodes),
+                    };
+                    (place.of(node), place.of(other))
+                })
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(nodes);
+    let mut writer = Writer::new(out, FEATURES, vec!["a random graph of benches/large".to_owned()])?;
+    writer.adjacency(&adjacency)?;
+    drop(adjacency);
+    writer.ids(&Ids::Numbered(nodes))?;
+    writer.dense(|to| {
+        for some in chunks.chunks(64) {
+            let rows: Vec<Vec<u8>> = some.par_iter().map(|&chunk| features(nodes, chunk, &place)).collect();
+            rows.iter().try_for_each(|rows| to.write_all(rows))?;
+        }
+        Ok(())
+    })?;
+    writer.publish(out)
+}
+
+/// The rows of a chunk of nodes: cheap noise, shifted by what their community is like.
+fn features(nodes: usize, chunk: usize, place: &Scatter) -> Vec<u8> {
+    let mut stream = Stream::new(0, "large", "features", chunk as u64);
+    let mut bytes = Vec::with_capacity(CHUNK * FEATURES * 4);
+    for node in chunk * CHUNK..nodes.min((chunk + 1) * CHUNK) {
+        let mut own = (place.back(node) / COMMUNITY) as u64 + 1;
+        for _ in 0..FEATURES / 4 {
+            own = own.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (noise, shift) = (stream.bits(), own >> 32);
+            for byte in 0..4 {
+                let part = |bits: u64| ((bits >> (8 * byte)) & 255) as f32 / 128.0 - 1.0;
+                bytes.extend_from_slice(&(part(noise) + part(shift)).to_le_bytes());
+            }
+        }
+    }
+    bytes
+}
+
+/// A way to spread numbers 0..n over 0..n that can be walked back.
+struct Scatter {
+    n: usize,
+    by: usize,
+    back: usize,
+}
+
+impl Scatter {
+    fn new(n: usize) -> Self {
+        // The first number of about 0.6·n that shares no factor with n, and its inverse.
+        let start = (n * 3 / 5).max(1);
+        let by = (start..).find(|&by| gcd(by, n) == 1).unwrap_or(1);
+        let (mut old, mut new) = ((by as i128, 1i128), (n as i128, 0i128));
+        while new.0 != 0 {
+            let whole = old.0 / new.0;
+            (old, new) = (new, (old.0 - whole * new.0, old.1 - whole * new.1));
+        }
+        Scatter { n, by, back: old.1.rem_euclid(n as i128) as usize }
+    }
+
+    fn of(&self, node: usize) -> u32 {
+        (node as u128 * self.by as u128 % self.n as u128) as u32
+    }
+
+    fn back(&self, place: usize) -> usize {
+        (place as u128 * self.back as u128 % self.n as u128) as usize
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Arrays for `pyg_side.py`: `nodes-K.npy` and `edges-K.npy` (pairs of places in the batch, both directions).
+fn batches(data: &str, steps: u64, out: &Path) -> Result<()> {
+    let graph = data::load(data, &LoadOptions::default())?.graph;
+    let mut table = Config::preset("any");
+    for set in ["train.batch=neighbours", "method=p_par"] {
+        config::set(&mut table, set)?;
+    }
+    let parts = train::parts_of_steps(&graph, &Config::from_table(table)?, 0..steps)?;
+    std::fs::create_dir_all(out).expect("a folder that can be made");
+    for (step, part) in parts.iter().enumerate() {
+        let nodes: Vec<Real> = part.nodes.iter().map(|&node| node as Real).collect();
+        write_npy(&out.join(format!("nodes-{step}.npy")), nodes.len(), 1, &nodes)?;
+        let edges: Vec<Real> =
+            part.graph.edges().flat_map(|(u, v)| [u, v, v, u]).map(|node| node as Real).collect();
+        write_npy(&out.join(format!("edges-{step}.npy")), edges.len() / 2, 2, &edges)?;
+    }
+    writeln!(std::io::stdout(), "{} batches", parts.len()).expect("an open output");
+    Ok(())
+}

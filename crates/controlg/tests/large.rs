@@ -1,0 +1,371 @@
+//! Graphs that are not seen whole: steps on parts, features in a file, inference in blocks, limits of memory.
+
+mod common;
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+
+use controlg::config::{self, Config};
+use controlg::data::{self, LoadOptions, mapped};
+use controlg::encoder::{self, Network};
+use controlg::error::Result;
+use controlg::graph::{Features, Graph, Prepared, Subgraph};
+use controlg::rng::Stream;
+use controlg::tensor::{Params, Pool};
+use controlg::train::{self, Event, Folder, Model, Parts, Task};
+use controlg::{objective, trace::Record};
+
+const SMALL: [&str; 7] = [
+    "encoder.width=16",
+    "train.epochs=2",
+    "train.batches_per_epoch=30",
+    "objective.p_par.parts=4",
+    "sense.period=5",
+    "sense.probe_nodes=300",
+    "train.batch_nodes=256",
+];
+
+fn settings(more: &[&str]) -> Config {
+    let mut table = Config::preset("any");
+    for set in SMALL.iter().chain(more) {
+        config::set(&mut table, set).unwrap();
+    }
+    Config::from_table(table).unwrap()
+}
+
+fn graph() -> Graph {
+    data::load("synthetic:nodes=1200,degree=6,features=200", &LoadOptions::default()).unwrap().graph
+}
+
+fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+}
+
+#[test]
+fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
+    let graph = graph();
+    for batch in ["parts", "neighbours"] {
+        for method in ["controlg", "uniform", "was", "autossl", "bgrl"] {
+            let set = [
+                &format!("train.batch={batch}"),
+                &format!("method={method}"),
+                "train.epochs=1",
+                "train.fanout=4",
+            ];
+            let config = settings(&set.map(|s| s as &str));
+            let run = || {
+                let mut lines = 0;
+                let run = train::pretrain(&graph, &config, |_| lines += 1).unwrap();
+                assert!(lines > 10);
+                run.embeddings
+            };
+            let one = with_threads(1, run);
+            assert!(one == with_threads(2, run) && one == with_threads(3, run), "{batch} {method}");
+            assert_eq!((one.n_rows(), one.n_cols()), (1200, 16));
+        }
+    }
+    let message =
+        train::pretrain(&graph, &settings(&["method=mvgrl", "train.batch=parts"]), |_| {}).unwrap_err();
+    assert!(message.to_string().starts_with("train.batch: found mvgrl"), "{message}");
+}
+
+#[test]
+fn a_loss_falls_when_steps_see_parts() {
+    let graph = graph();
+    let mut config = settings(&["method=p_par", "train.batch=parts", "train.epochs=4", "train.lr=0.01"]);
+    config.data = "synthetic".to_owned();
+    let mut losses = Vec::new();
+    train::pretrain(&graph, &config, |record| {
+        if let Record::Block(line) = record {
+            losses.push(line.loss);
+        }
+    })
+    .unwrap();
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    assert!(mean(&losses[100..]) < 0.7 * mean(&losses[..10]), "{losses:?}");
+}
+
+/// A mapped folder of the graph, sparse as it is or with dense structural features.
+fn mapped_folder(home: &Path, name: &str, structural: bool) -> (Graph, Graph) {
+    let source = if structural { data::FeatureSource::Structural } else { data::FeatureSource::Given };
+    let options = LoadOptions { features: source, ..LoadOptions::default() };
+    let dataset = data::load("synthetic:nodes=1200,degree=6,features=200", &options).unwrap();
+    let out = home.join(name);
+    mapped::to_mapped(&dataset, &out).unwrap();
+    let load = |stay_on_disk| {
+        data::load(out.to_str().unwrap(), &LoadOptions { stay_on_disk, ..LoadOptions::default() })
+            .unwrap()
+            .graph
+    };
+    let held = load(false);
+    assert_eq!(held.adjacency(), dataset.graph.adjacency());
+    let same = match (held.features(), dataset.graph.features()) {
+        // Stored values are always there, ones too.
+        (Features::Sparse(a), Features::Sparse(b)) => (0..1200).all(|row| a.entries(row).eq(b.entries(row))),
+        (a, b) => a == b,
+    };
+    assert!(same);
+    (held, load(true))
+}
+
+#[test]
+fn features_in_a_file_train_and_embed_like_those_in_memory() {
+    let home = tempfile::tempdir().unwrap();
+    for structural in [false, true] {
+        let (held, stored) =
+            mapped_folder(home.path(), if structural { "dense" } else { "sparse" }, structural);
+        assert!(held.stored_features().is_none() && stored.stored_features().is_some());
+        assert_eq!(held.rows(&[7, 8, 9, 3]).unwrap(), stored.rows(&[7, 8, 9, 3]).unwrap());
+        assert!(stored.memory_bytes() < held.memory_bytes());
+        for normalise in ["rows", "columns", "none"] {
+            let config =
+                settings(&["train.batch=parts", "train.epochs=1", &format!("normalise={normalise}")]);
+            let [a, b] =
+                [&held, &stored].map(|graph| train::pretrain(graph, &config, |_| {}).unwrap().embeddings);
+            assert!(a == b, "{normalise}");
+        }
+        // A whole run reads them in.
+        let config = settings(&["train.epochs=1"]);
+        let [a, b] =
+            [&held, &stored].map(|graph| train::pretrain(graph, &config, |_| {}).unwrap().embeddings);
+        assert!(a == b);
+    }
+}
+
+fn run(
+    folder: &Path,
+    config: &Config,
+    graph: &Graph,
+    resume: bool,
+    mut on_line: impl FnMut(&Record),
+) -> Result<Vec<u8>> {
+    Folder::open(folder, config, resume)?.pretrain(graph, |event| {
+        if let Event::Line(record) = event {
+            on_line(record);
+        }
+    })?;
+    Ok(fs::read(folder.join("embeddings.npy")).unwrap())
+}
+
+#[test]
+fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_to_go_on_from() {
+    let home = tempfile::tempdir().unwrap();
+    let (_, stored) = mapped_folder(home.path(), "graph", true);
+    let file = home.path().join("graph/features.f32");
+    let whole = fs::read(&file).unwrap();
+    let config = settings(&["train.batch=parts", "normalise=none"]);
+    let expected = run(&home.path().join("whole"), &config, &stored, false, |_| {}).unwrap();
+
+    for (name, words) in [("cut", "bytes, where"), ("touched", "changed since it was opened")] {
+        let folder = home.path().join(name);
+        let options = LoadOptions { stay_on_disk: true, ..LoadOptions::default() };
+        let load = || data::load(home.path().join("graph").to_str().unwrap(), &options).unwrap().graph;
+        let broken = run(&folder, &config, &load(), false, |record| {
+            if let Record::Block(line) = record
+                && line.step == 56
+            {
+                match name {
+                    "cut" => OpenOptions::new().write(true).open(&file).unwrap().set_len(5000).unwrap(),
+                    _ => {
+                        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+                        OpenOptions::new().write(true).open(&file).unwrap().set_modified(later).unwrap();
+                    }
+                }
+            }
+        });
+        let message = broken.unwrap_err().to_string();
+        assert!(message.contains("features.f32") && message.contains(words), "{message}");
+        assert!(!folder.join("embeddings.npy").exists());
+        // The file is put right, and the run goes on.
+        fs::write(&file, &whole).unwrap();
+        let mut first = None;
+        let bytes = run(&folder, &config, &load(), true, |record| {
+            if let Record::Block(line) = record {
+                first.get_or_insert(line.step);
+            }
+        });
+        assert!(bytes.unwrap() == expected, "{name}");
+        assert_eq!(first, Some(55), "{name}: from the end of the first epoch on");
+    }
+}
+
+/// What is done to a file.
+type Damage<'d> = &'d dyn Fn(&Path);
+
+#[test]
+fn broken_mapped_folders_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    mapped_folder(home.path(), "good", false);
+    let good = home.path().join("good");
+    let load = |path: &Path| {
+        let options = LoadOptions { stay_on_disk: true, ..LoadOptions::default() };
+        data::load(path.to_str().unwrap(), &options).map(drop).unwrap_err().to_string()
+    };
+    let cases: &[(&str, Damage<'_>, &str)] = &[
+        ("adjacency.columns.u32", &|file| fs::write(file, [0; 12]).unwrap(), "found 12 bytes"),
+        (
+            "adjacency.columns.u32",
+            &|file| {
+                let mut bytes = fs::read(file).unwrap();
+                bytes[0] ^= 1;
+                fs::write(file, bytes).unwrap();
+            },
+            "another hash",
+        ),
+        ("features.values.f32", &|file| fs::write(file, []).unwrap(), "found 0 bytes"),
+        ("features.columns.u32", &|file| fs::remove_file(file).unwrap(), "no such file"),
+        ("graph.json", &|file| fs::write(file, "{}").unwrap(), "the header of a mapped folder"),
+        (
+            "graph.json",
+            &|file| {
+                let text = fs::read_to_string(file).unwrap().replace("mapped 1", "mapped 2");
+                fs::write(file, text).unwrap();
+            },
+            "controlg mapped 2",
+        ),
+        (
+            "graph.json",
+            &|file| {
+                let text =
+                    fs::read_to_string(file).unwrap().replace("\"nodes\": 1200", "\"nodes\": 4000000000");
+                fs::write(file, text).unwrap();
+            },
+            "adjacency.offsets.u64",
+        ),
+    ];
+    for (at, (name, damage, words)) in cases.iter().enumerate() {
+        let bad = home.path().join(format!("bad-{at}"));
+        fs::create_dir(&bad).unwrap();
+        for entry in fs::read_dir(&good).unwrap().flatten() {
+            fs::copy(entry.path(), bad.join(entry.file_name())).unwrap();
+        }
+        damage(&bad.join(name));
+        let message = load(&bad);
+        assert!(message.contains(words) && message.contains("bad-"), "{name}: {message}");
+        assert!(!message.contains('\n'));
+    }
+}
+
+#[test]
+fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
+    let graph =
+        data::load("synthetic:nodes=30000,degree=8,features=64", &LoadOptions::default()).unwrap().graph;
+    let mut table = Config::preset("any");
+    config::set(&mut table, "encoder.width=128").unwrap();
+    let config = Config::from_table(table).unwrap();
+    let need = train::memory::need(&graph, &config).unwrap();
+    let total = need.total();
+    assert_eq!(train::within(&graph, &config, total).unwrap(), config);
+    let smaller = train::within(&graph, &config, total / 2).unwrap();
+    assert!(smaller.train.batch_nodes < 30_000);
+    assert!(train::memory::need(&graph, &smaller).unwrap().total() <= total / 2);
+    let message = train::within(&graph, &config, 20_000_000).unwrap_err().to_string();
+    assert!(message.starts_with("--memory: found 20 MB, expected at least "), "{message}");
+    // Who asks for whole steps gets no others.
+    let mut whole = config.clone();
+    whole.train.batch = config::Batch::Full;
+    assert!(train::within(&graph, &whole, total / 2).unwrap_err().to_string().contains("train.batch = full"));
+}
+
+#[test]
+fn blocks_of_pubmed_give_the_bytes_of_the_whole_graph() {
+    let Some(folder) = common::real_data("blocks_of_pubmed_give_the_bytes_of_the_whole_graph") else {
+        return;
+    };
+    let options = LoadOptions { data_dir: Some(folder), ..LoadOptions::default() };
+    let graph = data::load("pubmed", &options).unwrap().graph;
+    for table in ["kind = 'gcn'\nwidth = 256", "kind = 'gat'\nwidth = 256\nheads = 4"] {
+        let encoder = encoder::build(table.parse().unwrap()).unwrap();
+        let mut params = Params::new();
+        let group = params.add_group("encoder");
+        encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(0, "init", "", 0));
+        let prepared = Prepared::new(&graph);
+        let whole = encoder::embed(&*encoder, &params, group, &prepared, &Pool::new());
+        let stats = encoder::statistics(&*encoder, &params, group, &prepared, &Pool::new());
+        let aside = tempfile::tempdir().unwrap();
+        let network = Network { encoder: &*encoder, params: &params, group };
+        let (mut rows, mut blocks) = (Vec::new(), 0);
+        let found = encoder::embed_in_blocks(network, &graph, None, aside.path(), &mut |block| {
+            blocks += 1;
+            rows.extend_from_slice(block);
+            Ok(())
+        });
+        assert!(blocks > 1 && found.unwrap() == stats && rows == whole.data(), "{table}");
+    }
+}
+
+/// Ranks, equal values sharing their mean.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |x: f64| {
+        let below = values.iter().filter(|&&y| y < x).count() as f64;
+        below + (values.iter().filter(|y| y.total_cmp(&x).is_eq()).count() as f64 - 1.0) / 2.0
+    };
+    values.iter().map(|&x| rank(x)).collect()
+}
+
+fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (ranks(a), ranks(b));
+    let mean = (a.len() as f64 - 1.0) / 2.0;
+    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| (x - mean) * (y - mean)).sum::<f64>();
+    product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt().max(1e-12)
+}
+
+/// What is sensed on a probe of a quarter of PubMed, beside what is sensed on all of it: the objectives must come in
+/// much the same order by their Rayleigh quotients, since that order is what the schedule is made of.
+#[test]
+fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
+    let Some(folder) = common::real_data("a_probe_of_pubmed_senses_what_the_whole_graph_does") else {
+        return;
+    };
+    let options = LoadOptions { data_dir: Some(folder), ..LoadOptions::default() };
+    let graph = data::load("pubmed", &options).unwrap().graph;
+    let mut table = Config::preset("pubmed");
+    config::set(&mut table, "encoder.width=64").unwrap();
+    let config = Config::from_table(table).unwrap();
+    let input = train::Input::new(&graph, &config).unwrap();
+    let probe = Subgraph::balls(&input.graph, 5000, 8, &mut Stream::new(0, "sense", "probe", 0)).unwrap();
+    let model = |probe| {
+        let tasks = config.objectives.iter().map(|name| Task {
+            name: name.clone(),
+            objective: objective::build(name, config.objective[name].clone()).unwrap(),
+        });
+        let parts = Parts {
+            encoder: encoder::build(config.encoder.clone()).unwrap(),
+            tasks: tasks.collect(),
+            optimiser: config.train.optimiser(),
+            per_task_moments: false,
+            seed: 0,
+            total_steps: 60,
+        };
+        Model::new(&input.graph, probe, parts).unwrap()
+    };
+    let (mut whole, mut part) = (model(None), model(Some(&probe)));
+    let k = config.objectives.len();
+    let [mut rq, mut conf] = [[vec![], vec![]], [vec![], vec![]]];
+    let mut worst: f64 = 1.0;
+    for step in 0..=40u64 {
+        if step % 8 == 0 {
+            let readings = [whole.measure(step).unwrap(), part.measure(step).unwrap()];
+            for (at, reading) in readings.iter().enumerate() {
+                rq[at].extend(&reading.rq);
+                // How much each gradient is worked against, over all others alike.
+                let against = |a: usize| {
+                    (0..k).filter(|&b| b != a).map(|b| (-reading.gram[a][b]).max(0.0)).sum::<f64>()
+                };
+                conf[at].extend((0..k).map(against));
+            }
+            worst = worst.min(rank_correlation(&readings[0].rq, &readings[1].rq));
+        }
+        for model in [&mut whole, &mut part] {
+            model.step(step as usize % k, step).unwrap();
+        }
+    }
+    let (of_rq, of_conf) = (rank_correlation(&rq[0], &rq[1]), rank_correlation(&conf[0], &conf[1]));
+    println!(
+        "probe of {} of {} nodes: rank correlation of RQ {of_rq:.3} (at the worst moment {worst:.3}), of Conf {of_conf:.3}",
+        probe.nodes.len(),
+        graph.n_nodes()
+    );
+    assert!(of_rq > 0.8, "{of_rq} {rq:?}");
+    assert!(of_conf > 0.6, "{of_conf} {conf:?}");
+}
