@@ -72,8 +72,12 @@ impl Plan {
         };
         let batch = config.train.batch.on(graph.n_nodes());
         let (steps, n) = (config.total_steps(), graph.n_nodes());
-        // Who mixes steps on all objectives at once.
-        let per_step = if matches!(config.decider()?, Decider::Mix(_)) { k as f64 } else { 1.0 };
+        // Who mixes steps on all objectives at once, and may have trial runs before.
+        let (per_step, trial) = match config.decider()? {
+            Decider::Mix(mixer) => (k as f64, mixer.trial().map_or(0, |trial| trial.total_steps())),
+            Decider::Schedule(_) => (1.0, 0),
+        };
+        let all_steps = steps.saturating_add(trial) as f64;
         Ok(Plan {
             nodes: n,
             edges: graph.n_edges(),
@@ -88,7 +92,7 @@ impl Plan {
             preparing,
             step: step * per_step,
             sensing,
-            seconds: preparing + steps as f64 * step * per_step + sensings as f64 * sensing.unwrap_or(0.0),
+            seconds: preparing + all_steps * step * per_step + sensings as f64 * sensing.unwrap_or(0.0),
         })
     }
 }
