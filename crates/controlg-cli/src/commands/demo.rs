@@ -39,7 +39,7 @@ pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
         skip_singles: true,
         keep_runs: true,
     };
-    output.remark("controlg and random on a synthetic graph, beside what needs no training; under a minute on two cores");
+    output.remark("controlg and random on a synthetic graph, beside what needs no training");
     let Some(Done { kept, cells, .. }) = conduct(&comparison, common, output)? else { return Ok(()) };
     let jobs = kept.comparison.jobs(&[])?;
     let job = jobs.iter().find(|job| job.method == "controlg" && job.edges == Edges::All);
@@ -51,25 +51,30 @@ pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
     let page = out.join("report.html");
     files::whole_bytes(&page, &drawn.page)?;
 
-    let steps = config.total_steps();
+    // Five lines that fit a terminal of 80 columns.
     let text = format!(
-        "Did: pretrained a graph network on the synthetic graph with five objectives, {steps} steps, and judged its embeddings.\n\
-         Came out: controlg {}.\n\
-         Beside it: random {}; untrained {}; raw features {}; smoothed features (sgc) {}.\n\
-         Look: {} says which objective learned when, and why; `controlg audit {}` checks it.\n\
-         Next: `controlg pretrain my-graph/` with your own edges.csv, or `controlg compare --data cora --methods controlg,random`.",
-        scores(&cells, "controlg"),
-        scores(&cells, "random"),
-        scores(&cells, "untrained"),
-        scores(&cells, "raw"),
-        scores(&cells, "sgc"),
+        "Pretrained on the synthetic graph, five objectives, {} steps; {}:\n\
+         controlg {}, random {}, untrained {},\n\
+         raw features {}, smoothed features (sgc) {}.\n\
+         Look: {} says which objective learned when, and why.\n\
+         Next: controlg pretrain my-graph/ (edges.csv in it), or controlg compare --help.",
+        config.total_steps(),
+        comparison.tasks.iter().map(|task| task.name()).collect::<Vec<_>>().join("/"),
+        scores(&cells, &comparison.tasks, "controlg"),
+        scores(&cells, &comparison.tasks, "random"),
+        scores(&cells, &comparison.tasks, "untrained"),
+        scores(&cells, &comparison.tasks, "raw"),
+        scores(&cells, &comparison.tasks, "sgc"),
         page.display(),
-        folder.display(),
     );
     output.result(&json!({ "report": page, "run": folder, "results": cells }), text)
 }
 
-fn scores(cells: &[Cell], method: &str) -> String {
-    let own = cells.iter().filter(|cell| cell.method == method);
-    own.map(|cell| format!("{} {:.1}", cell.task, cell.value)).collect::<Vec<_>>().join(", ")
+/// The scores of a method in the order of the tasks.
+fn scores(cells: &[Cell], tasks: &[Task], method: &str) -> String {
+    let score = |task: &Task| {
+        let cell = cells.iter().find(|cell| cell.method == method && cell.task == task.name());
+        cell.map_or_else(|| "-".to_owned(), |cell| format!("{:.1}", cell.value))
+    };
+    tasks.iter().map(score).collect::<Vec<_>>().join("/")
 }

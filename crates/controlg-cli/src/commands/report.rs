@@ -41,7 +41,9 @@ pub(super) fn run(
         }
     }
     let names: Vec<&str> = drawn.figures.iter().map(|figure| figure.name).collect();
-    let text = format!("{}: {} figures, {} KB", page.display(), names.len(), drawn.page.len().div_ceil(1000));
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let size = drawn.page.len().div_ceil(1000);
+    let text = format!("{}: {} figure{plural}, {size} KB", page.display(), names.len());
     output.result(&json!({ "page": page, "bytes": drawn.page.len(), "figures": names }), text)
 }
 

@@ -18,7 +18,7 @@ mod preset;
 mod train;
 
 pub use keys::{KeyDoc, documented};
-pub use train::{Batch, RateSchedule, Train};
+pub use train::{Batch, RateSchedule, Recompute, Train};
 
 use std::collections::BTreeMap;
 use std::path::Path;

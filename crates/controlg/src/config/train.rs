@@ -40,6 +40,9 @@ pub struct Train {
     /// Neighbours drawn for each node, where a step sees drawn neighbourhoods.
     #[serde(skip_serializing_if = "is_default_fanout")]
     pub fanout: usize,
+    /// Whether a step encodes its views again for their gradient.
+    #[serde(skip_serializing_if = "is_default_recompute")]
+    pub recompute: Recompute,
 }
 
 fn is_default_batch(batch: &Batch) -> bool {
@@ -52,6 +55,10 @@ fn is_default_nodes(nodes: &usize) -> bool {
 
 fn is_default_fanout(fanout: &usize) -> bool {
     *fanout == FANOUT
+}
+
+fn is_default_recompute(recompute: &Recompute) -> bool {
+    *recompute == Recompute::Auto
 }
 
 const BATCH_NODES: usize = 8192;
@@ -85,6 +92,19 @@ impl Batch {
     }
 }
 
+/// Whether a step encodes its views again for their gradient, one after the other, instead of keeping all that they
+/// left on their way: less memory and more time for the same bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recompute {
+    /// Where they would keep more than half a gigabyte.
+    Auto,
+    /// On every graph.
+    Always,
+    /// On none.
+    Never,
+}
+
 /// How the learning rate changes over the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,6 +131,7 @@ impl Default for Train {
             batch: Batch::Auto,
             batch_nodes: BATCH_NODES,
             fanout: FANOUT,
+            recompute: Recompute::Auto,
         }
     }
 }
@@ -151,6 +172,11 @@ impl Train {
             Range::Whole(1, 10_000),
             "neighbours drawn for each node, with batch = neighbours",
         ),
+        Key::new(
+            "recompute",
+            Range::OneOf(&["auto", "always", "never"]),
+            "whether a step encodes views again for their gradient, which saves memory; auto: beyond 512 MB of them",
+        ),
     ];
 
     /// The defaults as a table, with those that are not written.
@@ -159,6 +185,7 @@ impl Train {
         table.insert("batch".to_owned(), "auto".into());
         table.insert("batch_nodes".to_owned(), (BATCH_NODES as i64).into());
         table.insert("fanout".to_owned(), (FANOUT as i64).into());
+        table.insert("recompute".to_owned(), "auto".into());
         Ok(table)
     }
 

@@ -104,6 +104,13 @@ impl<'a> Tape<'a> {
         self.input(rows, cols, data.into(), wanted)
     }
 
+    /// [`Tape::leaf`] of values that another tape has left, see [`Tape::into_value`].
+    pub fn leaf_of(&mut self, (rows, cols): (usize, usize), values: Buffer<'a>) -> Var {
+        assert_eq!(values.len(), rows * cols, "{rows} rows of {cols}");
+        let wanted = self.recording;
+        self.node((rows, cols), Value::Own(values), Origin::Leaf, wanted)
+    }
+
     fn input(&mut self, rows: usize, cols: usize, data: Cow<'a, [Real]>, wanted: bool) -> Var {
         assert_eq!(data.len(), rows * cols, "{rows} rows of {cols}");
         let value = match data {
@@ -141,6 +148,18 @@ impl<'a> Tape<'a> {
     /// A value, row by row.
     pub fn value(&self, var: Var) -> &[Real] {
         value_of(&self.nodes, var)
+    }
+
+    /// Ends the tape and keeps one value that an op has made, and its shape.
+    ///
+    /// # Panics
+    /// When the value is a parameter, lent, or given back.
+    pub fn into_value(mut self, var: Var) -> ((usize, usize), Buffer<'a>) {
+        let shape = self.shape(var);
+        match std::mem::replace(&mut self.nodes[var.0].value, Value::Gone) {
+            Value::Own(buffer) => (shape, buffer),
+            _ => panic!("only the result of an op can be kept"),
+        }
     }
 
     /// The value of a scalar, as exact as its op made it.
@@ -190,6 +209,15 @@ impl<'a> Tape<'a> {
     pub fn backward_from(&mut self, from: Var, gradient: Buffer<'a>, grads: &mut Grads) {
         assert_eq!(gradient.len(), self.value(from).len(), "a gradient of the value's size");
         self.run_back(from, gradient, grads, false);
+    }
+
+    /// [`Tape::backward_from`] for the last time, see [`Tape::backward_last`].
+    ///
+    /// # Panics
+    /// When the gradient is not of the value's size.
+    pub fn backward_last_from(mut self, from: Var, gradient: Buffer<'a>, grads: &mut Grads) {
+        assert_eq!(gradient.len(), self.value(from).len(), "a gradient of the value's size");
+        self.run_back(from, gradient, grads, true);
     }
 
     /// Where the tape ends now.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::model::{Outfit, pass_bytes};
+use super::outfit::{Outfit, pass_bytes};
 use crate::Real;
 use crate::config::{Batch, Config, Edges, Normalise};
 use crate::coordinator::Decider;
@@ -44,6 +44,8 @@ const PROGRAM: usize = 14 << 20;
 pub fn need(graph: &Graph, config: &Config) -> Result<Need> {
     let outfit = Outfit::new(config, graph.n_features())?;
     let batch = config.train.batch.on(graph.n_nodes());
+    let passes_on =
+        |graph: &Graph| pass_bytes(&*outfit.encoder, &outfit.objectives, graph, config.train.recompute);
     let whole = batch == Batch::Full;
     let probed = !whole || graph.n_nodes() > config.sense.whole_up_to;
     // A ball stands for any part of its size.
@@ -55,7 +57,7 @@ pub fn need(graph: &Graph, config: &Config) -> Result<Need> {
     if let Some(probe) = &probe {
         prepared += probe.memory_bytes() + scene_bytes(probe, &outfit.objectives);
         // A graph that is shown whole to the steps needs the larger buffers there.
-        passes += if whole { 0 } else { pass_bytes(&*outfit.encoder, &outfit.objectives, probe) };
+        passes += if whole { 0 } else { passes_on(probe) };
     }
     match (&probe, whole) {
         (Some(probe), false) => {
@@ -63,13 +65,13 @@ pub fn need(graph: &Graph, config: &Config) -> Result<Need> {
             // The part of this step and of the next.
             prepared +=
                 2 * step.memory_bytes() + scene_bytes(&step, &outfit.objectives) + 12 * graph.n_nodes();
-            passes += pass_bytes(&*outfit.encoder, &outfit.objectives, &step);
+            passes += passes_on(&step);
             clean = probe.n_nodes();
         }
         _ => {
             let seen = graph.resident()?;
             prepared += scene_bytes(&seen, &outfit.objectives);
-            passes += pass_bytes(&*outfit.encoder, &outfit.objectives, &seen);
+            passes += passes_on(&seen);
         }
     }
     let cuts = batch == Batch::Parts || config.objectives.iter().any(|name| name == "p_par");

@@ -1,21 +1,21 @@
 //! An encoder with the heads of several objectives, and the two things that are done with it: a step, and a look.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::batch::Feed;
+use super::lesson::{Lesson, finite, token};
+use super::outfit::initial;
+use super::scene::{Ground, Scene};
 use crate::Real;
-use crate::config::Config;
+use crate::config::Recompute;
 use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Network, Pass};
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EdgeDropper, Graph, Laplacian, Prepared, Subgraph};
+use crate::graph::{Dense, EdgeDropper, Graph, Prepared, Subgraph};
 use crate::kernels::reduce;
-use crate::objective::{self, Objective, Purpose, Second, Shown, Sight, Sizes, Step};
+use crate::objective::{Objective, Purpose, Second, Shown, Sight, Step};
 use crate::rng::Stream;
-use crate::tensor::{
-    AdamW, Buffer, ColumnStats, Grads, ParamId, Params, Pool, Settings, Tape, Var, size_class,
-};
+use crate::tensor::{AdamW, Buffer, ColumnStats, Grads, Params, Pool, Settings, Tape, Var};
 
 /// The group of the encoder's parameters; objective k has group k + 1.
 pub(super) const ENCODER: usize = 0;
@@ -41,52 +41,13 @@ pub struct Model<'g> {
     seconds: Vec<usize>,
     seed: u64,
     total_steps: u64,
+    recompute: Recompute,
     pub(super) params: Params,
     /// One, or one for each objective where they do not share their moments.
     pub(super) optimisers: Vec<AdamW>,
     pub(super) grads: Grads,
     pub(super) pool: Pool,
     dropper: EdgeDropper,
-}
-
-/// What steps are taken on.
-pub(super) enum Ground<'g> {
-    /// The whole graph.
-    Whole(Scene<'g>),
-    /// Parts of it, each objective prepared to be shown them.
-    Parts(Feed<'g>, Vec<Box<dyn Objective>>),
-}
-
-impl<'g> Ground<'g> {
-    fn objectives(&self) -> &[Box<dyn Objective>] {
-        match self {
-            Ground::Whole(scene) => &scene.objectives,
-            Ground::Parts(_, objectives) => objectives,
-        }
-    }
-
-    /// The clean graph as far as it is seen at once: the whole, or the probe where steps see parts.
-    pub(super) fn clean<'s>(&'s self, probe: Option<&'s Scene<'g>>) -> &'s Scene<'g> {
-        match (self, probe) {
-            (Ground::Whole(scene), _) | (Ground::Parts(..), Some(scene)) => scene,
-            (Ground::Parts(..), None) => unreachable!("parts come with a probe"),
-        }
-    }
-}
-
-/// A graph with the objectives as they see it.
-pub(super) struct Scene<'g> {
-    pub(super) graph: &'g Graph,
-    pub(super) prepared: Prepared<'g>,
-    laplacian: Laplacian<'g>,
-    objectives: Vec<Box<dyn Objective>>,
-}
-
-impl<'g> Scene<'g> {
-    fn new(graph: &'g Graph, objectives: Vec<Box<dyn Objective>>) -> Self {
-        let (prepared, laplacian) = (Prepared::new(graph), Laplacian::new(graph.adjacency()));
-        Scene { graph, prepared, laplacian, objectives }
-    }
 }
 
 /// Objectives that are shown the same.
@@ -109,6 +70,8 @@ pub struct Parts {
     pub seed: u64,
     /// Steps of the whole run.
     pub total_steps: u64,
+    /// Whether a step encodes its views again for their gradient.
+    pub recompute: Recompute,
 }
 
 impl<'g> Model<'g> {
@@ -125,7 +88,7 @@ impl<'g> Model<'g> {
         feed: Option<Feed<'g>>,
         parts: Parts,
     ) -> Result<Self> {
-        let Parts { encoder, tasks, optimiser, per_task_moments, seed, total_steps } = parts;
+        let Parts { encoder, tasks, optimiser, per_task_moments, seed, total_steps, recompute } = parts;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             tasks.into_iter().map(|Task { name, objective }| (name, objective)).unzip();
         objectives.iter().try_for_each(|objective| objective.check(graph))?;
@@ -163,6 +126,7 @@ impl<'g> Model<'g> {
             seconds,
             seed,
             total_steps,
+            recompute,
             params,
             optimisers,
             pool: Pool::new(),
@@ -202,6 +166,7 @@ impl<'g> Model<'g> {
             encoder: &*self.encoder,
             params: &self.params,
             pool: &self.pool,
+            recompute: self.recompute,
         };
         let (grads, dropper) = (&mut self.grads, &mut self.dropper);
         match &mut self.ground {
@@ -394,144 +359,6 @@ impl<'g> Model<'g> {
     }
 }
 
-/// What a run starts with, before it has seen more of a graph than its features' number.
-pub(super) struct Outfit {
-    pub(super) encoder: Box<dyn Encoder>,
-    pub(super) objectives: Vec<Box<dyn Objective>>,
-    pub(super) params: Params,
-}
-
-impl Outfit {
-    pub(super) fn new(config: &Config, n_features: usize) -> Result<Outfit> {
-        let encoder = encoder::build(config.encoder.clone())?;
-        let tasks = tasks(config)?;
-        let objectives: Vec<Box<dyn Objective>> = tasks.into_iter().map(|task| task.objective).collect();
-        let (params, _) = initial(&*encoder, &config.objectives, &objectives, n_features, config.seed);
-        Ok(Outfit { encoder, objectives, params })
-    }
-}
-
-/// The objectives of a run, not prepared yet.
-pub(super) fn tasks(config: &Config) -> Result<Vec<Task>> {
-    let task = |name: &String| {
-        let table = config.objective.get(name).cloned().unwrap_or_default();
-        Ok(Task { name: name.clone(), objective: objective::build(name, table)? })
-    };
-    config.objectives.iter().map(task).collect()
-}
-
-/// All parameters at the start of a run; and for each objective the group of its second network, its own where it has
-/// none.
-fn initial(
-    encoder: &dyn Encoder,
-    names: &[String],
-    objectives: &[Box<dyn Objective>],
-    n_features: usize,
-    seed: u64,
-) -> (Params, Vec<usize>) {
-    let mut params = Params::new();
-    let group = params.add_group("encoder");
-    encoder.init(n_features, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
-    let sizes = Sizes { n_features, width: encoder.width() };
-    for (name, objective) in names.iter().zip(objectives) {
-        let group = params.add_group(name);
-        objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
-    }
-    let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
-    for (task, objective) in objectives.iter().enumerate() {
-        if objective.second().is_some() {
-            let name = second_name(&names[task]);
-            seconds[task] = params.add_group(&name);
-            let mut stream = Stream::new(seed, "init", &name, 0);
-            encoder.init(n_features, &mut params, seconds[task], &mut stream);
-        }
-    }
-    (params, seconds)
-}
-
-/// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after
-/// the other, so each size counts as often as the objective that needs it most.
-pub(super) fn pass_bytes(encoder: &dyn Encoder, objectives: &[Box<dyn Objective>], graph: &Graph) -> usize {
-    let width = encoder.width();
-    let representations = graph.n_nodes() * width;
-    let kept = encoder.kept_per_node().div_ceil(width);
-    let mut most: BTreeMap<usize, usize> = BTreeMap::new();
-    for objective in objectives {
-        let mut own: BTreeMap<usize, usize> = BTreeMap::new();
-        // What each view keeps, and three buffers through which the gradient travels.
-        let passes = (representations, objective.sights().len() * kept + 3);
-        for (len, count) in objective.buffers(graph, width).into_iter().chain([passes]) {
-            *own.entry(size_class(len)).or_default() += count;
-        }
-        for (class, count) in own {
-            let most = most.entry(class).or_default();
-            *most = count.max(*most);
-        }
-    }
-    most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
-}
-
-/// One objective's step, and what it is taken with.
-struct Lesson<'m> {
-    name: &'m str,
-    task: usize,
-    second: usize,
-    step: u64,
-    seed: u64,
-    encoder: &'m dyn Encoder,
-    params: &'m Params,
-    pool: &'m Pool,
-}
-
-impl Lesson<'_> {
-    /// The loss on a graph, its gradient added.
-    fn differentiate(
-        &self,
-        scene: &Scene<'_>,
-        objective: &dyn Objective,
-        grads: &mut Grads,
-        dropper: &mut EdgeDropper,
-    ) -> Result<f64> {
-        let Scene { graph, prepared, .. } = scene;
-        let &Lesson { name, task, second, step, seed, encoder, params, pool } = self;
-        let mut stream = Stream::new(seed, "train", name, step);
-        let sights = objective.sights();
-        let shown: Vec<Shown<'_>> =
-            sights.iter().map(|sight| objective.show(sight, graph, prepared, dropper, &mut stream)).collect();
-        let mut tape = Tape::new(params, pool);
-        let mut dropout = Stream::new(seed, "train", "dropout", step);
-        let z: Vec<Var> = shown
-            .iter()
-            .map(|shown| {
-                let token = token(&mut tape, shown, task);
-                let pass = Pass { token, dropout: Some(&mut dropout), ..Pass::default() };
-                encoder.encode(&mut tape, ENCODER, &shown.view, pass)
-            })
-            .collect();
-        let loss = objective.loss(
-            &mut tape,
-            Step {
-                graph,
-                prepared,
-                group: task + 1,
-                encoder,
-                second,
-                shown: &shown,
-                z: &z,
-                stream: &mut stream,
-                purpose: Purpose::Training,
-            },
-        );
-        let value = finite(tape.scalar(loss), name, step)?;
-        tape.backward_last(loss, grads);
-        let groups = [ENCODER, task + 1, second];
-        if groups.iter().filter_map(|&group| grads.group(group)).any(|g| !reduce::all_finite(g)) {
-            return Err(no_number("the gradient", "infinite or NaN", name, step));
-        }
-        Ok(value)
-    }
-}
-
 /// What a look at all objectives has seen.
 struct Looked {
     loss: Vec<f64>,
@@ -561,11 +388,6 @@ pub(super) fn with_second(
     Dense::new(z.n_rows(), z.n_cols(), sum)
 }
 
-/// The token of an objective that hides nodes.
-fn token(tape: &mut Tape<'_>, shown: &Shown<'_>, task: usize) -> Option<Var> {
-    shown.hidden.is_some().then(|| tape.param(ParamId { group: task + 1, entry: 0 }))
-}
-
 fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<ViewGroup> {
     let mut groups: Vec<ViewGroup> = Vec::new();
     for (task, objective) in objectives.iter().enumerate() {
@@ -577,14 +399,4 @@ fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<ViewGroup> {
         }
     }
     groups
-}
-
-fn finite(loss: f64, name: &str, step: u64) -> Result<f64> {
-    if loss.is_finite() { Ok(loss) } else { Err(no_number("the loss", &loss.to_string(), name, step)) }
-}
-
-fn no_number(what: &str, became: &str, name: &str, step: u64) -> Error {
-    Error::Failed(format!(
-        "{what} of {name} became {became} at step {step}; a smaller train.lr or train.clip may help"
-    ))
 }

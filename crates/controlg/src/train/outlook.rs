@@ -7,7 +7,8 @@
 use rayon::prelude::*;
 
 use super::Model;
-use super::model::{ENCODER, Scene};
+use super::model::ENCODER;
+use super::scene::Scene;
 use crate::Real;
 use crate::coordinator::Outlook;
 use crate::encoder::Pass;

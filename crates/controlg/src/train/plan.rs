@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::memory::{self, Need};
 use super::{Input, Training};
-use crate::config::{Batch, Config};
+use crate::config::{Batch, Config, Recompute};
 use crate::coordinator::Decider;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -132,14 +132,22 @@ impl fmt::Display for Plan {
 /// The smallest part that a limit of memory makes of a step.
 const SMALLEST: usize = 512;
 
-/// The same settings where they stay within a limit of memory, in bytes; else with steps on parts of the graph, as large
-/// as the limit allows. A limit that is too small for that is refused, with what is needed.
+/// The same settings where they stay within a limit of memory, in bytes; else with views that are encoded again, which
+/// changes no byte; else with steps on parts of the graph, as large as the limit allows. A limit that is too small for
+/// that is refused, with what is needed.
 pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     let mut least = memory::need(graph, config)?;
     if least.total() <= limit {
         return Ok(config.clone());
     }
     let mut smaller = config.clone();
+    if smaller.train.recompute == Recompute::Auto {
+        smaller.train.recompute = Recompute::Always;
+        least = memory::need(graph, &smaller)?;
+        if least.total() <= limit {
+            return Ok(smaller);
+        }
+    }
     if smaller.train.batch == Batch::Auto {
         smaller.train.batch = Batch::Parts;
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::Feed;
 use super::mixing::Mixing;
-use super::model::tasks;
+use super::outfit::tasks;
 use super::{Input, Model, Parts, trial};
 use crate::config::Config;
 use crate::coordinator::{Coordinator, Decider};
@@ -258,6 +258,7 @@ pub(super) fn parts(config: &Config, decider: &Decider) -> Result<Parts> {
         per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
         seed: config.seed,
         total_steps: config.total_steps(),
+        recompute: config.train.recompute,
     })
 }
 

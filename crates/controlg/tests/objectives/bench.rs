@@ -1,5 +1,6 @@
 //! One objective on a graph of its own, taken apart into the pieces that tests look at, and models of several.
 
+use controlg::config::Recompute;
 use controlg::encoder::{self, Encoder, Pass};
 use controlg::graph::{EdgeDropper, Graph, Prepared};
 use controlg::objective::{self, Objective, Purpose, Second, Shown, Sight, Sizes, Step};
@@ -179,7 +180,8 @@ pub(crate) fn model<'g>(
 
 pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<Task>, rate: f64) -> Parts {
     let optimiser = Settings { rate, weight_decay: 1e-5, ..Settings::default() };
-    Parts { encoder, tasks, optimiser, per_task_moments: false, seed: SEED, total_steps: 100 }
+    let recompute = Recompute::Auto;
+    Parts { encoder, tasks, optimiser, per_task_moments: false, seed: SEED, total_steps: 100, recompute }
 }
 
 /// The seed of all models here.

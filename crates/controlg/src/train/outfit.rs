@@ -1,0 +1,102 @@
+//! What a run starts with, before it has seen more of a graph than its features' number.
+
+use std::collections::BTreeMap;
+
+use super::lesson::encodes_again;
+use super::model::{Task, second_name};
+use crate::Real;
+use crate::config::{Config, Recompute};
+use crate::encoder::{self, Encoder};
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::objective::{self, Objective, Sizes};
+use crate::rng::Stream;
+use crate::tensor::{Params, size_class};
+
+/// The network, the objectives, and all parameters.
+pub(super) struct Outfit {
+    pub(super) encoder: Box<dyn Encoder>,
+    pub(super) objectives: Vec<Box<dyn Objective>>,
+    pub(super) params: Params,
+}
+
+impl Outfit {
+    pub(super) fn new(config: &Config, n_features: usize) -> Result<Outfit> {
+        let encoder = encoder::build(config.encoder.clone())?;
+        let tasks = tasks(config)?;
+        let objectives: Vec<Box<dyn Objective>> = tasks.into_iter().map(|task| task.objective).collect();
+        let (params, _) = initial(&*encoder, &config.objectives, &objectives, n_features, config.seed);
+        Ok(Outfit { encoder, objectives, params })
+    }
+}
+
+/// The objectives of a run, not prepared yet.
+pub(super) fn tasks(config: &Config) -> Result<Vec<Task>> {
+    let task = |name: &String| {
+        let table = config.objective.get(name).cloned().unwrap_or_default();
+        Ok(Task { name: name.clone(), objective: objective::build(name, table)? })
+    };
+    config.objectives.iter().map(task).collect()
+}
+
+/// All parameters at the start of a run; and for each objective the group of its second network, its own where it has
+/// none.
+pub(super) fn initial(
+    encoder: &dyn Encoder,
+    names: &[String],
+    objectives: &[Box<dyn Objective>],
+    n_features: usize,
+    seed: u64,
+) -> (Params, Vec<usize>) {
+    let mut params = Params::new();
+    let group = params.add_group("encoder");
+    encoder.init(n_features, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
+    let sizes = Sizes { n_features, width: encoder.width() };
+    for (name, objective) in names.iter().zip(objectives) {
+        let group = params.add_group(name);
+        objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
+    }
+    let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
+    for (task, objective) in objectives.iter().enumerate() {
+        if objective.second().is_some() {
+            let name = second_name(&names[task]);
+            seconds[task] = params.add_group(&name);
+            let mut stream = Stream::new(seed, "init", &name, 0);
+            encoder.init(n_features, &mut params, seconds[task], &mut stream);
+        }
+    }
+    (params, seconds)
+}
+
+/// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after
+/// the other, so each size counts as often as the objective that needs it most.
+pub(super) fn pass_bytes(
+    encoder: &dyn Encoder,
+    objectives: &[Box<dyn Objective>],
+    graph: &Graph,
+    recompute: Recompute,
+) -> usize {
+    let width = encoder.width();
+    let representations = graph.n_nodes() * width;
+    // What a view keeps, and three buffers through which the gradient travels.
+    let (kept, travelling) = (encoder.kept_per_node().div_ceil(width), 3);
+    let mut most: BTreeMap<usize, usize> = BTreeMap::new();
+    for objective in objectives {
+        let views = objective.sights().len();
+        let mut own: BTreeMap<usize, usize> = BTreeMap::new();
+        for (len, count) in objective.buffers(graph, width) {
+            *own.entry(size_class(len)).or_default() += count;
+        }
+        let of_head = own.entry(size_class(representations)).or_default();
+        *of_head = match encodes_again(recompute, encoder, objective.as_ref(), graph.n_nodes()) {
+            false => *of_head + views * kept + travelling,
+            // The head, with representations and their gradients; or one view, with the other gradients.
+            true => (*of_head + 2 * views).max(kept + travelling + views - 1),
+        };
+        for (class, count) in own {
+            let most = most.entry(class).or_default();
+            *most = count.max(*most);
+        }
+    }
+    most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
+}
