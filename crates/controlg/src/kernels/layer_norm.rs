@@ -37,7 +37,7 @@ pub fn layer_norm(
     });
 }
 
-/// The backward of [`layer_norm`]: gives dx; adds to dgamma and dbeta.
+/// The backward of [`layer_norm`], in place: the gradient of the result becomes that of x; adds to dgamma and dbeta.
 pub fn layer_norm_backward(
     rows: usize,
     cols: usize,
@@ -45,29 +45,27 @@ pub fn layer_norm_backward(
     mean: &[Real],
     inv_std: &[Real],
     gamma: &[Real],
-    dout: &[Real],
-    dx: &mut [Real],
+    gradient: &mut [Real],
     dgamma: &mut [Real],
     dbeta: &mut [Real],
 ) {
-    assert!(x.len() == rows * cols && dout.len() == x.len() && dx.len() == x.len());
+    assert!(x.len() == rows * cols && gradient.len() == x.len());
     assert!(mean.len() == rows && inv_std.len() == rows && gamma.len() == cols);
     let step = chunk_rows(cols);
-    let shared = Shared::new(dx);
+    let shared = Shared::new(gradient);
     scratch::with(2 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
             let span = first * cols..last * cols;
             // SAFETY: chunks of rows do not overlap.
-            let dx = unsafe { shared.part(span.start, span.len()) };
+            let gradient = unsafe { shared.part(span.start, span.len()) };
             layer_rows_backward(
                 cols,
-                &x[span.clone()],
+                &x[span],
                 &mean[first..last],
                 &inv_std[first..last],
                 gamma,
-                &dout[span],
-                dx,
+                gradient,
                 partial,
             );
         });
@@ -123,28 +121,27 @@ simd! {
         mean: &[Real],
         inv_std: &[Real],
         gamma: &[Real],
-        dout: &[Real],
-        dx: &mut [Real],
+        gradient: &mut [Real],
         partial: &mut [f64],
     ) {
-        let share = 1.0 / cols.max(1) as Real;
-        let rows = x.chunks_exact(cols.max(1)).zip(dout.chunks_exact(cols.max(1)));
-        for (i, ((x, dout), dx)) in rows.zip(dx.chunks_exact_mut(cols.max(1))).enumerate() {
-            let (m, s) = (mean[i], inv_std[i]);
-            let (of_g, of_g_x) = two_sums::<FMA>(x, m, s, gamma, dout);
-            let (of_g, of_g_x) = (of_g * share, of_g_x * share);
-            for (((dx, &x), &d), &gamma) in dx.iter_mut().zip(x).zip(dout).zip(gamma) {
-                *dx = s * (d * gamma - of_g - (x - m) * s * of_g_x);
-            }
-        }
         sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [of_dy, of_dy_x]| {
-            let (x, dout) = (&x[i * cols + at..][..of_dy.len()], &dout[i * cols + at..][..of_dy.len()]);
+            let (x, dy) = (&x[i * cols + at..][..of_dy.len()], &gradient[i * cols + at..][..of_dy.len()]);
             let (mean, inv_std) = (mean[i], inv_std[i]);
-            for (((of_dy, of_dy_x), &x), &d) in of_dy.iter_mut().zip(of_dy_x).zip(x).zip(dout) {
-                *of_dy += d;
-                *of_dy_x = madd::<FMA>(d, (x - mean) * inv_std, *of_dy_x);
+            for (((of_dy, of_dy_x), &x), &dy) in of_dy.iter_mut().zip(of_dy_x).zip(x).zip(dy) {
+                *of_dy += dy;
+                *of_dy_x = madd::<FMA>(dy, (x - mean) * inv_std, *of_dy_x);
             }
         });
+        let share = 1.0 / cols.max(1) as Real;
+        let rows = x.chunks_exact(cols.max(1)).zip(gradient.chunks_exact_mut(cols.max(1)));
+        for (i, (x, gradient)) in rows.enumerate() {
+            let (m, s) = (mean[i], inv_std[i]);
+            let (of_g, of_g_x) = two_sums::<FMA>(x, m, s, gamma, gradient);
+            let (of_g, of_g_x) = (of_g * share, of_g_x * share);
+            for ((d, &x), &gamma) in gradient.iter_mut().zip(x).zip(gamma) {
+                *d = s * (*d * gamma - of_g - (x - m) * s * of_g_x);
+            }
+        }
     }
 }
 
@@ -196,8 +193,8 @@ mod tests {
             (y, mean, inv)
         };
         let (_, mean, inv) = forward(&x, &gamma, &beta);
-        let (mut dx, mut dgamma, mut dbeta) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
-        layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &weights, &mut dx, &mut dgamma, &mut dbeta);
+        let (mut dx, mut dgamma, mut dbeta) = (weights.clone(), vec![0.0; cols], vec![0.0; cols]);
+        layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &mut dx, &mut dgamma, &mut dbeta);
         assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta).0, &weights));
         assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta).0, &weights));
         assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b).0, &weights));
@@ -212,8 +209,8 @@ mod tests {
         assert_same_at_any_thread_count(|| {
             let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
             layer_norm(rows, cols, &x, &gamma, &beta, &mut y, &mut mean, &mut inv);
-            let (mut dx, mut dg, mut db) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
-            layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &d, &mut dx, &mut dg, &mut db);
+            let (mut dx, mut dg, mut db) = (d.clone(), vec![0.0; cols], vec![0.0; cols]);
+            layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &mut dx, &mut dg, &mut db);
             [y, mean, inv, dx, dg, db].concat()
         });
     }

@@ -80,7 +80,7 @@ impl Objective for Recon {
             Features::Sparse(_) => (graph.n_features() * width, 1),
             Features::Dense(_) => (hidden * graph.n_features(), 3),
         };
-        vec![(n * width, 3), (hidden * width, 6), decoded]
+        vec![(n * width, 3), (hidden * width, 4), decoded]
     }
 
     fn sights(&self) -> Vec<Sight> {

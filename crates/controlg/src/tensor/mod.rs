@@ -41,6 +41,6 @@ pub use crate::kernels::norm::Moments;
 pub use ops::*;
 pub use optim::{AdamW, Decay, Schedule, Settings};
 pub use params::{Entry, Grads, Group, Init, ParamId, Params};
-pub(crate) use pool::size_class;
 pub use pool::{Buffer, Pool, Pooled, Shelf};
+pub(crate) use pool::{LARGE, size_class};
 pub use tape::{Mark, Tape, Var};

@@ -1,5 +1,6 @@
-//! Buffers that are used again: a step takes what the last one gave back, so after the first steps nothing is
-//! allocated that grows with the graph.
+//! Buffers that are used again: a step takes what the last one gave back, so after the first steps on an objective nothing
+//! is allocated that grows with the graph. Only very large buffers make room for each other when another objective needs
+//! other sizes: the peak is then that of one objective, not of all their sizes together.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,6 +12,9 @@ use crate::kernels::pairs::PairGraph;
 
 /// Bytes of a cache line. Rows that start at one are read and written by whole lines.
 const LINE: usize = 64;
+
+/// Bytes from which on a buffer is large. The system takes such a one back as soon as it is freed.
+pub(crate) const LARGE: usize = 64 << 20;
 
 /// A store of idle buffers. Dropping a [`Buffer`] puts it back.
 #[derive(Debug, Default)]
@@ -57,7 +61,11 @@ impl Pool {
     /// A buffer whose content is left over from its last use: for results that are written in full.
     pub fn take<T: Pooled>(&self, len: usize) -> Buffer<'_, T> {
         let class = size_class(len);
-        let idle = T::shelf(self).pop(class);
+        let shelf = T::shelf(self);
+        let idle = shelf.pop(class);
+        if idle.is_none() && class * size_of::<T>() >= LARGE {
+            shelf.make_room();
+        }
         // A fresh vector of zeros comes from the system untouched, so the unused end of a class costs no memory.
         let data = idle.unwrap_or_else(|| {
             let mut fresh = vec![T::default(); class + LINE / size_of::<T>()];
@@ -110,10 +118,17 @@ pub(crate) fn size_class(len: usize) -> usize {
 }
 
 impl<T> Shelf<T> {
-    /// An idle buffer of this class, or the smallest that is not more than twice as large.
+    /// An idle buffer of this class, or the smallest that is not more than twice as large; a quarter larger, where what
+    /// lies unused would be much.
     fn pop(&self, class: usize) -> Option<Vec<T>> {
         let mut shelf = self.0.borrow_mut();
-        shelf.range_mut(class..=2 * class).find_map(|(_, idle)| idle.pop())
+        let most = if class * size_of::<T>() < LARGE { 2 * class } else { class + class / 4 };
+        shelf.range_mut(class..=most).find_map(|(_, idle)| idle.pop())
+    }
+
+    /// Gives idle buffers of a megabyte and more back to the system.
+    fn make_room(&self) {
+        self.0.borrow_mut().split_off(&((1 << 20) / size_of::<T>()));
     }
 
     fn bytes(&self) -> usize {
@@ -212,6 +227,22 @@ mod tests {
         assert!(pool.idle_bytes() >= 1000 * size_of::<Real>());
         pool.trim();
         assert_eq!(pool.idle_bytes(), 0);
+    }
+
+    #[test]
+    fn large_buffers_make_room_for_each_other() {
+        let (pool, large) = (Pool::new(), LARGE / size_of::<Real>());
+        let hold = |lens: &[usize]| {
+            let held: Vec<Buffer<'_>> = lens.iter().map(|&len| pool.take(len)).collect();
+            drop(held);
+            pool.idle_bytes() / size_of::<Real>()
+        };
+        let small = hold(&[10]);
+        assert_eq!(hold(&[large, large]), small + 2 * size_class(large));
+        // Both give way to one that neither can serve; small ones stay, and so does what fits.
+        let larger = 2 * large;
+        assert_eq!(hold(&[larger]), small + size_class(larger));
+        assert_eq!(hold(&[10, larger - 100]), small + size_class(larger));
     }
 
     #[test]

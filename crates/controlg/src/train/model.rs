@@ -203,6 +203,20 @@ impl<'g> Model<'g> {
 
     /// Visits all objectives on their frozen samples, with or without their gradients.
     fn look(&mut self, step: u64, gradients: bool) -> Result<Looked> {
+        let looked = self.look_at_all(step, gradients);
+        self.clear_away();
+        looked
+    }
+
+    /// Buffers of a large graph and those of its probe serve each other badly: only one kind is kept.
+    fn clear_away(&self) {
+        if self.probe.is_some() && matches!(self.ground, Ground::Whole(_)) {
+            self.pool.trim();
+        }
+    }
+
+    fn look_at_all(&mut self, step: u64, gradients: bool) -> Result<Looked> {
+        self.clear_away();
         let k = self.names.len();
         let (mut losses, mut rq) = (vec![0.0; k], vec![0.0; k]);
         let mut at_encoder: Vec<Buffer<'_>> = (0..k).map(|_| self.pool.take(0)).collect();

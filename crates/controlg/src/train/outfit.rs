@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::objective::{self, Objective, Sizes};
 use crate::rng::Stream;
-use crate::tensor::{Params, size_class};
+use crate::tensor::{LARGE, Params, size_class};
 
 /// The network, the objectives, and all parameters.
 pub(super) struct Outfit {
@@ -69,7 +69,8 @@ pub(super) fn initial(
 }
 
 /// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after
-/// the other, so each size counts as often as the objective that needs it most.
+/// the other, so each size counts as often as where it is needed most; large ones make room for each other, so of them
+/// the most that are there at once count.
 pub(super) fn pass_bytes(
     encoder: &dyn Encoder,
     objectives: &[Box<dyn Objective>],
@@ -78,25 +79,39 @@ pub(super) fn pass_bytes(
 ) -> usize {
     let width = encoder.width();
     let representations = graph.n_nodes() * width;
-    // What a view keeps, and three buffers through which the gradient travels.
-    let (kept, travelling) = (encoder.kept_per_node().div_ceil(width), 3);
-    let mut most: BTreeMap<usize, usize> = BTreeMap::new();
+    let kept = encoder.kept_per_node().div_ceil(width);
+    let mut phases: Vec<Vec<(usize, usize)>> = Vec::new();
     for objective in objectives {
         let views = objective.sights().len();
-        let mut own: BTreeMap<usize, usize> = BTreeMap::new();
-        for (len, count) in objective.buffers(graph, width) {
-            *own.entry(size_class(len)).or_default() += count;
+        let mut head = objective.buffers(graph, width);
+        if encodes_again(recompute, encoder, objective.as_ref(), graph.n_nodes()) {
+            // The head, with representations and their gradients; then what one view keeps, with all gradients and one
+            // on its way.
+            head.push((representations, 2 * views));
+            phases.push(vec![(representations, kept + views + 1)]);
+        } else {
+            // What all views keep, and three buffers through which the gradient travels.
+            head.push((representations, views * kept + 3));
         }
-        let of_head = own.entry(size_class(representations)).or_default();
-        *of_head = match encodes_again(recompute, encoder, objective.as_ref(), graph.n_nodes()) {
-            false => *of_head + views * kept + travelling,
-            // The head, with representations and their gradients; or one view, with the other gradients.
-            true => (*of_head + 2 * views).max(kept + travelling + views - 1),
-        };
-        for (class, count) in own {
-            let most = most.entry(class).or_default();
+        phases.push(head);
+    }
+    let (mut most, mut most_large) = (BTreeMap::new(), 0);
+    for phase in phases {
+        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut large = 0;
+        for (len, count) in phase {
+            match len * size_of::<Real>() < LARGE {
+                true => *counts.entry(size_class(len)).or_default() += count,
+                // The unused end of a class is never touched.
+                false => large += len * count,
+            }
+        }
+        most_large = large.max(most_large);
+        for (class, count) in counts {
+            let most: &mut usize = most.entry(class).or_default();
             *most = count.max(*most);
         }
     }
-    most.iter().map(|(class, count)| class * count).sum::<usize>() * size_of::<Real>()
+    let small: usize = most.iter().map(|(class, count)| class * count).sum();
+    (small + most_large) * size_of::<Real>()
 }

@@ -91,9 +91,9 @@ impl Tape<'_> {
         let (mut out, mut mean, mut inverse_std) = (pool.take(n * c), pool.take(n), pool.take(n));
         let (g, b) = (self.value(gamma), self.value(beta));
         layer_norm::layer_norm(n, c, self.value(x), g, b, &mut out, &mut mean, &mut inverse_std);
-        self.push_activated(shape, out, None, activation, &[x, gamma, beta], move |back, gradient| {
+        self.push_activated(shape, out, None, activation, &[x, gamma, beta], move |back, mut gradient| {
             let pool = back.pool();
-            let (mut dx, mut dgamma, mut dbeta) = (pool.take(n * c), pool.zeros(c), pool.zeros(c));
+            let (mut dgamma, mut dbeta) = (pool.zeros(c), pool.zeros(c));
             let (x_value, g) = (back.value(x), back.value(gamma));
             layer_norm::layer_norm_backward(
                 n,
@@ -102,12 +102,11 @@ impl Tape<'_> {
                 &mean,
                 &inverse_std,
                 g,
-                &gradient,
-                &mut dx,
+                &mut gradient,
                 &mut dgamma,
                 &mut dbeta,
             );
-            back.give(x, dx);
+            back.give(x, gradient);
             back.give(gamma, dgamma);
             back.give(beta, dbeta);
         })
