@@ -169,6 +169,10 @@ impl Config {
         for (name, table) in &self.objective {
             objective::build(name, table.clone())?;
         }
+        if self.train.coupled_decay && self.method == "autossl" {
+            // Its look ahead differentiates a step whose gradient is that of the losses alone.
+            return Err(Error::value("train.coupled_decay", true, "false with method = autossl"));
+        }
         let warm_up = self.warm_up_steps()?;
         if warm_up > 0 && warm_up >= self.total_steps() {
             let found = format!("{} rounds of {} steps", self.train.warmup_rounds, self.objectives.len());

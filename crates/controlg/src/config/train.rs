@@ -22,7 +22,7 @@ pub struct Train {
     pub schedule: RateSchedule,
     /// Steps over which the rate climbs at first.
     pub warmup_steps: usize,
-    /// Decoupled weight decay.
+    /// Weight decay.
     pub weight_decay: f64,
     /// The longest gradient that is let through; 0 for any.
     pub clip: f64,
@@ -43,6 +43,9 @@ pub struct Train {
     /// Whether a step encodes its views again for their gradient.
     #[serde(skip_serializing_if = "is_default_recompute")]
     pub recompute: Recompute,
+    /// Whether the decay is a part of the gradient.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coupled_decay: bool,
 }
 
 fn is_default_batch(batch: &Batch) -> bool {
@@ -132,6 +135,7 @@ impl Default for Train {
             batch_nodes: BATCH_NODES,
             fanout: FANOUT,
             recompute: Recompute::Auto,
+            coupled_decay: false,
         }
     }
 }
@@ -153,7 +157,7 @@ impl Train {
             "how the learning rate changes over the run",
         ),
         Key::new("warmup_steps", Range::Whole(0, 1_000_000_000), "steps over which the learning rate climbs"),
-        Key::new("weight_decay", Range::Number(0.0, 10.0), "decoupled weight decay"),
+        Key::new("weight_decay", Range::Number(0.0, 10.0), "weight decay"),
         Key::new("clip", Range::Number(0.0, 1e9), "longest gradient that is let through as it is; 0 for any"),
         Key::new(
             "warmup_rounds",
@@ -177,6 +181,11 @@ impl Train {
             Range::OneOf(&["auto", "always", "never"]),
             "whether a step encodes views again for their gradient, which saves memory; auto: beyond 512 MB of them",
         ),
+        Key::new(
+            "coupled_decay",
+            Range::Flag,
+            "whether weight decay is a part of the gradient, as in Adam, or apart from it, as in AdamW",
+        ),
     ];
 
     /// The defaults as a table, with those that are not written.
@@ -186,6 +195,7 @@ impl Train {
         table.insert("batch_nodes".to_owned(), (BATCH_NODES as i64).into());
         table.insert("fanout".to_owned(), (FANOUT as i64).into());
         table.insert("recompute".to_owned(), "auto".into());
+        table.insert("coupled_decay".to_owned(), false.into());
         Ok(table)
     }
 
@@ -213,6 +223,7 @@ impl Train {
             rate: self.lr,
             schedule: Schedule { warmup: self.warmup_steps as u64, decay },
             weight_decay: self.weight_decay,
+            coupled: self.coupled_decay,
             clip: (self.clip > 0.0).then_some(self.clip),
             ..tensor::Settings::default()
         }

@@ -11,6 +11,9 @@ pub(super) const COLOURS: [&str; 8] =
 /// Dashes tell lines apart where colours cannot.
 const DASHES: [&str; 8] = ["", "7 3", "2 2", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
 
+/// The dashes of a line to compare with.
+const LEVEL: &str = "3 3";
+
 /// The most points of a line; what lies between is shown by its extremes.
 pub(super) const MOST_POINTS: usize = 1200;
 
@@ -156,17 +159,15 @@ impl Plot {
         self.legend.push((name.to_owned(), colour(k), dash));
     }
 
-    /// A thin line across at a height, to compare with.
+    /// A thin line across at a height, to compare with, named in the legend, where nothing lies over it.
     pub(super) fn level(&mut self, y: f64, name: &str) {
         let (y, x0, x1) = (self.py(y), self.px(self.x.min), self.px(self.x.max));
         let _ = writeln!(
             self.marks,
             "<path d=\"M{x0:.1} {y:.1}H{x1:.1}\" stroke=\"currentColor\" stroke-opacity=\".55\" \
-             stroke-dasharray=\"3 3\"/><text x=\"{x1:.1}\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"10\" \
-             fill=\"currentColor\" fill-opacity=\".75\">{}</text>",
-            y - 3.0,
-            html_safe(name)
+             stroke-dasharray=\"{LEVEL}\"/>"
         );
+        self.legend.push((name.to_owned(), "currentColor", LEVEL));
     }
 
     /// The area between two lines over the same places.

@@ -21,8 +21,10 @@ pub struct Settings {
     pub beta2: f64,
     /// Keeps the divisor away from zero.
     pub eps: f64,
-    /// Decoupled weight decay; 0 is Adam.
+    /// Weight decay; 0 is Adam.
     pub weight_decay: f64,
+    /// Whether the decay is a part of the gradient, as the older Adam has it, and goes through the moments.
+    pub coupled: bool,
     /// The longest gradient (over all groups that move) that is let through as it is; longer ones are shortened to it.
     pub clip: Option<f64>,
 }
@@ -36,6 +38,7 @@ impl Default for Settings {
             beta2: 0.999,
             eps: 1e-8,
             weight_decay: 0.0,
+            coupled: false,
             clip: None,
         }
     }
@@ -122,23 +125,26 @@ impl AdamW {
         self.step(params, grads)
     }
 
-    /// Moves every group that got a gradient. Clipping changes the gradients in place. Gives the gradients' length
+    /// Moves every group that got a gradient. Clipping and coupled decay change the gradients in place. Gives the gradients' length
     /// before that where it had to be computed.
     pub fn step(&mut self, params: &mut Params, grads: &mut Grads) -> Option<f64> {
         let length = self.settings.clip.map(|longest| clip(grads, longest));
         let rate = self.rate();
         for (group, state) in self.states.iter_mut().enumerate() {
-            let Some(gradient) = grads.group(group) else { continue };
+            let Some(gradient) = grads.group_mut(group) else { continue };
             state.steps += 1;
+            let values = params.group_mut(group).data_mut();
+            if self.settings.coupled {
+                rows::axpy(self.settings.weight_decay as Real, values, gradient);
+            }
             let settings = adam::AdamW {
                 step: state.steps,
                 lr: rate,
                 beta1: self.settings.beta1,
                 beta2: self.settings.beta2,
                 eps: self.settings.eps,
-                decay: self.settings.weight_decay,
+                decay: if self.settings.coupled { 0.0 } else { self.settings.weight_decay },
             };
-            let values = params.group_mut(group).data_mut();
             adam::adamw(settings, values, gradient, &mut state.mean, &mut state.square);
         }
         self.steps += 1;
@@ -282,6 +288,28 @@ mod tests {
         assert_ne!(params.groups()[0], before.groups()[0]);
         assert_eq!(params.groups()[1], before.groups()[1]);
         assert_eq!(optimiser.states[1].steps, 0);
+    }
+
+    #[test]
+    fn coupled_decay_is_a_part_of_the_gradient() {
+        let run = |decay: f64, coupled, pull: f64| {
+            let mut params = two_groups();
+            let mut optimiser =
+                AdamW::new(&params, Settings { weight_decay: decay, coupled, ..Settings::default() });
+            let mut grads = Grads::new(&params);
+            for at in 0..3 {
+                let values = params.groups()[0].data();
+                let pulled: Vec<Real> =
+                    gradient(at).iter().zip(values).map(|(g, &p)| (pull as Real).mul_add(p, *g)).collect();
+                grads.set_group(0, &pulled);
+                optimiser.step(&mut params, &mut grads);
+            }
+            params.groups()[0].data().to_vec()
+        };
+        let (coupled, by_hand, decoupled) = (run(0.3, true, 0.0), run(0.0, false, 0.3), run(0.3, false, 0.0));
+        let gap = |a: &[Real], b: &[Real]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, Real::max);
+        assert!(gap(&coupled, &by_hand) < 1e-6, "{}", gap(&coupled, &by_hand));
+        assert!(gap(&coupled, &decoupled) > 1e-4);
     }
 
     #[test]
