@@ -221,7 +221,7 @@ pub(super) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
     let mut notes = header.notes.clone();
     let graph = match options.features {
         FeatureSource::Structural => {
-            notes.push("features are structural, made from the edges alone (as asked for)".to_owned());
+            notes.push("features are structural, made from the edges alone".to_owned());
             let features = structural::features(&adjacency);
             Graph::new(adjacency, features, ids)?
         }

@@ -201,8 +201,8 @@ pub fn assemble(name: String, format: &'static str, raw: Raw, source: FeatureSou
     let features = match (source, features) {
         (FeatureSource::Given, Some(features)) => features,
         (source, _) => {
-            let why = if source == FeatureSource::Given { "none are given" } else { "as asked for" };
-            notes.push(format!("features are structural, made from the edges alone ({why})"));
+            let why = if source == FeatureSource::Given { " (none are given)" } else { "" };
+            notes.push(format!("features are structural, made from the edges alone{why}"));
             structural::features(&adjacency)
         }
     };
