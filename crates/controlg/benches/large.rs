@@ -34,7 +34,9 @@ fn main() {
             batches(data, kind, steps.parse().expect("a number of steps"), Path::new(out))
         }
         _ => {
-            println!("usage: large generate NODES DIR, or large batches DATA KIND STEPS DIR (see benches/large)");
+            println!(
+                "usage: large generate NODES DIR, or large batches DATA KIND STEPS DIR (see benches/large)"
+            );
             Ok(())
         }
     };
