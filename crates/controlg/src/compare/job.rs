@@ -57,7 +57,6 @@ impl Job {
 
     /// What is being done, in a few words.
     pub fn title(&self) -> String {
-        let tasks: Vec<&str> = self.tasks.iter().map(|task| task.name()).collect();
-        format!("{} {} seed {} ({})", self.data, self.method, self.seed, tasks.join(" "))
+        format!("{} {} seed {}", self.data, self.method, self.seed)
     }
 }

@@ -174,7 +174,7 @@ impl Report {
         format!(
             "{} seeds ({}), {budget}, {set}. Percent, mean ± 95 % t-interval over the seeds; first, second and third are bold, \
              underlined and italic; the average rank is over the data sets on which a method has a value. Node classification by the \
-             probe {} on {} embeddings. Settings of a probe are chosen on validation; test figures choose nothing.",
+             probe {} (embeddings normalised: {}). Settings of a probe are chosen on validation; test figures choose nothing.",
             seeds.len(),
             seeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
             probe.name(),
