@@ -169,9 +169,13 @@ impl Config {
         for (name, table) in &self.objective {
             objective::build(name, table.clone())?;
         }
-        if self.train.coupled_decay && self.method == "autossl" {
-            // Its look ahead differentiates a step whose gradient is that of the losses alone.
-            return Err(Error::value("train.coupled_decay", true, "false with method = autossl"));
+        if self.train.coupled_decay
+            && let Decider::Mix(mixer) = self.decider()?
+            && mixer.looks_ahead()
+        {
+            // Looking ahead differentiates a step whose gradient is that of the losses alone.
+            let expected = format!("false with method = {}", self.method);
+            return Err(Error::value("train.coupled_decay", true, expected));
         }
         let warm_up = self.warm_up_steps()?;
         if warm_up > 0 && warm_up >= self.total_steps() {

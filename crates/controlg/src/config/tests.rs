@@ -93,6 +93,10 @@ fn bad_settings_are_refused_by_name_and_value() {
         cora("train.block = 51"),
         "train.block: found 51, expected at most train.batches_per_epoch, 50"
     );
+    assert_eq!(
+        cora("method = 'autossl'\ntrain.coupled_decay = true"),
+        "train.coupled_decay: found true, expected false with method = autossl"
+    );
     assert_eq!(cora("encoder.width = 0"), "encoder.width: found 0, expected 1 to 65536");
     assert_eq!(cora("method = 'contrlg'"), "unknown method 'contrlg', did you mean 'controlg'?");
     assert_eq!(cora("objectives = ['p_lnk']"), "unknown objective 'p_lnk', did you mean 'p_link'?");
