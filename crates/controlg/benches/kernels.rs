@@ -244,7 +244,8 @@ fn sparse(bench: &Bench) {
         bench.run(name, Bytes(bytes), || spmm::spmm(s.view(), &h, width, &mut out, false));
         if name.contains("X.W 18333") {
             let keep: Vec<bool> = (0..m).map(|j| j % 10 < 7).collect();
-            let run = || spmm::spmm_select(s.view(), Some(&keep), None, &h, width, &mut out, false);
+            let selection = spmm::Selection { keep_cols: Some(&keep), ..Default::default() };
+            let run = || spmm::spmm_select(s.view(), selection, &h, width, &mut out, false);
             bench.run("spmm_select X.W 18333x6805x512 0.7 kept", Bytes(bytes * 0.7), run);
         }
     }

@@ -13,6 +13,7 @@ use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
 use controlg::graph::{EdgeDropper, Features, NodeSet, Operator, Prepared, View, view};
+use controlg::kernels::thinning::Thinning;
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, Attention, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Tape, Var,
@@ -145,6 +146,7 @@ fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, Vie
     let mut order: Vec<u32> = (0..12).collect();
     stream.shuffle(&mut order);
     let whole = of.whole();
+    let thinning = Thinning::new(0.3, 11);
     vec![
         ("whole", whole.clone()),
         ("edges dropped", whole.clone().on(dropped())),
@@ -152,7 +154,16 @@ fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, Vie
         ("edges and columns", whole.clone().on(dropped()).with_columns(columns.clone())),
         ("rows masked", whole.clone().with_masked(masked.clone())),
         ("shuffled", whole.clone().with_order(order.clone())),
-        ("everything", whole.on(dropped()).with_columns(columns).with_masked(masked).with_order(order)),
+        ("entries dropped", whole.clone().with_thinned(thinning)),
+        (
+            "everything",
+            whole
+                .on(dropped())
+                .with_columns(columns)
+                .with_masked(masked)
+                .with_order(order)
+                .with_thinned(thinning),
+        ),
     ]
 }
 
@@ -265,7 +276,7 @@ fn encoders_through_every_view() {
         "layers = 2\nwidth = 4",
         "layers = 2\nwidth = 4\nhidden = 8\nnorm = 'layer'\nactivation = 'elu'",
         "layers = 3\nwidth = 4\nnorm = 'none'\nactivation = 'prelu'\nlast = 'linear'",
-        "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'relu'\ndropout = 0.5",
+        "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'relu'\ndropout = 0.5\nfeature_dropout = 0.3",
     ];
     let sources = [prepared(sparse_features(5)), prepared(dense_features(5))];
     for kind in ["gcn", "gat"] {

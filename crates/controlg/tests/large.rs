@@ -80,6 +80,7 @@ fn views_that_are_encoded_again_give_the_bytes_of_those_that_are_kept() {
                 &format!("method={method}"),
                 "train.epochs=1",
                 "encoder.dropout=0.2",
+                "encoder.feature_dropout=0.2",
             ];
             let mut losses = Vec::new();
             let run = train::pretrain(&graph, &settings(&set.map(|s| s as &str)), |record| {

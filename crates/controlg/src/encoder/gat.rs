@@ -23,7 +23,7 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
 };
 
 const KEYS: &[Key] = &{
-    let [layers, width, hidden, norm, activation, last, dropout] = *layer::KEYS;
+    let [layers, width, hidden, norm, activation, last, dropout, feature_dropout] = *layer::KEYS;
     [
         layers,
         width,
@@ -32,6 +32,7 @@ const KEYS: &[Key] = &{
         activation,
         last,
         dropout,
+        feature_dropout,
         Key::new("heads", Range::Whole(1, 1024), "attention heads side by side; divides the widths"),
         Key::new("negative_slope", Range::Number(0.0, 1.0), "slope of the leaky ReLU on the scores"),
         Key::new(
@@ -184,7 +185,7 @@ impl Encoder for Gat {
             let ending = common.ending(layer, &mut next);
             let (bias, activation) = ending.of_product();
             let projected = match h {
-                None => tape.project(view, weight, pass.token),
+                None => tape.project(&common.thinned(view, &mut pass), weight, pass.token),
                 Some(h) => {
                     let input = common.dropped(tape, h, &mut pass);
                     let projected = tape.linear(input, weight, None, Activation::Identity);

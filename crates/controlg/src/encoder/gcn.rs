@@ -124,7 +124,10 @@ impl Encoder for Gcn {
             let ending = self.settings.ending(layer, &mut next);
             let (bias, activation) = ending.of_product();
             let product = match h {
-                None => tape.convolve_view(view, weight, pass.token, bias, activation),
+                None => {
+                    let view = self.settings.thinned(view, &mut pass);
+                    tape.convolve_view(&view, weight, pass.token, bias, activation)
+                }
                 Some(h) => {
                     let input = self.settings.dropped(tape, h, &mut pass);
                     let product = tape.convolve(view.operator(), input, weight, bias, activation);

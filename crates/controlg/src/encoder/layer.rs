@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Norms, Pass};
 use crate::error::Result;
+use crate::graph::View;
+use crate::kernels::thinning::Thinning;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
 
 /// The settings of every encoder, by name.
-pub(super) const KEYS: &[Key; 7] = &[
+pub(super) const KEYS: &[Key; 8] = &[
     Key::new("layers", Range::Whole(1, 16), "number of layers"),
     Key::new("width", Range::Whole(1, 65_536), "columns of the representations"),
     Key::new("hidden", Range::Whole(0, 65_536), "columns between the layers; 0 for the same as width"),
@@ -21,6 +23,11 @@ pub(super) const KEYS: &[Key; 7] = &[
         "whether the last layer ends with norm and activation too, or with its product",
     ),
     Key::new("dropout", Range::Below(0.0, 1.0), "share of each later layer's inputs set to zero in training"),
+    Key::new(
+        "feature_dropout",
+        Range::Below(0.0, 1.0),
+        "share of the features' entries set to zero in training",
+    ),
 ];
 
 /// The settings of every encoder.
@@ -41,6 +48,8 @@ pub struct Common {
     pub last: Last,
     /// Share of the inputs of each layer but the first that is set to zero in training, below 1.
     pub dropout: f64,
+    /// Share of the features' entries that is set to zero in training, below 1.
+    pub feature_dropout: f64,
 }
 
 impl Default for Common {
@@ -53,6 +62,7 @@ impl Default for Common {
             activation: Kind::Prelu,
             last: Last::Activation,
             dropout: 0.0,
+            feature_dropout: 0.0,
         }
     }
 }
@@ -158,6 +168,16 @@ impl Common {
             Kind::Elu => Activation::Elu,
         };
         Ending { norm, bias, affine, activation }
+    }
+
+    /// The input of the first layer, with dropout where it is wanted.
+    pub(super) fn thinned<'a>(&self, view: &View<'a>, pass: &mut Pass<'_>) -> View<'a> {
+        match &mut pass.dropout {
+            Some(stream) if self.feature_dropout > 0.0 => {
+                view.clone().with_thinned(Thinning::new(self.feature_dropout, stream.bits()))
+            }
+            _ => view.clone(),
+        }
     }
 
     /// The input of a layer after the first, with dropout where it is wanted.

@@ -1,4 +1,4 @@
-//! A graph as an encoder is shown it: whole, or with edges dropped, feature columns masked, rows replaced.
+//! A graph as an encoder is shown it: whole, or with edges dropped, feature columns or entries masked, rows replaced.
 //!
 //! Nothing here copies the features; a view says what is to be left out and the products leave it out.
 
@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Csr, Dense, Features, Graph, Held, Operator};
 use crate::kernels::spmm;
+use crate::kernels::thinning::Thinning;
 use crate::rng::Stream;
 
 /// A graph's features and operator, with what is worth computing once.
@@ -60,7 +61,7 @@ impl<'g> Prepared<'g> {
 
     /// The whole graph, nothing left out.
     pub fn whole(&self) -> View<'_> {
-        View { of: self, operator: None, columns: None, masked: None, order: None }
+        View { of: self, operator: None, columns: None, masked: None, order: None, thinned: None }
     }
 
     /// Bytes held in memory beside the graph.
@@ -79,6 +80,7 @@ pub struct View<'a> {
     columns: Option<Held<'a, [bool]>>,
     masked: Option<Held<'a, NodeSet>>,
     order: Option<Held<'a, [u32]>>,
+    thinned: Option<Thinning>,
 }
 
 impl<'a> View<'a> {
@@ -103,6 +105,13 @@ impl<'a> View<'a> {
     /// Node v is shown the features of node `order[v]`: the corruption of Deep Graph Infomax.
     pub fn with_order(mut self, order: impl Into<Held<'a, [u32]>>) -> Self {
         self.order = Some(order.into());
+        self
+    }
+
+    /// Only the features' entries that stay, multiplied so that their mean does; the others read as zero. Masked rows
+    /// keep their token whole.
+    pub fn with_thinned(mut self, thinning: Thinning) -> Self {
+        self.thinned = Some(thinning);
         self
     }
 
@@ -134,6 +143,11 @@ impl<'a> View<'a> {
     /// Whose features each node is shown; `None` for its own.
     pub fn order(&self) -> Option<&Held<'a, [u32]>> {
         self.order.as_ref()
+    }
+
+    /// Which of the features' entries stay; `None` for all.
+    pub fn thinned(&self) -> Option<Thinning> {
+        self.thinned
     }
 }
 

@@ -37,6 +37,7 @@ pub mod spmm;
 mod strips;
 #[cfg(test)]
 mod testing;
+pub mod thinning;
 
 use crate::Real;
 

@@ -9,6 +9,7 @@ use super::rowwise::{Act, activate};
 use super::scratch;
 use super::simd::{madd, prefetch};
 use super::strips;
+use super::thinning::Thinning;
 use crate::Real;
 use std::ops::Range;
 
@@ -31,25 +32,42 @@ pub fn spmm_bias_act(
     product(s, h, width, out, false, Some(Tail { bias, act, slope }));
 }
 
-/// [`spmm`] that leaves out entries of columns not in `keep_cols` and all entries of rows in `skip_rows`: a
-/// skipped row of the product is zero.
+/// Which entries of a sparse matrix take part in a product; all by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Selection<'a> {
+    /// Those of the columns marked true.
+    pub keep_cols: Option<&'a [bool]>,
+    /// Not those of the rows marked true: such a row of the product is zero.
+    pub skip_rows: Option<&'a [bool]>,
+    /// Those that stay.
+    pub thinned: Option<Thinning>,
+}
+
+/// [`spmm`] with the selected entries of S.
 pub fn spmm_select(
     s: Sparse<'_>,
-    keep_cols: Option<&[bool]>,
-    skip_rows: Option<&[bool]>,
+    selection: Selection<'_>,
     h: &[Real],
     width: usize,
     out: &mut [Real],
     add: bool,
 ) {
+    let Selection { keep_cols, skip_rows, thinned } = selection;
     assert!(keep_cols.is_none_or(|keep| keep.len() == s.n_cols));
     assert!(skip_rows.is_none_or(|skip| skip.len() == s.n_rows));
-    if keep_cols.is_none() && skip_rows.is_none() {
-        return spmm(s, h, width, out, add);
-    }
     let row = |i: usize| skip_rows.is_none_or(|skip| !skip[i]).then_some(i);
-    let column = |j: u32| keep_cols.is_none_or(|keep| keep[j as usize]).then_some(j);
-    with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
+    let kept = |j: u32| keep_cols.is_none_or(|keep| keep[j as usize]);
+    match thinned {
+        None if keep_cols.is_none() && skip_rows.is_none() => spmm(s, h, width, out, add),
+        None => {
+            let column = |_: usize, j: u32| kept(j).then_some(j);
+            with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
+        }
+        Some(thinned) => {
+            let column = |i: usize, j: u32| (kept(j) && thinned.keeps(i, j as usize)).then_some(j);
+            with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
+        }
+    }
 }
 
 /// In the map of [`spmm_mapped`]: a column that is left out.
@@ -58,13 +76,13 @@ pub const NOWHERE: u32 = u32::MAX;
 /// `out[i]` = row `rows[i]` of S · h: the product for chosen rows.
 pub fn spmm_rows(s: Sparse<'_>, rows: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
     let row = |i: usize| Some(rows[i] as usize);
-    with_chosen(s, rows.len(), s.n_cols, row, Some, |chosen| spmm(chosen, h, width, out, add));
+    with_chosen(s, rows.len(), s.n_cols, row, |_, j| Some(j), |chosen| spmm(chosen, h, width, out, add));
 }
 
 /// [`spmm`] whose column c reads row `map[c]` of `h`, or nothing where that is [`NOWHERE`].
 pub fn spmm_mapped(s: Sparse<'_>, map: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
     assert_eq!(map.len(), s.n_cols, "one place a column");
-    let column = |j: u32| Some(map[j as usize]).filter(|&to| to != NOWHERE);
+    let column = |_: usize, j: u32| Some(map[j as usize]).filter(|&to| to != NOWHERE);
     let n_source = h.len() / width.max(1);
     with_chosen(s, s.n_rows, n_source, Some, column, |chosen| spmm(chosen, h, width, out, add));
 }
@@ -232,14 +250,14 @@ fn add_row<const FMA: bool, const N: usize>(value: Real, source: &[Real], sums: 
     }
 }
 
-/// Lends a matrix of the chosen entries: its row i is row `row(i)` of S, or empty, and its columns are renamed or
-/// dropped by `column`.
+/// Lends a matrix of the chosen entries: its row i is row `row(i)` of S, or empty, and its entries (i, j) move to another
+/// column or are dropped by `column`.
 fn with_chosen(
     s: Sparse<'_>,
     n_rows: usize,
     n_cols: usize,
     row: impl Fn(usize) -> Option<usize> + Sync,
-    column: impl Fn(u32) -> Option<u32> + Sync,
+    column: impl Fn(usize, u32) -> Option<u32> + Sync,
     work: impl FnOnce(Sparse<'_>),
 ) {
     s.check();
@@ -252,7 +270,7 @@ fn with_chosen(
             for i in task * ROWS..n_rows.min((task + 1) * ROWS) {
                 // SAFETY: tasks have their own rows.
                 unsafe {
-                    counts.part(i, 1)[0] = source(i).0.iter().filter(|&&j| column(j).is_some()).count()
+                    counts.part(i, 1)[0] = source(i).0.iter().filter(|&&j| column(i, j).is_some()).count()
                 };
             }
         });
@@ -271,12 +289,12 @@ fn with_chosen(
                         // SAFETY: tasks have their own rows, hence their own entries.
                         let to = unsafe { to_columns.part(from, len) };
                         to.iter_mut()
-                            .zip(chosen.iter().filter_map(|&j| column(j)))
+                            .zip(chosen.iter().filter_map(|&j| column(i, j)))
                             .for_each(|(to, j)| *to = j);
                         if let Some(values) = values {
                             // SAFETY: as above.
                             let to = unsafe { to_values.part(from, len) };
-                            let kept = chosen.iter().zip(values).filter(|&(&j, _)| column(j).is_some());
+                            let kept = chosen.iter().zip(values).filter(|&(&j, _)| column(i, j).is_some());
                             to.iter_mut().zip(kept).for_each(|(to, (_, &value))| *to = value);
                         }
                     }
@@ -304,18 +322,27 @@ mod tests {
             let start = numbers.vec(90 * width);
             let keep: Vec<bool> = (0..70).map(|_| numbers.below(3) > 0).collect();
             let skip: Vec<bool> = (0..90).map(|_| numbers.below(3) == 0).collect();
-            for (keep, skip) in [(None, None), (Some(&keep[..]), None), (Some(&keep[..]), Some(&skip[..]))] {
+            let thinned = Some(Thinning::new(0.3, 5));
+            for (keep, skip, thinned) in [
+                (None, None, None),
+                (Some(&keep[..]), None, None),
+                (Some(&keep[..]), Some(&skip[..]), None),
+                (None, None, thinned),
+                (Some(&keep[..]), Some(&skip[..]), thinned),
+            ] {
                 let mut dense = s.dense();
                 for (i, row) in dense.chunks_exact_mut(70).enumerate() {
                     for (j, x) in row.iter_mut().enumerate() {
-                        if keep.is_some_and(|k| !k[j]) || skip.is_some_and(|s| s[i]) {
+                        let out = thinned.is_some_and(|t| !t.keeps(i, j));
+                        if out || keep.is_some_and(|k| !k[j]) || skip.is_some_and(|s| s[i]) {
                             *x = 0.0;
                         }
                     }
                 }
                 for add in [false, true] {
                     let (mut got, mut want) = (start.clone(), start.clone());
-                    spmm_select(s.view(), keep, skip, &h, width, &mut got, add);
+                    let selection = Selection { keep_cols: keep, skip_rows: skip, thinned };
+                    spmm_select(s.view(), selection, &h, width, &mut got, add);
                     matmul::nn(90, 70, width, &dense, &h, &mut want, add);
                     assert_close(&got, &want, 1e-5);
                 }
@@ -377,7 +404,14 @@ mod tests {
         (0..20).for_each(|j| reversed[(19 - j) * 5..(20 - j) * 5].copy_from_slice(&h[j * 5..(j + 1) * 5]));
         let (mut got, mut want) = (vec![0.0; 40 * 5], vec![0.0; 40 * 5]);
         spmm_mapped(s.view(), &map, &reversed, 5, &mut got, false);
-        spmm_select(s.view(), Some(&keep), None, &h, 5, &mut want, false);
+        spmm_select(
+            s.view(),
+            Selection { keep_cols: Some(&keep), ..Selection::default() },
+            &h,
+            5,
+            &mut want,
+            false,
+        );
         assert_eq!(got, want);
     }
 
@@ -387,7 +421,8 @@ mod tests {
         let mut out = [9.0; 6];
         spmm(s, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
         assert_eq!(out, [4.0, 6.0, 0.0, 0.0, 3.0, 4.0]);
-        spmm_select(s, Some(&[false, true]), None, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
+        let second = Selection { keep_cols: Some(&[false, true]), ..Selection::default() };
+        spmm_select(s, second, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
         assert_eq!(out, [3.0, 4.0, 0.0, 0.0, 3.0, 4.0]);
     }
 
@@ -416,7 +451,14 @@ mod tests {
         assert_same_at_any_thread_count(|| {
             let mut out = vec![0.0; 2000 * 96];
             spmm(s.view(), &h, 96, &mut out, false);
-            spmm_select(s.view(), Some(&keep), None, &h, 96, &mut out, true);
+            spmm_select(
+                s.view(),
+                Selection { keep_cols: Some(&keep), ..Selection::default() },
+                &h,
+                96,
+                &mut out,
+                true,
+            );
             out
         });
     }

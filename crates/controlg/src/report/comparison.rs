@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::chart::{Axis, Plot, stacked};
+use super::axis::Axis;
+use super::chart::{Plot, stacked};
 use super::figures::Figure;
 use crate::compare::{Report, TaskReport};
 use crate::eval::stats;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::chart::{self, Axis, Picture, Plot, short, stacked};
+use super::axis::{Axis, short};
+use super::chart::{self, Picture, Plot, stacked};
 use super::history::{History, at};
 
 /// A picture with its numbers.

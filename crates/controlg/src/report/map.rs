@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::chart::{Axis, Plot, colour};
+use super::axis::Axis;
+use super::chart::{Plot, colour};
 use super::figures::Figure;
 use crate::Labels;
 use crate::error::Result;

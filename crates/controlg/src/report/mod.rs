@@ -3,6 +3,7 @@
 //! A figure is made once, as SVG: the page shows it in its own colours, `--figures` writes it as a file. The page's script
 //! adds only what needs a pointer: why a block went to its objective, and other colours of the map.
 
+mod axis;
 mod chart;
 mod comparison;
 mod figures;

@@ -3,9 +3,11 @@
 use super::Activation;
 use crate::Real;
 use crate::graph::{Features, Held, Operator, View};
+use crate::kernels::spmm::Selection;
+use crate::kernels::thinning::Thinning;
 use crate::kernels::{Sparse, matmul, reduce, rows, spmm};
 use crate::tensor::tape::{Back, put};
-use crate::tensor::{Buffer, Tape, Var};
+use crate::tensor::{Buffer, Pool, Tape, Var};
 
 impl<'a> Tape<'a> {
     /// S·H with a sparse operator S. H: n×c. dH = Sᵀ·d.
@@ -103,7 +105,7 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// X·W of a view's features: masked columns read as zero, masked rows as the token (1×d) or as zero. W: d×c.
+    /// X·W of a view's features: masked columns and entries read as zero, masked rows as the token (1×d) or as zero. W: d×c.
     pub fn project(&mut self, view: &View<'a>, w: Var, token: Option<Var>) -> Var {
         let c = self.shape(w).1;
         let out = self.project_value(view, w, token);
@@ -115,7 +117,7 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// The first graph convolution, act(Â·X·W + b) of a view. Where X is dense and no row of it is replaced, Â·X is
+    /// The first graph convolution, act(Â·X·W + b) of a view. Where X is dense and no row or entry of it is replaced, Â·X is
     /// formed (once for all, when no edge is dropped) and the derivative needs no sparse product at all.
     pub fn convolve_view(
         &mut self,
@@ -165,7 +167,7 @@ impl<'a> Tape<'a> {
     /// Â·X where it pays to form it.
     fn carried_features(&self, view: &View<'a>, width: usize) -> Option<Carried<'a>> {
         let Features::Dense(x) = view.of().features() else { return None };
-        if view.masked().is_some() || view.order().is_some() {
+        if view.masked().is_some() || view.order().is_some() || view.thinned().is_some() {
             return None;
         }
         if view.has_all_edges() {
@@ -208,15 +210,22 @@ impl<'a> Tape<'a> {
         let in_order = view.order().is_none();
         match features {
             Features::Sparse(x) => {
-                let keep = view.columns().map(|keep| &keep[..]);
-                let skip = view.masked().filter(|_| in_order).map(|masked| masked.member());
-                spmm::spmm_select(x.sparse(), keep, skip, self.value(w), c, &mut out, false);
+                let selection = Selection {
+                    keep_cols: view.columns().map(|keep| &keep[..]),
+                    skip_rows: view.masked().filter(|_| in_order).map(|masked| masked.member()),
+                    thinned: view.thinned(),
+                };
+                spmm::spmm_select(x.sparse(), selection, self.value(w), c, &mut out, false);
             }
             Features::Dense(x) => {
                 let kept = self.kept_rows(view, w);
                 let w = kept.as_deref().unwrap_or(self.value(w));
-                matmul::nn(n, d, c, x.data(), w, &mut out, false);
+                let thinned = thinned(self.pool(), view, d, x.data());
+                matmul::nn(n, d, c, thinned.as_deref().unwrap_or(x.data()), w, &mut out, false);
             }
+        }
+        if let Some(thinned) = view.thinned() {
+            rows::scale(thinned.factor(), &mut out);
         }
         if let Some(order) = view.order() {
             let mut ordered = self.pool().take(n * c);
@@ -255,6 +264,14 @@ impl Carried<'_> {
             Carried::Own(own) => own,
         }
     }
+}
+
+/// Dense features without the entries that a view leaves out; `None` when it leaves out none.
+fn thinned<'a>(pool: &'a Pool, view: &View<'_>, cols: usize, x: &[Real]) -> Option<Buffer<'a>> {
+    let thinning = view.thinned()?;
+    let mut out = pool.take(x.len());
+    thinning.apply(cols, x, &mut out);
+    Some(out)
 }
 
 fn clear_rows(x: &mut [Real], cols: usize, keep: &[bool]) {
@@ -303,8 +320,14 @@ fn project_back<'a>(
         rows::scatter_add_rows(c, &gradient, order, &mut ordered);
         gradient = ordered;
     }
+    if let Some(thinned) = view.thinned() {
+        rows::scale(thinned.factor(), &mut gradient);
+    }
     match features {
-        Features::Dense(x) => dense_weight_back(back, view, x.data(), w, (d, c), &gradient),
+        Features::Dense(x) => {
+            let thinned = thinned(back.pool(), view, d, x.data());
+            dense_weight_back(back, view, thinned.as_deref().unwrap_or(x.data()), w, (d, c), &gradient);
+        }
         Features::Sparse(_) => {
             let skip = view.columns().map(|keep| {
                 let mut skip = back.pool().take::<bool>(d);
@@ -312,9 +335,12 @@ fn project_back<'a>(
                 skip
             });
             let transposed = view.of().transposed().expect("made with sparse features").sparse();
-            back.accumulate(w, |dw, add| {
-                spmm::spmm_select(transposed, None, skip.as_deref(), &gradient, c, dw, add);
-            });
+            let selection = Selection {
+                keep_cols: None,
+                skip_rows: skip.as_deref(),
+                thinned: view.thinned().map(Thinning::turned),
+            };
+            back.accumulate(w, |dw, add| spmm::spmm_select(transposed, selection, &gradient, c, dw, add));
         }
     }
     if let (Some(token), Some(sum)) = (token, of_token) {
