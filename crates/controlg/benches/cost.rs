@@ -23,11 +23,11 @@ fn main() {
 }
 
 /// Rounds in which the methods take turns.
-const ROUNDS: usize = 2;
-/// Blocks that are timed as one.
+const ROUNDS: usize = 4;
+/// Blocks that are timed as one: so many that what a schedule does now and then, as sensing, counts.
 const BLOCKS: usize = 10;
 /// Milliseconds that a method's steps take in a round, at least.
-const ROUND_MS: f64 = 1500.0;
+const ROUND_MS: f64 = 500.0;
 
 fn table(name: &str) -> controlg::Result<()> {
     let graph = data::load(name, &LoadOptions::default())?.graph;
@@ -63,9 +63,11 @@ fn table(name: &str) -> controlg::Result<()> {
     Ok(())
 }
 
-/// Milliseconds a step, each the mean of so many blocks that what a method does now and then, as sensing, counts.
+/// Milliseconds a step, several times.
 fn steps(graph: &Graph, data: &str, method: &str) -> controlg::Result<Vec<f64>> {
-    let mut table = Config::preset(data);
+    // Data and method name the presets.
+    let mut table = toml::Table::new();
+    config::set(&mut table, &format!("data={data}"))?;
     config::set(&mut table, &format!("method={method}"))?;
     // A search before the first step is no part of a step: the shortest will do.
     for (key, least) in [("generations", 1), ("population", 2), ("steps", 1)] {
@@ -83,10 +85,12 @@ fn steps(graph: &Graph, data: &str, method: &str) -> controlg::Result<Vec<f64>> 
         Ok((taken > 0).then(|| 1e3 * start.elapsed().as_secs_f64() / taken as f64))
     };
     // The first steps, in which buffers are made; a schedule's warm-up has one for each objective.
-    advance(if METHODS.iter().any(|known| known.name == method && known.mixes()) { 2 } else { 7 })?;
+    let mixes = METHODS.iter().any(|known| known.name == method && known.mixes());
+    let (first, blocks) = if mixes { (2, 3) } else { (7, BLOCKS) };
+    advance(first)?;
     let (mut found, start) = (Vec::new(), Instant::now());
     while found.is_empty() || 1e3 * start.elapsed().as_secs_f64() < ROUND_MS {
-        match advance(BLOCKS)? {
+        match advance(blocks)? {
             Some(ms) => found.push(ms),
             None => break,
         }

@@ -13,7 +13,6 @@ use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
 use controlg::graph::{EdgeDropper, Features, NodeSet, Operator, Prepared, View, view};
-use controlg::kernels::thinning::Thinning;
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, Attention, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Tape, Var,
@@ -146,7 +145,6 @@ fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, Vie
     let mut order: Vec<u32> = (0..12).collect();
     stream.shuffle(&mut order);
     let whole = of.whole();
-    let thinning = Thinning::new(0.3, 11);
     vec![
         ("whole", whole.clone()),
         ("edges dropped", whole.clone().on(dropped())),
@@ -154,7 +152,7 @@ fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, Vie
         ("edges and columns", whole.clone().on(dropped()).with_columns(columns.clone())),
         ("rows masked", whole.clone().with_masked(masked.clone())),
         ("shuffled", whole.clone().with_order(order.clone())),
-        ("entries dropped", whole.clone().with_thinned(thinning)),
+        ("entries dropped", whole.clone().with_thinned(0.3, 11)),
         (
             "everything",
             whole
@@ -162,7 +160,7 @@ fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, Vie
                 .with_columns(columns)
                 .with_masked(masked)
                 .with_order(order)
-                .with_thinned(thinning),
+                .with_thinned(0.3, 11),
         ),
     ]
 }

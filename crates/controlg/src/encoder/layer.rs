@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::{Norms, Pass};
 use crate::error::Result;
 use crate::graph::View;
-use crate::kernels::thinning::Thinning;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
@@ -174,7 +173,7 @@ impl Common {
     pub(super) fn thinned<'a>(&self, view: &View<'a>, pass: &mut Pass<'_>) -> View<'a> {
         match &mut pass.dropout {
             Some(stream) if self.feature_dropout > 0.0 => {
-                view.clone().with_thinned(Thinning::new(self.feature_dropout, stream.bits()))
+                view.clone().with_thinned(self.feature_dropout, stream.bits())
             }
             _ => view.clone(),
         }

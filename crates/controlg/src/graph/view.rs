@@ -108,10 +108,10 @@ impl<'a> View<'a> {
         self
     }
 
-    /// Only the features' entries that stay, multiplied so that their mean does; the others read as zero. Masked rows
-    /// keep their token whole.
-    pub fn with_thinned(mut self, thinning: Thinning) -> Self {
-        self.thinned = Some(thinning);
+    /// Each of the features' entries reads as zero at `rate`, and the others are multiplied so that their mean stays;
+    /// another key, other entries. Masked rows keep their token whole.
+    pub fn with_thinned(mut self, rate: f64, key: u64) -> Self {
+        self.thinned = Some(Thinning::new(rate, key));
         self
     }
 
