@@ -55,19 +55,15 @@ pub fn spmm_select(
     let Selection { keep_cols, skip_rows, thinned } = selection;
     assert!(keep_cols.is_none_or(|keep| keep.len() == s.n_cols));
     assert!(skip_rows.is_none_or(|skip| skip.len() == s.n_rows));
-    let row = |i: usize| skip_rows.is_none_or(|skip| !skip[i]).then_some(i);
-    let kept = |j: u32| keep_cols.is_none_or(|keep| keep[j as usize]);
-    match thinned {
-        None if keep_cols.is_none() && skip_rows.is_none() => spmm(s, h, width, out, add),
-        None => {
-            let column = |_: usize, j: u32| kept(j).then_some(j);
-            with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
-        }
-        Some(thinned) => {
-            let column = |i: usize, j: u32| (kept(j) && thinned.keeps(i, j as usize)).then_some(j);
-            with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
-        }
+    if keep_cols.is_none() && skip_rows.is_none() && thinned.is_none() {
+        return spmm(s, h, width, out, add);
     }
+    let row = |i: usize| skip_rows.is_none_or(|skip| !skip[i]).then_some(i);
+    let column = |i: usize, j: u32| {
+        let kept = keep_cols.is_none_or(|keep| keep[j as usize]);
+        (kept && thinned.is_none_or(|thinned| thinned.keeps(i, j as usize))).then_some(j)
+    };
+    with_chosen(s, s.n_rows, s.n_cols, row, column, |chosen| spmm(chosen, h, width, out, add));
 }
 
 /// In the map of [`spmm_mapped`]: a column that is left out.
