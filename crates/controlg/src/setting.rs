@@ -18,6 +18,8 @@ pub struct Key {
     pub range: Range,
     /// What it is for, in one line.
     pub doc: &'static str,
+    /// Its default as a run file writes it, for a setting that came after run files had been written without it.
+    pub later: Option<&'static str>,
 }
 
 /// What a setting may be. Bounds are allowed values themselves unless it says otherwise.
@@ -44,7 +46,13 @@ pub enum Range {
 impl Key {
     /// A setting.
     pub const fn new(name: &'static str, range: Range, doc: &'static str) -> Key {
-        Key { name, range, doc }
+        Key { name, range, doc, later: None }
+    }
+
+    /// The same setting, said to have come later. At its default it is no part of a run file's hash, so that run files
+    /// from before keep theirs, and a comparison finds the cells that an older version made.
+    pub const fn later(self, default: &'static str) -> Key {
+        Key { later: Some(default), ..self }
     }
 }
 

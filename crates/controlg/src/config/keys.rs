@@ -110,7 +110,7 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
     for entry in ENCODERS {
         add("encoder", entry.keys, &(entry.defaults)()?);
     }
-    add("train", Train::KEYS, &Train::defaults()?);
+    add("train", Train::KEYS, &setting::table_of(&Train::default())?);
     for entry in objective::all() {
         add(&format!("objective.{}", entry.name), entry.keys, &(entry.defaults)()?);
     }

@@ -35,7 +35,7 @@ use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::objective::{self, OBJECTIVES};
 use crate::registry;
-use crate::setting;
+use crate::setting::{self, Key};
 
 /// Everything a run depends on. [`Config::from_table`] makes it and checks it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -275,9 +275,25 @@ impl Config {
         toml::to_string(self).map_err(|error| Error::Failed(error.to_string()))
     }
 
-    /// SHA-256 of the run file, in hexadecimal.
+    /// SHA-256 of the run file, in hexadecimal, but for lines with the defaults of settings that [came later](Key::later).
     pub fn hash(&self) -> Result<String> {
-        Ok(hex(Sha256::digest(self.to_toml()?.as_bytes())))
+        let mut hash = Sha256::new();
+        let mut keys: Vec<&Key> = Vec::new();
+        for line in self.to_toml()?.split_inclusive('\n') {
+            match line.trim_end() {
+                "[train]" => keys = Train::KEYS.iter().collect(),
+                "[encoder]" => keys = encoder::ENCODERS.iter().flat_map(|entry| entry.keys).collect(),
+                table if table.starts_with('[') => keys.clear(),
+                _ => {}
+            }
+            let came_later = |key: &&Key| {
+                key.later.is_some_and(|default| line.trim_end() == format!("{} = {default}", key.name))
+            };
+            if !keys.iter().any(came_later) {
+                hash.update(line);
+            }
+        }
+        Ok(hex(hash.finalize()))
     }
 }
 
@@ -445,12 +461,7 @@ fn completed_mix(given: toml::Table, method: &Method) -> Result<BTreeMap<String,
     Ok(tables)
 }
 
-fn completed(
-    place: &str,
-    keys: &[setting::Key],
-    defaults: toml::Table,
-    given: toml::Table,
-) -> Result<toml::Table> {
+fn completed(place: &str, keys: &[Key], defaults: toml::Table, given: toml::Table) -> Result<toml::Table> {
     setting::checked(place, keys, given).map(|given| {
         let mut table = defaults;
         merge(&mut table, given);

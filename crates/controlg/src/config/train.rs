@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::setting::{self, Key, Range};
+use crate::setting::{Key, Range};
 use crate::tensor::{self, Decay, Schedule};
 
 /// How training goes.
@@ -30,42 +30,17 @@ pub struct Train {
     pub warmup_rounds: usize,
     /// Whether each objective keeps its own moments of the encoder's gradient.
     pub per_task_moments: bool,
-    // What came later is not written while it stands at its default: settings from before keep their hash.
     /// What a step sees.
-    #[serde(skip_serializing_if = "is_default_batch")]
     pub batch: Batch,
     /// Nodes of a step that sees a part of the graph.
-    #[serde(skip_serializing_if = "is_default_nodes")]
     pub batch_nodes: usize,
     /// Neighbours drawn for each node, where a step sees drawn neighbourhoods.
-    #[serde(skip_serializing_if = "is_default_fanout")]
     pub fanout: usize,
     /// Whether a step encodes its views again for their gradient.
-    #[serde(skip_serializing_if = "is_default_recompute")]
     pub recompute: Recompute,
     /// Whether the decay is a part of the gradient.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub coupled_decay: bool,
 }
-
-fn is_default_batch(batch: &Batch) -> bool {
-    *batch == Batch::Auto
-}
-
-fn is_default_nodes(nodes: &usize) -> bool {
-    *nodes == BATCH_NODES
-}
-
-fn is_default_fanout(fanout: &usize) -> bool {
-    *fanout == FANOUT
-}
-
-fn is_default_recompute(recompute: &Recompute) -> bool {
-    *recompute == Recompute::Auto
-}
-
-const BATCH_NODES: usize = 8192;
-const FANOUT: usize = 8;
 
 /// What a step sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,8 +107,8 @@ impl Default for Train {
             warmup_rounds: 5,
             per_task_moments: false,
             batch: Batch::Auto,
-            batch_nodes: BATCH_NODES,
-            fanout: FANOUT,
+            batch_nodes: 8192,
+            fanout: 8,
             recompute: Recompute::Auto,
             coupled_decay: false,
         }
@@ -169,35 +144,29 @@ impl Train {
             "batch",
             Range::OneOf(&["auto", "full", "parts", "neighbours"]),
             "what a step sees: the whole graph, METIS parts, or drawn neighbourhoods; auto: whole up to 262144 nodes",
-        ),
-        Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph"),
+        )
+        .later("\"auto\""),
+        Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph")
+            .later("8192"),
         Key::new(
             "fanout",
             Range::Whole(1, 10_000),
             "neighbours drawn for each node, with batch = neighbours",
-        ),
+        )
+        .later("8"),
         Key::new(
             "recompute",
             Range::OneOf(&["auto", "always", "never"]),
             "whether a step encodes views again for their gradient, which saves memory; auto: beyond 512 MB of them",
-        ),
+        )
+        .later("\"auto\""),
         Key::new(
             "coupled_decay",
             Range::Flag,
             "whether weight decay is a part of the gradient, as in Adam, or apart from it, as in AdamW",
-        ),
+        )
+        .later("false"),
     ];
-
-    /// The defaults as a table, with those that are not written.
-    pub(super) fn defaults() -> Result<toml::Table> {
-        let mut table = setting::table_of(&Train::default())?;
-        table.insert("batch".to_owned(), "auto".into());
-        table.insert("batch_nodes".to_owned(), (BATCH_NODES as i64).into());
-        table.insert("fanout".to_owned(), (FANOUT as i64).into());
-        table.insert("recompute".to_owned(), "auto".into());
-        table.insert("coupled_decay".to_owned(), false.into());
-        Ok(table)
-    }
 
     pub(super) fn check(&self) -> Result<()> {
         if self.block > self.batches_per_epoch {

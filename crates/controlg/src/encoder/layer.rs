@@ -26,7 +26,8 @@ pub(super) const KEYS: &[Key; 8] = &[
         "feature_dropout",
         Range::Below(0.0, 1.0),
         "share of the features' entries set to zero in training",
-    ),
+    )
+    .later("0.0"),
 ];
 
 /// The settings of every encoder.
