@@ -2,8 +2,8 @@
 //!
 //! `large generate NODES DIR` writes a mapped folder: average degree 10, three of five edges within communities of 1000
 //! nodes, the others anywhere, 128 features that are noise around the community's own. Numbers of nodes say nothing
-//! of communities, so that what lies together in the graph lies scattered in the file. `large batches DATA KIND STEPS DIR`
-//! writes the nodes of a run's first steps and the induced edges, for others to train on.
+//! of communities, so that what lies together in the graph lies scattered in the file. `large batches DATA STEPS DIR
+//! [KEY=VALUE]…` writes the nodes of a run's first steps and the induced edges, for others to train on.
 
 use std::io::Write;
 use std::path::Path;
@@ -30,12 +30,12 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["generate", nodes, out] => generate(nodes.parse().expect("a number of nodes"), Path::new(out)),
-        ["batches", data, kind, steps, out] => {
-            batches(data, kind, steps.parse().expect("a number of steps"), Path::new(out))
+        ["batches", data, steps, out, ref sets @ ..] => {
+            batches(data, steps.parse().expect("a number of steps"), Path::new(out), sets)
         }
         _ => {
             println!(
-                "usage: large generate NODES DIR, or large batches DATA KIND STEPS DIR (see benches/large)"
+                "usage: large generate NODES DIR, or large batches DATA STEPS DIR [KEY=VALUE]… (see benches/large)"
             );
             Ok(())
         }
@@ -131,10 +131,10 @@ fn gcd(a: usize, b: usize) -> usize {
 }
 
 /// Arrays for `pyg_side.py`: `nodes-K.npy` and `edges-K.npy` (pairs of places in the batch, both directions).
-fn batches(data: &str, kind: &str, steps: u64, out: &Path) -> Result<()> {
+fn batches(data: &str, steps: u64, out: &Path, sets: &[&str]) -> Result<()> {
     let graph = data::load(data, &LoadOptions::default())?.graph;
     let mut table = Config::preset("any");
-    for set in [&format!("train.batch={kind}"), "method=p_par"] {
+    for set in sets {
         config::set(&mut table, set)?;
     }
     let parts = train::parts_of_steps(&graph, &Config::from_table(table)?, 0..steps)?;

@@ -252,7 +252,8 @@ fn reconstruction() {
     let sparse = sparse_features(7);
     let both = [prepared(spread(&sparse)), prepared(sparse)];
     let ids = forever(vec![0u32, 2, 4, 9, 11]);
-    for distance in [Distance::Squared, Distance::Cosine { gamma: 1.0 }, Distance::Cosine { gamma: 3.0 }] {
+    let cosine = |gamma| Distance::Cosine { gamma, least: 0.0 };
+    for distance in [Distance::Squared, cosine(1.0), cosine(3.0)] {
         let mut values = Vec::new();
         for of in both {
             let function: Function<'_> = &|t, v| t.reconstruct(v[0], v[1], Some(v[2]), of, ids, distance);

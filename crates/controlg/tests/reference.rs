@@ -136,7 +136,7 @@ fn losses() {
     });
     check("scaled_cosine", &["r", "weight", "bias"], |t, d, v| {
         let all: Vec<u32> = (0..12).collect();
-        t.reconstruct(v[0], v[1], Some(v[2]), &d.prepared, all, Distance::Cosine { gamma: 3.0 })
+        t.reconstruct(v[0], v[1], Some(v[2]), &d.prepared, all, Distance::Cosine { gamma: 3.0, least: 0.0 })
     });
     check("cross_entropy", &["logits"], |t, _, v| {
         t.cross_entropy(v[0], (0..12).map(|i| i % 5).collect::<Vec<u32>>())

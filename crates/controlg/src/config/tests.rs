@@ -83,7 +83,7 @@ fn settings_that_came_later_leave_the_hash_as_it_was() {
     assert_ne!(hash("encoder.feature_dropout = 0.1"), hash(""));
 
     let defaults = documented().unwrap();
-    let keys = ENCODERS.iter().flat_map(|entry| entry.keys).map(|key| ("encoder", key));
+    let keys = encoder::ENCODERS.iter().flat_map(|entry| entry.keys).map(|key| ("encoder", key));
     for (table, key) in keys.chain(Train::KEYS.iter().map(|key| ("train", key))) {
         let documented = defaults.iter().find(|doc| doc.name == format!("{table}.{}", key.name)).unwrap();
         assert!(key.later.is_none_or(|later| later == documented.default), "{}", documented.name);

@@ -40,6 +40,12 @@ const KEYS: &[Key] = &{
             Range::Below(0.0, 1.0),
             "share of the attention set to zero in training",
         ),
+        Key::new(
+            "init",
+            Range::OneOf(&["uniform", "normal"]),
+            "how weights start: Xavier's uniform numbers, or normal ones with a gain of √2, as its authors have",
+        )
+        .later("\"uniform\""),
     ]
 };
 
@@ -56,12 +62,35 @@ pub struct Settings {
     pub negative_slope: f64,
     /// Share of the attention that is set to zero in training, below 1.
     pub attention_dropout: f64,
+    /// How weights start.
+    pub init: Start,
+}
+
+/// How weights start, after Glorot and Bengio (2010).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// Uniform.
+    Uniform,
+    /// Normal, √2 as wide.
+    Normal,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { common: Common::default(), heads: 4, negative_slope: 0.2, attention_dropout: 0.0 }
+        Settings {
+            common: Common::default(),
+            heads: 4,
+            negative_slope: 0.2,
+            attention_dropout: 0.0,
+            init: Start::Uniform,
+        }
     }
+}
+
+/// Xavier's normal numbers with a gain of √2, for a matrix with this sum of numbers in and out.
+pub(crate) fn xavier_normal(fans: usize) -> Init {
+    Init::Normal(2.0 / (fans as f64).sqrt())
 }
 
 /// A stack of attention layers. Parameters of a layer: weight (in × out), source and target vectors (heads ×
@@ -122,10 +151,19 @@ impl Encoder for Gat {
         let mut from = n_features;
         for layer in 0..common.layers {
             let to = common.out_width(layer);
-            let shapes =
-                [("weight", (from, to)), ("source", (heads, to / heads)), ("target", (heads, to / heads))];
-            for (name, shape) in shapes {
-                params.add(group, &format!("{layer}.{name}"), shape, Init::XavierUniform, stream);
+            let vectors = (heads, to / heads);
+            let shapes = [
+                ("weight", (from, to), from + to),
+                // The vectors of all heads are one tensor of 1 × heads × width there: as many in as `to`.
+                ("source", vectors, to + to / heads),
+                ("target", vectors, to + to / heads),
+            ];
+            for (name, shape, fans) in shapes {
+                let init = match self.settings.init {
+                    Start::Uniform => Init::XavierUniform,
+                    Start::Normal => xavier_normal(fans),
+                };
+                params.add(group, &format!("{layer}.{name}"), shape, init, stream);
             }
             common.init_ending(layer, params, group, stream);
             from = to;

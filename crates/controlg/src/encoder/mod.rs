@@ -15,7 +15,8 @@ use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 
 pub use blocks::{Block, Network, Source, embed_in_blocks};
-pub use gat::{Gat, Settings as GatSettings};
+pub(crate) use gat::xavier_normal;
+pub use gat::{Gat, Settings as GatSettings, Start};
 pub use gcn::Gcn;
 pub use layer::{Common, Kind, Last, Norm};
 
@@ -174,6 +175,7 @@ mod tests {
     use super::*;
     use crate::Real;
     use crate::graph::{Csr, EdgeList, Features, Graph, Ids};
+    use crate::tensor::ParamId;
 
     fn network(text: &str) -> Result<Box<dyn Encoder>> {
         build(text.parse().unwrap())
@@ -226,6 +228,24 @@ mod tests {
         let direct = embed(&*encoder, &params, 0, &prepared, &pool);
         assert_eq!(direct, embed_with(&*encoder, &params, 0, &prepared, &stats, &pool));
         assert_eq!((direct.n_rows(), direct.n_cols()), (9, encoder.width()));
+    }
+
+    #[test]
+    #[allow(clippy::cast_precision_loss)]
+    fn attention_starts_as_wide_as_its_settings_say() {
+        for (init, [weight, vector]) in
+            [("uniform", [2.0 / 800.0, 2.0 / 104.0]), ("normal", [4.0 / 800.0, 4.0 / 500.0])]
+        {
+            let encoder = network(&format!("kind = 'gat'\nwidth = 400\ninit = '{init}'")).unwrap();
+            let mut params = Params::new();
+            let group = params.add_group("encoder");
+            encoder.init(400, &mut params, group, &mut Stream::new(1, "init", "", 0));
+            let of = |entry| params.get(ParamId { group, entry });
+            for (values, want) in [(of(0), weight), (of(1), vector), (of(2), vector)] {
+                let mean = values.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() / values.len() as f64;
+                assert!((mean / want - 1.0).abs() < 0.25, "{init}: {mean} {want}");
+            }
+        }
     }
 
     #[test]

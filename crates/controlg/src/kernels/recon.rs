@@ -14,10 +14,13 @@ use crate::Real;
 /// How far x̂ is from x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distance {
-    /// mean over the rows of (1 − cos(x̂, x))^γ; a zero row has cos 0 and no gradient.
+    /// mean over the rows of (1 − c)^γ with c = x̂·x / (max(‖x̂‖, least)·‖x‖).
     Cosine {
         /// The power γ.
         gamma: f64,
+        /// A shorter x̂ is taken to have this length. Zero for the cosine itself, where a row x̂ = 0 has c = 0 and no
+        /// gradient; with a small number it has an immense one.
+        least: f64,
     },
     /// mean over all elements of (x̂ − x)².
     Squared,
@@ -31,17 +34,20 @@ impl Distance {
                 let share = 1.0 / (rows * cols).max(1) as f64;
                 ((square - 2.0 * dot + target) * share, -2.0 * share, 2.0 * share)
             }
-            Distance::Cosine { gamma } => {
+            Distance::Cosine { gamma, least } => {
                 let share = 1.0 / rows.max(1) as f64;
-                let size = (square * target).sqrt();
                 // Also false for NaN, which then shows in the value below.
-                if square <= 1e-24 || target <= 0.0 {
+                if (square <= 1e-24 && least <= 0.0) || target <= 0.0 {
                     return (share, 0.0, 0.0);
                 }
+                let is_short = square < least * least;
+                let size = if is_short { least * target.sqrt() } else { (square * target).sqrt() };
                 let cosine = dot / size;
                 let miss = (1.0 - cosine).max(0.0);
                 let slope = gamma * miss.powf(gamma - 1.0) * share;
-                (miss.powf(gamma) * share, -slope / size, slope * cosine / square)
+                // The length of a short row stands still, so nothing pulls along x̂.
+                let along = if is_short { 0.0 } else { slope * cosine / square };
+                (miss.powf(gamma) * share, -slope / size, along)
             }
         }
     }
@@ -273,8 +279,8 @@ mod tests {
                 Distance::Squared => {
                     a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>() / cols as f64
                 }
-                Distance::Cosine { gamma } => {
-                    let size = (dot(&a, &a) * dot(&b, &b)).sqrt();
+                Distance::Cosine { gamma, least } => {
+                    let size = dot(&a, &a).sqrt().max(least) * dot(&b, &b).sqrt();
                     (1.0 - if size > 0.0 { dot(&a, &b) / size } else { 0.0 }).powf(gamma)
                 }
             }
@@ -282,12 +288,25 @@ mod tests {
         (0..index.len()).map(term).sum::<f64>() / index.len() as f64
     }
 
-    const DISTANCES: [Distance; 4] = [
+    // Rows of 19 or 45 numbers in ±1 are shorter than 9, and longer than 0.
+    const DISTANCES: [Distance; 5] = [
         Distance::Squared,
-        Distance::Cosine { gamma: 1.0 },
-        Distance::Cosine { gamma: 2.0 },
-        Distance::Cosine { gamma: 3.0 },
+        Distance::Cosine { gamma: 1.0, least: 0.0 },
+        Distance::Cosine { gamma: 2.0, least: 0.0 },
+        Distance::Cosine { gamma: 3.0, least: 0.0 },
+        Distance::Cosine { gamma: 3.0, least: 9.0 },
     ];
+
+    #[test]
+    fn a_row_of_zeros_has_no_gradient_or_that_of_its_least_length() {
+        let (x, zero, mut d) = ([3.0, 4.0], [0.0, 0.0], [1.0, 1.0]);
+        for (least, want) in [(0.0, [0.0, 0.0]), (0.5, [-3.6, -4.8])] {
+            let value = dense(2, &zero, &x, &[0], Distance::Cosine { gamma: 3.0, least }, &mut d);
+            assert!((value - 1.0).abs() < 1e-12);
+            // γ / least · x/‖x‖
+            assert_close(&d, &want, 1e-6);
+        }
+    }
 
     #[test]
     fn the_dense_form_has_its_value_and_gradient() {

@@ -96,7 +96,7 @@ impl Objective for Recon {
         let r = tape.mask_rows(r, hidden.clone(), None);
         let r = tape.propagate(shown.view.operator(), r);
         let r = tape.gather(r, hidden.ids().to_vec());
-        let distance = Distance::Cosine { gamma: self.settings.exponent };
+        let distance = Distance::Cosine { gamma: self.settings.exponent, least: 0.0 };
         tape.reconstruct(r, head[2], Some(head[3]), step.prepared, hidden.ids().to_vec(), distance)
     }
 }

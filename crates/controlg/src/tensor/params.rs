@@ -51,6 +51,8 @@ pub enum Init {
     XavierUniform,
     /// Uniform in plus or minus this bound.
     Uniform(f64),
+    /// Normal around zero with this deviation.
+    Normal(f64),
 }
 
 impl Params {
@@ -77,15 +79,17 @@ impl Params {
         let to = &mut self.groups[group];
         debug_assert!(to.entries.iter().all(|entry| entry.name != name), "{name} is declared twice");
         let offset = to.data.len();
-        let bound = match init {
-            Init::Constant(_) => 0.0,
-            Init::XavierUniform => (6.0 / (rows + cols) as f64).sqrt(),
-            Init::Uniform(bound) => bound,
-        };
-        match init {
-            Init::Constant(value) => to.data.resize(offset + rows * cols, value as Real),
-            _ => to.data.extend((0..rows * cols).map(|_| ((2.0 * stream.uniform() - 1.0) * bound) as Real)),
-        }
+        let xavier = (6.0 / (rows + cols) as f64).sqrt();
+        let uniform = |stream: &mut Stream, bound: f64| (2.0 * stream.uniform() - 1.0) * bound;
+        to.data.extend((0..rows * cols).map(|_| {
+            let number = match init {
+                Init::Constant(value) => value,
+                Init::XavierUniform => uniform(stream, xavier),
+                Init::Uniform(bound) => uniform(stream, bound),
+                Init::Normal(deviation) => stream.normal() * deviation,
+            };
+            number as Real
+        }));
         to.entries.push(Entry { name: name.to_owned(), rows, cols, offset });
         ParamId { group, entry: to.entries.len() - 1 }
     }

@@ -120,7 +120,14 @@ impl<'g> Run<'g> {
                 let r = tape.propagate(prepared.operator(), z);
                 let ids = masked.ids().to_vec();
                 let r = tape.gather(r, ids.clone());
-                tape.reconstruct(r, head[0], Some(head[1]), prepared, ids, Distance::Cosine { gamma: 3.0 })
+                tape.reconstruct(
+                    r,
+                    head[0],
+                    Some(head[1]),
+                    prepared,
+                    ids,
+                    Distance::Cosine { gamma: 3.0, least: 0.0 },
+                )
             }
             _ => {
                 let views = [augmented(), augmented()];
