@@ -13,7 +13,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PEER = ROOT / "benches" / "peer" / ".venv" / "bin" / "python"
+SITE = HERE / ".site"
 FIVE = "p_link,p_recon,p_minsg,p_decor,p_par"
+# Nodes that a draw begins with and neighbours drawn of each, twice: our default of at most 8192 nodes, and PyTorch
+# Geometric's usual 1024 starts.
+DRAWS = [(112, 8), (1024, 10), (1024, 15)]
 
 
 def main() -> None:
@@ -22,16 +26,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--no-arxiv", action="store_true")
     parser.add_argument("--no-peer", action="store_true")
+    parser.add_argument("--neighbor-loader", action="store_true", help="also PyTorch Geometric's own drawing; builds torch-sparse once")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--folder", default=None, help="where graphs and runs go [default: a new one, removed after]")
     args = parser.parse_args()
     build()
+    if args.neighbor_loader:
+        get_neighbor_loader()
     home = Path(args.folder or tempfile.mkdtemp(prefix="controlg-large-"))
     home.mkdir(parents=True, exist_ok=True)
     results = {}
     try:
         if not args.no_arxiv:
             results["arxiv"] = arxiv(home, args.steps, not args.no_peer)
+        if args.neighbor_loader:
+            results["neighbor loader"] = [against_loader(home, args.steps, *draw) for draw in DRAWS]
         results["sizes"] = [size(home, int(nodes), args.steps) for nodes in args.sizes.split(",") if nodes]
     finally:
         if args.folder is None:
@@ -86,8 +95,7 @@ def arxiv(home: Path, steps: int, peer: bool) -> dict:
         "neighbours": pretrain(home, "ogbn-arxiv", steps, "arxiv-neighbours", *common, "train.batch=neighbours"),
     }
     if peer and PEER.exists():
-        mapped = home / "arxiv-mapped"
-        program("data", "convert", "ogbn-arxiv", mapped, "--to", "mapped", "--features", "structural", "--quiet")
+        mapped = mapped_arxiv(home)
         results["pyg over ours"] = {kind: against_pyg(home, mapped, kind, steps, results) for kind in ("parts", "neighbours")}
     elif peer:
         print("benches/peer/run makes the environment of the other side; it is not there yet", file=sys.stderr)
@@ -97,14 +105,61 @@ def arxiv(home: Path, steps: int, peer: bool) -> dict:
 def against_pyg(home: Path, mapped: Path, kind: str, steps: int, results: dict) -> float:
     """One loss on the same batches, ours and PyTorch Geometric's one after the other."""
     batches = home / f"arxiv-batches-{kind}"
-    subprocess.run([LARGE, "batches", str(mapped), kind, "10", str(batches)], check=True, stdout=subprocess.DEVNULL)
+    sets = [f"train.batch={kind}", "method=p_par"]
+    subprocess.run([LARGE, "batches", str(mapped), "10", str(batches), *sets], check=True, stdout=subprocess.DEVNULL)
     alone = ["method=p_par", f"train.batch={kind}", "normalise=none", "encoder.norm=layer", "encoder.width=256"]
     ours = results[f"{kind}, one loss"] = pretrain(home, str(mapped), steps, "arxiv-one", *alone)
-    environment = {**os.environ, "MALLOC_TOP_PAD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824"}
-    command = [PEER, HERE / "pyg_side.py", mapped, batches, "256", str(max(1, steps // 10))]
-    theirs = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
-    results[f"{kind}, one loss, pyg"] = json.loads(theirs.splitlines()[-1])
-    return results[f"{kind}, one loss, pyg"]["step"] / ours["mean_step"]
+    theirs = results[f"{kind}, one loss, pyg"] = pyg("pyg_side.py", mapped, batches, 256, max(1, steps // 10))
+    return theirs["step"] / ours["mean_step"]
+
+
+def against_loader(home: Path, steps: int, starts: int, fanout: int) -> dict:
+    """Neighbourhoods of the same size with all edges among their nodes, drawn by each side itself: ours, theirs without and
+    with a process that draws ahead, ours again, all with the features in memory."""
+    mapped = mapped_arxiv(home)
+    sets = ["method=p_par", "objective.p_par.parts=20", "features=structural", "normalise=none", "encoder.norm=layer"]
+    sets += ["encoder.width=256", "encoder.layers=2", "train.batch=neighbours", f"train.fanout={fanout}"]
+    sets += [f"train.batch_nodes={starts * (1 + fanout + fanout * fanout)}"]
+    ours = [pretrain(home, "ogbn-arxiv", steps, "arxiv-draws", *sets)]
+    theirs = [pyg("loader_side.py", mapped, 256, starts, fanout, max(12, steps // 3), workers) for workers in (0, 1)]
+    ours.append(pretrain(home, "ogbn-arxiv", steps, "arxiv-draws", *sets))
+    return {
+        "starts": starts,
+        "fanout": fanout,
+        "nodes": theirs[0]["nodes"],
+        "edges": theirs[0]["edges"],
+        "ours": statistics.mean(run["mean_step"] for run in ours),
+        "ours_peak_mb": max(run["peak_mb"] for run in ours),
+        "pyg": [run["step"] for run in theirs],
+        "pyg_peak_mb": theirs[0]["peak_mb"],
+    }
+
+
+def mapped_arxiv(home: Path) -> Path:
+    mapped = home / "arxiv-mapped"
+    if not mapped.exists():
+        program("data", "convert", "ogbn-arxiv", mapped, "--to", "mapped", "--features", "structural", "--quiet")
+    return mapped
+
+
+def pyg(script: str, *arguments) -> dict:
+    """What the other side says of itself; glibc is told to keep what it freed, which makes it faster."""
+    keep = {"MALLOC_TOP_PAD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824", "PYTHONPATH": str(SITE)}
+    command = [PEER, HERE / script, *map(str, arguments)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **keep}).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def get_neighbor_loader() -> None:
+    if not PEER.exists():
+        sys.exit("benches/peer/run makes the environment of the other side; it is not there yet")
+    if SITE.exists():
+        return
+    making = SITE.with_name(".site.new")
+    shutil.rmtree(making, ignore_errors=True)
+    command = [PEER, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--target", making]
+    subprocess.run([*command, "-r", HERE / "requirements.txt"], check=True, env={**os.environ, "FORCE_ONLY_CPU": "1"})
+    making.rename(SITE)
 
 
 def size(home: Path, nodes: int, steps: int) -> dict:
@@ -133,6 +188,14 @@ def show(results: dict) -> None:
                 line(name, r)
         for kind, ratio in results["arxiv"].get("pyg over ours", {}).items():
             print(f"\nPyTorch Geometric's step over ours, same batches ({kind}), one loss: {ratio:.2f}")
+    if "neighbor loader" in results:
+        print("\nDrawing and step on ogbn-arxiv, one loss, width 256; NeighborLoader (induced) without and with a process of its own\n")
+        print("| starts, fan-out | nodes, edges | ours, s | peak MB | PyTorch Geometric, s | peak MB | its best over ours |")
+        print("|---|---|---|---|---|---|---|")
+        for r in results["neighbor loader"]:
+            ratio, both = min(r["pyg"]) / r["ours"], " and ".join(f"{step:.3f}" for step in r["pyg"])
+            sizes = f"{r['starts']}, {r['fanout']} | {r['nodes']:,.0f}, {r['edges']:,.0f} | {r['ours']:.3f}"
+            print(f"| {sizes} | {r['ours_peak_mb']:.0f} | {both} | {r['pyg_peak_mb']:.0f} | {ratio:.2f} |")
     if results["sizes"]:
         print("\nRandom graphs, average degree 10, 128 features on disk, width 128, five objectives, two threads\n")
         print(head)
