@@ -48,8 +48,8 @@ const KEYS: &[Key] = &[
 /// The authors' cosine divides by max(‖x̂‖, 10⁻¹²). It matters, and not by design: at the first step the bias is zero, so a
 /// hidden node without a visible neighbour has x̂ = 0, and the bias gets a gradient of 10⁹ or so. Adam remembers its square
 /// for tens of thousands of steps, and the bias stands still where the first steps have brought it. A still bias gives the
-/// codes a scale, which weight decay would shrink without end since the cosine has none. Without this, accuracy on Cora is
-/// two to three points lower.
+/// codes a scale, which weight decay would shrink without end since the cosine has none. With neither this nor the authors'
+/// start, accuracy on Cora was 81.1 instead of 83.5 %.
 const LEAST_LENGTH: f64 = 1e-12;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
