@@ -231,7 +231,6 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::cast_precision_loss)]
     fn attention_starts_as_wide_as_its_settings_say() {
         for (init, [weight, vector]) in
             [("uniform", [2.0 / 800.0, 2.0 / 104.0]), ("normal", [4.0 / 800.0, 4.0 / 500.0])]

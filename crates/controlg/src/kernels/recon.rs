@@ -42,8 +42,9 @@ impl Distance {
                 }
                 let is_short = square < least * least;
                 let size = if is_short { least * target.sqrt() } else { (square * target).sqrt() };
-                let cosine = dot / size;
-                let miss = (1.0 - cosine).max(0.0);
+                // Rounding may take it out of its range: by much where x̂ is nothing but rounding.
+                let cosine = (dot / size).clamp(-1.0, 1.0);
+                let miss = 1.0 - cosine;
                 let slope = gamma * miss.powf(gamma - 1.0) * share;
                 // The length of a short row stands still, so nothing pulls along x̂.
                 let along = if is_short { 0.0 } else { slope * cosine / square };
