@@ -88,11 +88,6 @@ impl Default for Settings {
     }
 }
 
-/// Xavier's normal numbers with a gain of √2, for a matrix with this sum of numbers in and out.
-pub(crate) fn xavier_normal(fans: usize) -> Init {
-    Init::Normal(2.0 / (fans as f64).sqrt())
-}
-
 /// A stack of attention layers. Parameters of a layer: weight (in × out), source and target vectors (heads ×
 /// out/heads), then bias, norm and slope as settled.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,7 +156,7 @@ impl Encoder for Gat {
             for (name, shape, fans) in shapes {
                 let init = match self.settings.init {
                     Start::Uniform => Init::XavierUniform,
-                    Start::Normal => xavier_normal(fans),
+                    Start::Normal => Init::xavier_normal(fans),
                 };
                 params.add(group, &format!("{layer}.{name}"), shape, init, stream);
             }

@@ -15,7 +15,6 @@ use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 
 pub use blocks::{Block, Network, Source, embed_in_blocks};
-pub(crate) use gat::xavier_normal;
 pub use gat::{Gat, Settings as GatSettings, Start};
 pub use gcn::Gcn;
 pub use layer::{Common, Kind, Last, Norm};

@@ -55,6 +55,13 @@ pub enum Init {
     Normal(f64),
 }
 
+impl Init {
+    /// Normal numbers after Glorot and Bengio with a gain of √2, for a matrix with this sum of inputs and outputs.
+    pub fn xavier_normal(fans: usize) -> Init {
+        Init::Normal(2.0 / (fans as f64).sqrt())
+    }
+}
+
 impl Params {
     /// No parameters.
     pub fn new() -> Self {

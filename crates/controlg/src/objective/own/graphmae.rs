@@ -9,7 +9,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::encoder::xavier_normal;
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
 use crate::objective::{Objective, Purpose, Sight, Sizes, Step, hides_some, prepared};
@@ -94,9 +93,9 @@ impl Objective for GraphMae {
         params.add(group, "token", (1, n_features), Init::Constant(0.0), stream);
         // As the authors' start, that of an attention layer and of a linear map in PyTorch.
         params.add(group, "0.weight", (width, width), Init::Uniform(1.0 / (width as f64).sqrt()), stream);
-        params.add(group, "1.source", (1, n_features), xavier_normal(2 * n_features), stream);
-        params.add(group, "1.target", (1, n_features), xavier_normal(2 * n_features), stream);
-        params.add(group, "1.weight", (n_features, width), xavier_normal(n_features + width), stream);
+        params.add(group, "1.source", (1, n_features), Init::xavier_normal(2 * n_features), stream);
+        params.add(group, "1.target", (1, n_features), Init::xavier_normal(2 * n_features), stream);
+        params.add(group, "1.weight", (n_features, width), Init::xavier_normal(n_features + width), stream);
         params.add(group, "1.bias", (1, n_features), Init::Constant(0.0), stream);
     }
 
