@@ -33,7 +33,7 @@ KEEP_MEMORY = {
 def main() -> int:
     options = parse()
     commands = {} if options.skip_ours else {"ours": [build_ours()]}
-    for name in ("torch", "pyg"):
+    for name in ("torch", "plain", "pyg"):
         commands[name] = [sys.executable, str(HERE / f"{name}_side.py")]
 
     gflops, gb_s = machine_rates(commands)
@@ -87,7 +87,7 @@ def environment(name: str) -> dict:
 
 def machine_rates(commands) -> tuple[float, float]:
     """The best dense rate and memory bandwidth that ours or torch reaches, in 10^9 a second."""
-    measuring = [name for name in commands if name != "pyg"]
+    measuring = [name for name in commands if name in ("ours", "torch")]
     gflops = max(rate(name, commands[name], "gemm", "gflops") for name in measuring)
     return gflops, max(rate(name, commands[name], "bandwidth", "gb_s") for name in measuring)
 
@@ -166,10 +166,8 @@ def summary(times: dict, peaks: dict, floor: float) -> dict:
     ours = ms.get("ours", float("nan"))
     return {
         "ours_ms": round(ours, 3),
-        "torch_ms": round(ms["torch"], 3),
-        "pyg_ms": round(ms["pyg"], 3),
-        "vs_torch": round(ms["torch"] / ours, 3),
-        "vs_pyg": round(ms["pyg"] / ours, 3),
+        **{f"{name}_ms": round(value, 3) for name, value in ms.items() if name != "ours"},
+        **{f"vs_{name}": round(value / ours, 3) for name, value in ms.items() if name != "ours"},
         "peak_mb": round(peaks.get("ours", float("nan")), 1),
         "floor_ms": round(floor, 3),
     }

@@ -1,4 +1,4 @@
-"""PyTorch at its best: CSR products, own derivatives where torch's are slow, fused Adam.
+"""PyTorch at its best: the side `plain` with own derivatives where autograd's are slow.
 
 Usage: torch_side.py WORKLOAD DIR | gemm | bandwidth
 """
@@ -6,17 +6,16 @@ Usage: torch_side.py WORKLOAD DIR | gemm | bandwidth
 import json
 import sys
 import time
-import warnings
 
 import torch
 import torch.nn.functional as F
 from torch.autograd import Function
 
-from side import ADAM, THREADS, Arrays, serve
+import plain_side
+from plain_side import csr, sorted_pairs, sparse_features, spmm
+from side import THREADS, Arrays, serve
 
 leaky_relu_backward = torch.ops.aten.leaky_relu_backward.grad_input
-
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 
 
 def main() -> None:
@@ -28,28 +27,6 @@ def main() -> None:
         print(json.dumps({"gb_s": bandwidth()}))
     else:
         serve(STEPS[what](Arrays(sys.argv[2])))
-
-
-def csr(offsets, columns, values, shape):
-    return torch.sparse_csr_tensor(offsets, columns, values, shape, check_invariants=False)
-
-
-def spmm(matrix, dense):
-    """The `reduce` kernel: faster here than the library call behind a plain `@`."""
-    return torch.sparse.mm(matrix, dense, "sum")
-
-
-class Product(Function):
-    """A fixed sparse matrix times a dense one; the backward pass uses the stored transpose."""
-
-    @staticmethod
-    def forward(ctx, matrix, transpose, dense):
-        ctx.transpose = transpose
-        return spmm(matrix, dense)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return None, None, spmm(ctx.transpose, grad)
 
 
 class Prelu(Function):
@@ -97,76 +74,15 @@ class PairDots(Function):
         return spmm(graph, z), None, None, None
 
 
-def sorted_pairs(rows, columns, n):
-    """Offsets and columns of a CSR pattern, and which pair each of its entries comes from."""
-    order = torch.argsort(rows * n + columns)
-    counts = torch.bincount(rows, minlength=n)
-    return F.pad(counts.cumsum(0), (1, 0)), columns[order], order
+class Model(plain_side.Model):
+    """The model of the side `plain`, activated in place."""
 
-
-class Model:
-    """The parameters named in the folder, and Adam over them."""
-
-    def __init__(self, arrays: Arrays, names: str):
-        self.params = {name: arrays(name).requires_grad_() for name in names.split()}
-        self.adam = torch.optim.Adam(self.params.values(), fused=True, **ADAM)
-        offsets, columns, values = arrays.csr("adj")
-        self.n = len(offsets) - 1
-        self.adjacency = csr(offsets, columns, values, (self.n, self.n))
-
-    def spread(self, h):
-        return Product.apply(self.adjacency, self.adjacency, h)
-
-    def second_layer(self, h):
-        # The adjacency first: bias and product are then one call.
-        p = self.params
-        return Prelu.apply(torch.addmm(p["b2"], self.spread(h), p["w2"]), p["a2"])
-
-    def encode_sparse(self, x, x_transpose):
-        p = self.params
-        h = self.spread(Product.apply(x, x_transpose, p["w1"])).add_(p["b1"])
-        return self.second_layer(Prelu.apply(h, p["a1"]))
-
-    def encode_spread(self, spread_x):
-        p = self.params
-        return self.second_layer(Prelu.apply(torch.addmm(p["b1"], spread_x, p["w1"]), p["a1"]))
-
-    def update(self, loss):
-        self.adam.zero_grad(set_to_none=True)
-        loss.backward()
-        self.adam.step()
-        return loss.detach()
-
-
-def sparse_features(arrays, keep=None):
-    """X and its transpose as CSR; rows outside of `keep` have no entries."""
-    offsets, columns, values = arrays.csr("x")
-    n, d = arrays("x_shape").tolist()
-    rows = torch.repeat_interleave(torch.arange(n), offsets.diff())
-    if keep is not None:
-        kept = keep[rows]
-        rows, columns, values = rows[kept], columns[kept], values[kept]
-    pair = []
-    for size, (r, c) in (((n, d), (rows, columns)), ((d, n), (columns, rows))):
-        starts, ends, order = sorted_pairs(r, c, max(n, d))
-        pair.append(csr(starts[: size[0] + 1], ends, values[order], size))
-    return pair
+    def prelu(self, x, slope):
+        return Prelu.apply(x, self.params[slope])
 
 
 def masked_features(arrays):
-    model = Model(arrays, "w1 b1 a1 w2 b2 a2 wd bd")
-    masked = arrays("masked")
-    target = sparse_features(arrays)[0].to_dense()[masked]
-    keep = torch.ones(model.n, dtype=torch.bool)
-    keep[masked] = False
-    x, x_transpose = sparse_features(arrays, keep)
-
-    def step():
-        z = model.encode_sparse(x, x_transpose).index_select(0, masked)
-        predicted = torch.addmm(model.params["bd"], z, model.params["wd"])
-        return model.update(F.mse_loss(predicted, target))
-
-    return step
+    return plain_side.masked_features(arrays, Model)
 
 
 def links(arrays):
@@ -190,35 +106,10 @@ def links(arrays):
 
 
 def classes(arrays):
-    model = Model(arrays, "w1 b1 a1 w2 b2 a2 wc bc")
-    targets = arrays("targets")
-    spread_x = spmm(model.adjacency, arrays("x"))
-
-    def step():
-        z = model.encode_spread(spread_x)
-        return model.update(F.cross_entropy(torch.addmm(model.params["bc"], z, model.params["wc"]), targets))
-
-    return step
+    return plain_side.classes(arrays, Model)
 
 
-def info_nce(arrays):
-    p, q = (arrays(name).requires_grad_() for name in "pq")
-    diagonal = torch.arange(len(p))
-
-    def step():
-        p.grad = q.grad = None
-        # Scaling P instead of the logits saves two passes over them.
-        loss = F.cross_entropy((p / 0.2) @ q.t(), diagonal)
-        loss.backward()
-        with torch.no_grad():
-            p.sub_(p.grad, alpha=0.1)
-            q.sub_(q.grad, alpha=0.1)
-        return loss.detach()
-
-    return step
-
-
-STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": info_nce}
+STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": plain_side.info_nce}
 
 
 def gemm_rate(size: int = 2048, repeats: int = 12) -> float:
