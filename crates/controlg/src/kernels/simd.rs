@@ -69,17 +69,31 @@ pub(crate) fn madd<const FMA: bool>(a: Real, b: Real, c: Real) -> Real {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Fetches `n` numbers from `start` into the cache ahead of their use. Nothing happens where they do not exist.
+/// Fetches `n` numbers from `start` into the L1 cache ahead of their use. Nothing happens where they do not exist.
 #[inline(always)]
 pub(crate) fn prefetch(from: &[Real], start: usize, n: usize) {
     #[cfg(target_arch = "x86_64")]
-    for at in (start..start + n).step_by(64 / size_of::<Real>()) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch is a hint; it reads nothing and cannot fault, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.as_ptr().wrapping_add(at).cast()) };
-    }
+    fetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from, start, n);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (from, start, n);
+}
+
+/// [`prefetch`] into the L2 cache, which has more lines on their way at a time than the L1 cache.
+#[inline(always)]
+pub(crate) fn prefetch_early(from: &[Real], start: usize, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    fetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(from, start, n);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, start, n);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn fetch<const HINT: i32>(from: &[Real], start: usize, n: usize) {
+    for at in (start..start + n).step_by(64 / size_of::<Real>()) {
+        // SAFETY: a prefetch is a hint; it reads nothing and cannot fault, whatever the address.
+        unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(from.as_ptr().wrapping_add(at).cast()) };
+    }
 }
 
 /// `exp(x)` as a loop can vectorise it: relative error below 3e-7 where the result is a normal number, inputs

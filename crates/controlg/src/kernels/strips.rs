@@ -5,7 +5,7 @@ use super::Sparse;
 use super::parallel::{Shared, each};
 use super::rowwise::activate_rows;
 use super::scratch;
-use super::simd::{madd, prefetch};
+use super::simd::{madd, prefetch, prefetch_early};
 use super::spmm::{Cuts, Tail, read_ahead, row_strips};
 use crate::Real;
 use std::ops::Range;
@@ -14,6 +14,12 @@ use std::ops::Range;
 const COLUMNS: usize = 32;
 /// Entries read ahead of the sum: as many as hide the way to the L3 cache.
 const AHEAD: usize = 16;
+/// The same where a strip is too large for the L2 caches: some entries on into L1, many on into L2, which takes more lines at
+/// a time. Elsewhere the second fetch would cost more than it spares.
+const SOON: usize = 8;
+const EARLY: usize = 64;
+/// Bytes of such a strip.
+const FAR: usize = 4 << 20;
 /// Entries of a task.
 const ENTRIES: usize = 1 << 14;
 /// Rows read ahead of the copy.
@@ -43,9 +49,10 @@ pub(super) fn product(
             let columns = first..width.min(first + COLUMNS);
             copy(h, width, columns.clone(), strip);
             let strip = &strip[..s.n_cols * columns.len()];
+            let sum = if size_of_val(strip) > FAR { sum_rows::<true> } else { sum_rows::<false> };
             each(cuts.count, |task| {
                 let rows = cuts.rows(s, task);
-                sum_rows(s, rows.clone(), strip, width, columns.clone(), &shared, add);
+                sum(s, rows.clone(), strip, width, columns.clone(), &shared, add);
                 if let Some(tail) = tail {
                     finish_rows(rows, width, columns.clone(), &shared, tail);
                 }
@@ -71,7 +78,7 @@ fn copy(h: &[Real], width: usize, columns: Range<usize>, strip: &mut [Real]) {
 
 simd! {
     /// The strip's columns of some rows of the product.
-    fn sum_rows[FMA](
+    fn sum_rows[FMA, const IS_FAR: bool](
         s: Sparse<'_>,
         rows: Range<usize>,
         strip: &[Real],
@@ -84,7 +91,10 @@ simd! {
         for row in rows.clone() {
             // SAFETY: tasks have their own rows, and one strip follows the other.
             let out = unsafe { out.part(row * width + columns.start, n) };
-            let ahead = read_ahead::<AHEAD>(s, row, rows.end);
+            let ahead = match IS_FAR {
+                true => [read_ahead::<SOON>(s, row, rows.end), read_ahead::<EARLY>(s, row, rows.end)],
+                false => [read_ahead::<AHEAD>(s, row, rows.end), &[]],
+            };
             match s.row(row) {
                 (chosen, Some(values)) => sum_row::<FMA>(chosen, |e| values[e], ahead, strip, n, out, add),
                 (chosen, None) => sum_row::<FMA>(chosen, |_| 1.0, ahead, strip, n, out, add),
@@ -93,27 +103,31 @@ simd! {
     }
 }
 
-/// One row of it. The usual strip has a loop of its own, whose sums stay in registers.
+/// One row of it, with the entries to fetch for into L1 and into L2. The usual strip has a loop of its own, whose sums stay in
+/// registers.
 #[inline(always)]
 fn sum_row<const FMA: bool>(
     chosen: &[u32],
     value: impl Fn(usize) -> Real + Copy,
-    ahead: &[u32],
+    [soon, early]: [&[u32]; 2],
     strip: &[Real],
     columns: usize,
     out: &mut [Real],
     add: bool,
 ) {
     if columns != COLUMNS {
-        return row_strips::<FMA>(chosen, value, ahead, strip, columns, 0..columns, out, add);
+        return row_strips::<FMA>(chosen, value, soon, strip, columns, 0..columns, out, add);
     }
     let mut sums = [0.0; COLUMNS];
     if add {
         sums.copy_from_slice(out);
     }
     for (e, &column) in chosen.iter().enumerate() {
-        if let Some(&next) = ahead.get(e) {
+        if let Some(&next) = soon.get(e) {
             prefetch(strip, next as usize * COLUMNS, COLUMNS);
+        }
+        if let Some(&next) = early.get(e) {
+            prefetch_early(strip, next as usize * COLUMNS, COLUMNS);
         }
         let (value, source) = (value(e), &strip[column as usize * COLUMNS..][..COLUMNS]);
         for j in 0..COLUMNS {
