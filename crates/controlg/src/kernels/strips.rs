@@ -69,11 +69,24 @@ fn copy(h: &[Real], width: usize, columns: Range<usize>, strip: &mut [Real]) {
         let rows = task * ROWS..n.min((task + 1) * ROWS);
         // SAFETY: tasks have their own rows.
         let strip = unsafe { shared.part(rows.start * columns.len(), rows.len() * columns.len()) };
-        for (to, row) in strip.chunks_exact_mut(columns.len()).zip(rows) {
-            prefetch(h, (row + COPY_AHEAD) * width + columns.start, columns.len());
-            to.copy_from_slice(&h[row * width..][columns.clone()]);
-        }
+        copy_rows(h, width, columns.clone(), rows.start, strip);
     });
+}
+
+simd! {
+    /// The strip's columns of the rows from `first`, as many as it holds. The usual strip's length is known to the compiler,
+    /// which then calls nobody for a copy of two cache lines.
+    fn copy_rows[FMA](h: &[Real], width: usize, columns: Range<usize>, first: usize, strip: &mut [Real]) {
+        let n = columns.len();
+        for (at, to) in strip.chunks_exact_mut(n).enumerate() {
+            let start = (first + at) * width + columns.start;
+            prefetch(h, start + COPY_AHEAD * width, n);
+            match (<&mut [Real; COLUMNS]>::try_from(&mut *to), h[start..start + n].first_chunk()) {
+                (Ok(to), Some(from)) => *to = *from,
+                _ => to.copy_from_slice(&h[start..start + n]),
+            }
+        }
+    }
 }
 
 simd! {
