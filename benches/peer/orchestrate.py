@@ -40,12 +40,12 @@ def main() -> int:
     print(f"machine: {gflops:.0f} GFLOP/s dense, {gb_s:.1f} GB/s read and written, {THREADS} threads\n")
     results, agree = {}, True
     for name in options.workloads:
-        times, peaks, same = compare(name, commands, options.rounds)
+        times, peaks, same, parts = compare(name, commands, options.rounds)
         agree &= same
         operations, moved = workloads.floor(name)
         floor = (operations / gflops + moved / gb_s) / 1e6
         results[name] = summary(times, peaks, floor)
-        print_table(name, results[name], times, peaks, operations, moved)
+        print_table(results[name], times, peaks, operations, moved, parts)
     if not agree:
         print("the losses disagree", file=sys.stderr)
     if options.json:
@@ -130,7 +130,7 @@ class Side:
 
 
 def compare(workload: str, commands: dict, rounds: int):
-    """Step times and peak memory of every side, and whether their losses agree."""
+    """Step times and peak memory of every side, whether their losses agree, and what our products take."""
     with tempfile.TemporaryDirectory(prefix="peer-") as folder:
         workloads.generate(workload, Path(folder))
         sides = [Side(name, command, workload, folder) for name, command in commands.items()]
@@ -146,7 +146,14 @@ def compare(workload: str, commands: dict, rounds: int):
                 peaks[side.name] = answer["peak_mb"]
         for side in sides:
             side.quit()
-    return times, peaks, same
+        parts = our_parts(commands["ours"], workload, folder) if "ours" in commands else None
+    return times, peaks, same, parts
+
+
+def our_parts(command: list, workload: str, folder: str) -> dict:
+    """What the dense and the sparse products of one of our steps take, each measured by itself."""
+    done = subprocess.run(command + ["parts", workload, folder], env=environment("ours"), stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
 
 
 def check_losses(workload: str, losses: dict) -> bool:
@@ -173,7 +180,7 @@ def summary(times: dict, peaks: dict, floor: float) -> dict:
     }
 
 
-def print_table(workload: str, row: dict, times: dict, peaks: dict, operations: float, moved: float) -> None:
+def print_table(row: dict, times: dict, peaks: dict, operations: float, moved: float, parts: dict | None) -> None:
     print(f"  {'':8}{'median ms':>11}{'fastest':>10}{'/ ours':>8}{'/ floor':>9}{'peak MB':>10}{'steps':>7}")
     for name, values in times.items():
         ms = median(values)
@@ -181,7 +188,12 @@ def print_table(workload: str, row: dict, times: dict, peaks: dict, operations: 
             f"  {name:8}{ms:11.1f}{min(values):10.1f}{ms / row['ours_ms']:8.2f}{ms / row['floor_ms']:9.2f}"
             f"{peaks[name]:10.0f}{len(values):7}"
         )
-    print(f"  floor {row['floor_ms']:13.1f} ({operations / 1e9:.1f} GFLOP and {moved / 1e6:.0f} MB a step)\n", flush=True)
+    print(f"  floor {row['floor_ms']:13.1f} ({operations / 1e9:.1f} GFLOP and {moved / 1e6:.0f} MB a step)")
+    if parts:
+        dense, sparse = parts["dense_ms"], parts["sparse_ms"]
+        rest = row["ours_ms"] - dense - sparse
+        print(f"  ours: dense products {dense:.1f}, sparse products {sparse:.1f}, all else {rest:.1f} ms")
+    print(flush=True)
 
 
 if __name__ == "__main__":

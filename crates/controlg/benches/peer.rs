@@ -2,8 +2,8 @@
 //!
 //! Started as `peer WORKLOAD DIR` it reads the arrays of w1, w2, w3 or w4, prints `ready`, and answers each line
 //! `run N` with one line of JSON: the milliseconds and the loss of N steps and the peak memory of the process.
-//! `quit` ends it. `peer gemm` and `peer bandwidth` tell what the machine can do with our kernels. The steps are those of
-//! the library: its tape, its encoder, its optimiser.
+//! `quit` ends it. The steps are those of the library: its tape, its encoder, its optimiser. `peer parts WORKLOAD DIR` tells
+//! what a step's products take one by one, `peer gemm` and `peer bandwidth` what the machine can do with our kernels.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -13,21 +13,26 @@ use controlg::Real;
 use controlg::data::arrays::{Array, read_npy};
 use controlg::encoder::{Common, Encoder, Gcn, Kind, Last, Norm, Pass};
 use controlg::graph::{Csr, Dense, Features, NodeSet, Operator, Prepared};
-use controlg::kernels::{matmul, rows};
+use controlg::kernels::{matmul, rows, spmm};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, AdamW, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Settings, Tape, Var,
+    Activation, AdamW, Buffer, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Settings, Tape,
+    Var,
 };
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let (workload, folder) = (arguments.next(), arguments.next());
-    match (workload.as_deref(), folder) {
-        (Some("gemm"), None) => say(&serde_json::json!({"gflops": gemm_rate()}).to_string()),
-        (Some("bandwidth"), None) => say(&serde_json::json!({"gb_s": bandwidth()}).to_string()),
-        (Some("w4"), Some(folder)) => serve_contrast(&Files(folder.into())),
-        (Some(network @ ("w1" | "w2" | "w3")), Some(folder)) => serve_network(&Files(folder.into()), network),
-        _ => println!("usage: peer w1|w2|w3|w4 DIR, or peer gemm|bandwidth (started by benches/peer/run)"),
+    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let words: Vec<String> = arguments.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["gemm"] => say(&serde_json::json!({"gflops": gemm_rate()}).to_string()),
+        ["bandwidth"] => say(&serde_json::json!({"gb_s": bandwidth()}).to_string()),
+        ["parts", workload, folder] => say(&parts(&Files(folder.into()), workload).to_string()),
+        ["w4", folder] => serve_contrast(&Files(folder.into())),
+        [network @ ("w1" | "w2" | "w3"), folder] => serve_network(&Files(folder.into()), network),
+        _ => println!(
+            "usage: peer [parts] w1|w2|w3|w4 DIR, or peer gemm|bandwidth (started by benches/peer/run)"
+        ),
     }
 }
 
@@ -185,6 +190,61 @@ fn serve_contrast(files: &Files) {
         }
         value
     });
+}
+
+/// Milliseconds of a step's dense and of its sparse products, each by itself on matrices of its size.
+fn parts(files: &Files, workload: &str) -> serde_json::Value {
+    let (mut dense, mut sparse) = (0.0, 0.0);
+    if workload == "w4" {
+        let width = files.columns("p");
+        dense += dense_ms((files.reals("p").len() / width, width, files.reals("q").len() / width), true);
+    } else {
+        let features = files.features();
+        let (n, width) = (features.n_rows(), files.reals("b1").len());
+        let adjacency = files.csr("adj", n);
+        dense += dense_ms((n, width, width), true);
+        match &features {
+            // There the operator is applied to X once for all steps, and X needs no gradient.
+            Features::Dense(x) => {
+                dense += dense_ms((n, x.n_cols(), width), false);
+                sparse += 2.0 * sparse_ms(&adjacency, width);
+            }
+            Features::Sparse(x) => {
+                sparse += sparse_ms(x, width) + sparse_ms(&x.transposed(), width);
+                sparse += 4.0 * sparse_ms(&adjacency, width);
+            }
+        }
+        if workload == "w3" {
+            dense += dense_ms((n, width, files.reals("bc").len()), true);
+        }
+    }
+    serde_json::json!({"dense_ms": dense, "sparse_ms": sparse})
+}
+
+/// C = A·B, dB = Aᵀ·dC and, where A has a gradient, dA = dC·Bᵀ.
+fn dense_ms((m, k, n): (usize, usize, usize), both: bool) -> f64 {
+    // Buffers as a step has them: aligned, in large pages.
+    let pool = Pool::new();
+    let (mut a, mut b, mut c): (Buffer<'_>, Buffer<'_>, Buffer<'_>) =
+        (pool.zeros(m * k), pool.zeros(k * n), pool.zeros(m * n));
+    let forward = typical(|| matmul::nn(m, k, n, &a, &b, &mut c, false));
+    let of_b = typical(|| matmul::tn(k, m, n, &a, &c, &mut b, false));
+    let of_a = if both { typical(|| matmul::nt(m, n, k, &c, &b, &mut a, false)) } else { 0.0 };
+    forward + of_b + of_a
+}
+
+fn sparse_ms(s: &Csr, width: usize) -> f64 {
+    let s = s.sparse();
+    let pool = Pool::new();
+    let (h, mut out): (Buffer<'_>, Buffer<'_>) = (pool.zeros(s.n_cols * width), pool.zeros(s.n_rows * width));
+    typical(|| spmm::spmm(s, &h, width, &mut out, false))
+}
+
+/// The median of a few, in milliseconds.
+fn typical(mut work: impl FnMut()) -> f64 {
+    let mut times: Vec<f64> = (0..7).map(|_| fastest(1, &mut work) * 1e3).collect();
+    times.sort_by(f64::total_cmp);
+    times[3]
 }
 
 /// The folder of arrays.

@@ -7,7 +7,7 @@ use super::loss::{Mean, sigmoid, softplus};
 use super::pairs::PairGraph;
 use super::parallel::{Shared, sum_chunks};
 use super::rows::short_dot;
-use super::simd::{madd, prefetch};
+use super::simd::{madd, prefetch, prefetch_early};
 use crate::Real;
 
 /// −log σ(z_u·z_v) of the first `n_positive` pairs and −log(1 − σ(z_u·z_v)) of the others, averaged; `dz` receives
@@ -53,9 +53,13 @@ simd! {
         let own = &z[node * width..(node + 1) * width];
         let end = graph.offsets[node + 1];
         for at in graph.offsets[node]..end {
-            // The rows after the next are on their way, beyond the end of this node's too.
-            if let Some(&next) = graph.partners.get(at + 2) {
+            // The rows that follow are on their way, beyond the end of this node's too: the next one into the L1 cache,
+            // those after it into L2, which has room for more on their way.
+            if let Some(&next) = graph.partners.get(at + 1) {
                 prefetch(z, next as usize * width, width);
+            }
+            if let Some(&next) = graph.partners.get(at + 4) {
+                prefetch_early(z, next as usize * width, width);
             }
             let partner = graph.partners[at] as usize;
             let other = &z[partner * width..(partner + 1) * width];

@@ -23,7 +23,7 @@ const FAR: usize = 4 << 20;
 /// Entries of a task.
 const ENTRIES: usize = 1 << 14;
 /// Rows read ahead of the copy.
-const COPY_AHEAD: usize = 8;
+const COPY_AHEAD: usize = 32;
 
 /// Copying costs a pass over `h`: rows must be read often, `h` be larger than what the caches serve well, and a
 /// strip small enough to stay in them.
@@ -80,7 +80,7 @@ simd! {
         let n = columns.len();
         for (at, to) in strip.chunks_exact_mut(n).enumerate() {
             let start = (first + at) * width + columns.start;
-            prefetch(h, start + COPY_AHEAD * width, n);
+            prefetch_early(h, start + COPY_AHEAD * width, n);
             match (<&mut [Real; COLUMNS]>::try_from(&mut *to), h[start..start + n].first_chunk()) {
                 (Ok(to), Some(from)) => *to = *from,
                 _ => to.copy_from_slice(&h[start..start + n]),
