@@ -381,6 +381,22 @@ mod tests {
     }
 
     #[test]
+    fn strips_larger_than_the_l2_cache_give_the_bytes_of_single_rows() {
+        let mut numbers = Numbers::new(36);
+        let (rows, cols, width) = (1500, 40_000, 64);
+        let s = Owned::random(rows, cols, 200, &mut numbers);
+        assert!(strips::pay(s.view(), width), "a product by strips");
+        let h = numbers.vec(cols * width);
+        let (mut by_strips, mut alone) = (vec![0.0; rows * width], vec![0.0; width]);
+        spmm(s.view(), &h, width, &mut by_strips, false);
+        for row in [0, 1, 700, rows - 1] {
+            // One row is too little for strips.
+            spmm_rows(s.view(), &[row as u32], &h, width, &mut alone, false);
+            assert_eq!(alone, by_strips[row * width..][..width]);
+        }
+    }
+
+    #[test]
     fn chosen_rows_and_renamed_columns() {
         let mut numbers = Numbers::new(27);
         let s = Owned::random(40, 30, 6, &mut numbers);
