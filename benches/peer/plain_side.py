@@ -72,7 +72,7 @@ class Model:
 
     def encode_sparse(self, x, x_transpose):
         p = self.params
-        h = self.spread(Product.apply(x, x_transpose, p["w1"])) + p["b1"]
+        h = self.spread(Product.apply(x, x_transpose, p["w1"])).add_(p["b1"])
         return self.second_layer(self.prelu(h, "a1"))
 
     def encode_spread(self, spread_x):
