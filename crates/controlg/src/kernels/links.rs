@@ -6,7 +6,7 @@
 use super::loss::{Mean, sigmoid, softplus};
 use super::pairs::PairGraph;
 use super::parallel::{Shared, sum_chunks};
-use super::rows::short_dot;
+use super::rows::fold_lanes;
 use super::simd::{madd, prefetch, prefetch_early};
 use crate::Real;
 
@@ -37,7 +37,11 @@ pub fn link_loss(
     total[0] * shares[0] + total[1] * shares[1]
 }
 
+/// Partners that are scored together: a row of their node is then read once for all of them, and its gradient written once.
+const GROUP: usize = 4;
+
 simd! {
+    with avx512
     /// The gradient of one row; `partial` gets the sums of the terms of positive and of negative pairs.
     fn node_terms[FMA](
         graph: &PairGraph,
@@ -50,32 +54,77 @@ simd! {
         partial: &mut [f64],
     ) {
         dz.fill(0.0);
-        let own = &z[node * width..(node + 1) * width];
+        let row = |node: usize| &z[node * width..(node + 1) * width];
+        let own = row(node);
         let end = graph.offsets[node + 1];
-        for at in graph.offsets[node]..end {
-            // The rows that follow are on their way, beyond the end of this node's too: the next one into the L1 cache,
-            // those after it into L2, which has room for more on their way.
-            if let Some(&next) = graph.partners.get(at + 1) {
-                prefetch(z, next as usize * width, width);
+        // ln(1 + a) + ln(1 + b) + … is one logarithm, of a product of factors up to 2.
+        let mut factors = [1.0; 2];
+        for at in (graph.offsets[node]..end).step_by(GROUP) {
+            // The rows of the groups that follow are on their way, beyond the end of this node's too: into the L1 cache, and
+            // before that into L2, which has room for more on their way.
+            for ahead in at + GROUP..at + 2 * GROUP {
+                if let Some(&next) = graph.partners.get(ahead) {
+                    prefetch(z, next as usize * width, width);
+                }
+                if let Some(&next) = graph.partners.get(ahead + GROUP) {
+                    prefetch_early(z, next as usize * width, width);
+                }
             }
-            if let Some(&next) = graph.partners.get(at + 4) {
-                prefetch_early(z, next as usize * width, width);
+            let count = GROUP.min(end - at);
+            // A group that is not full has the node itself in the places left, with no weight.
+            let partners: [usize; GROUP] =
+                std::array::from_fn(|i| if i < count { graph.partners[at + i] as usize } else { node });
+            let others = partners.map(row);
+            let dots = group_dots::<FMA>(own, others);
+            let mut gradients = [0.0; GROUP];
+            for i in 0..count {
+                let (side, sign) = if (graph.pairs[at + i] as usize) < n_positive { (0, -1.0) } else { (1, 1.0) };
+                let x = sign * dots[i];
+                let (sigmoid, small) = sigmoid::<FMA>(x);
+                gradients[i] = sign * shares[side] * sigmoid;
+                // A pair is met at both ends, one of a node with itself twice at the same: its term counts once.
+                if partners[i] > node {
+                    partial[side] += f64::from(x.max(0.0));
+                    factors[side] *= 1.0 + f64::from(small);
+                } else if partners[i] == node {
+                    partial[side] += 0.5 * softplus(x, small);
+                }
             }
-            let partner = graph.partners[at] as usize;
-            let other = &z[partner * width..(partner + 1) * width];
-            let (side, sign) = if (graph.pairs[at] as usize) < n_positive { (0, -1.0) } else { (1, 1.0) };
-            let x = sign * short_dot::<FMA>(own, other);
-            let (sigmoid, small) = sigmoid::<FMA>(x);
-            // A pair is met at both ends, one of a node with itself twice at the same: its term counts once.
-            if partner >= node {
-                partial[side] += softplus(x, small) * if partner == node { 0.5 } else { 1.0 };
+            for side in 0..2 {
+                if factors[side] > 1e300 {
+                    partial[side] += std::mem::replace(&mut factors[side], 1.0).ln();
+                }
             }
-            let gradient = sign * shares[side] * sigmoid;
-            for (dz, &other) in dz.iter_mut().zip(other) {
-                *dz = madd::<FMA>(gradient, other, *dz);
+            let [a, b, c, d] = others;
+            for ((((dz, &a), &b), &c), &d) in dz.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                let sum = madd::<FMA>(gradients[1], b, madd::<FMA>(gradients[0], a, *dz));
+                *dz = madd::<FMA>(gradients[3], d, madd::<FMA>(gradients[2], c, sum));
             }
         }
+        partial.iter_mut().zip(factors).for_each(|(partial, factor)| *partial += factor.ln());
     }
+}
+
+/// The dot products of one row with several, each in 16 running sums, which have names of their own to stay in registers.
+#[inline(always)]
+fn group_dots<const FMA: bool>(own: &[Real], others: [&[Real]; GROUP]) -> [Real; GROUP] {
+    const LANES: usize = 16;
+    let [mut a, mut b, mut c, mut d] = [[0.0; LANES]; GROUP];
+    let [xs, ys, zs, ws] = others.map(|other| other.chunks_exact(LANES));
+    for ((((own, x), y), z), w) in own.chunks_exact(LANES).zip(xs).zip(ys).zip(zs).zip(ws) {
+        for i in 0..LANES {
+            a[i] = madd::<FMA>(own[i], x[i], a[i]);
+            b[i] = madd::<FMA>(own[i], y[i], b[i]);
+            c[i] = madd::<FMA>(own[i], z[i], c[i]);
+            d[i] = madd::<FMA>(own[i], w[i], d[i]);
+        }
+    }
+    let sums = [fold_lanes(&a), fold_lanes(&b), fold_lanes(&c), fold_lanes(&d)];
+    let whole = own.len() / LANES * LANES;
+    std::array::from_fn(|i| {
+        let rest = own[whole..].iter().zip(&others[i][whole..]);
+        rest.fold(sums[i], |sum, (&x, &y)| madd::<FMA>(x, y, sum))
+    })
 }
 
 #[cfg(test)]

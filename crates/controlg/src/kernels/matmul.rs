@@ -1,8 +1,8 @@
 //! Dense products of row-major matrices: C = A·B with either factor stored transposed.
 //!
 //! Tasks are blocks of rows of C, or, where C is small and the inner size long, parts of the inner size whose
-//! results are added in order; each is one call of the `gemm` crates' single-threaded product. Processors without
-//! FMA take plain loops.
+//! results are added in order; each is one call of the `gemm` crates' single-threaded product, or one of ours on
+//! processors that have a matrix unit. Processors without FMA take plain loops.
 
 use super::parallel::{CHUNK, Shared, chunk_rows, each};
 use super::rowwise::{Act, activate};
@@ -87,10 +87,10 @@ pub(super) mod alone {
 
 /// A factor and how far apart its rows and its columns lie.
 #[derive(Clone, Copy)]
-struct Factor<'a> {
-    data: &'a [Real],
-    row: usize,
-    column: usize,
+pub(super) struct Factor<'a> {
+    pub(super) data: &'a [Real],
+    pub(super) row: usize,
+    pub(super) column: usize,
 }
 
 impl<'a> Factor<'a> {
@@ -105,8 +105,13 @@ impl<'a> Factor<'a> {
     }
 
     /// The same without its first rows and columns.
-    fn from(self, rows: usize, columns: usize) -> Self {
+    pub(super) fn from(self, rows: usize, columns: usize) -> Self {
         Factor { data: &self.data[rows * self.row + columns * self.column..], ..self }
+    }
+
+    /// Whether so many rows and columns are there.
+    pub(super) fn holds(self, rows: usize, columns: usize) -> bool {
+        rows == 0 || columns == 0 || (rows - 1) * self.row + (columns - 1) * self.column < self.data.len()
     }
 }
 
@@ -137,7 +142,7 @@ fn product(
     if work > SMALL && m < 32 {
         return by_columns(m, k, n, a, b, c, add, tail);
     }
-    if b.column != 1 && m > ROWS && m >= 2 * n {
+    if b.column != 1 && m > ROWS && m >= 2 * n && !simd::tiled() {
         // Every task would turn B round for itself.
         return scratch::with(k * n, |turned: &mut [Real]| {
             transpose(n, k, b.data, turned);
@@ -146,7 +151,13 @@ fn product(
     }
     // An even number of equal tasks, so that two threads end together; none of them is left with a few rows, for which
     // the product would be summed in other pieces: a row's result does not depend on how many rows there are.
-    let tasks = if work <= SMALL { 1 } else { m.div_ceil(ROWS).next_multiple_of(2).min(m) };
+    let tasks = match () {
+        _ if work <= SMALL => 1,
+        // On the matrix unit a row's sums are the same in any company, so that the cut may follow the number of threads: each
+        // task splits B for itself.
+        _ if simd::tiled() && k >= 32 && n >= 16 => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
+        _ => m.div_ceil(ROWS).next_multiple_of(2).min(m),
+    };
     let shared = Shared::new(c);
     each(tasks, |task| {
         let first = m * task / tasks;
@@ -263,11 +274,12 @@ fn block(
     if cfg!(target_arch = "x86_64") && !simd::wide() {
         return plain(m, k, n, a, b, c, stride, add);
     }
-    let reach = |f: Factor<'_>, rows: usize, columns: usize| {
-        rows == 0 || columns == 0 || (rows - 1) * f.row + (columns - 1) * f.column < f.data.len()
-    };
+    #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
+    if simd::tiled() && super::amx::worthwhile(m, k, n) {
+        return super::amx::block(m, k, n, a, b, c, stride, add);
+    }
     assert!(
-        reach(a, m, k) && reach(b, k, n) && c.len() >= (m - 1) * stride + n,
+        a.holds(m, k) && b.holds(k, n) && c.len() >= (m - 1) * stride + n,
         "factors as long as their sizes say"
     );
     // The crate prefers results by columns: it is given Cᵀ = Bᵀ·Aᵀ.

@@ -3,12 +3,14 @@
 //! A sparse product reads rows from all over a matrix; with pages of 4 KB most of those reads also miss the table
 //! of pages. On the graphs of the largest benchmark pages of 2 MB make it a third faster.
 
+/// Bytes of a large page.
+pub(super) const PAGE: usize = 1 << 21;
+
 /// Asks the system to back a large buffer with large pages. Best done before the buffer is first written; a
 /// system that has none, or no wish to, is left alone.
 pub fn prefer_large_pages<T>(buffer: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
-        const PAGE: usize = 1 << 21;
         let start = (buffer.as_mut_ptr() as usize).next_multiple_of(PAGE);
         let end = (buffer.as_mut_ptr() as usize + size_of_val(buffer)) / PAGE * PAGE;
         if end > start {

@@ -3,7 +3,7 @@
 //! Matrices are row-major slices with their sizes beside them. Every kernel runs on rayon over chunks whose
 //! bounds follow from the shapes alone, and adds partial sums in the order of the chunks, so the same bytes come
 //! out at any number of threads. Loops that matter are compiled twice, for any processor of the family and for
-//! AVX2 with FMA, and the choice is made when the program runs ([`simd`]).
+//! AVX2 with FMA, and the choice is made when the program runs ([`simd`]); dense products know the matrix unit too.
 //!
 //! Sizes that do not fit together are a mistake of the caller, not of a user: they are asserted.
 #![allow(unsafe_code)] // disjoint writes of tasks, AVX2 entry points, the gemm crate: each block says why it is sound
@@ -17,6 +17,8 @@ pub mod scratch;
 mod sums;
 
 pub mod adam;
+#[cfg(all(target_arch = "x86_64", not(feature = "f64")))] // the unit sums in f32
+mod amx;
 pub mod attention;
 pub mod columns;
 pub mod correlate;

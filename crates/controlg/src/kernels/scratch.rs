@@ -1,6 +1,6 @@
 //! Buffers that kernels borrow for one call and give back, so that a steady state allocates nothing.
 
-use super::memory::prefer_large_pages;
+use super::memory::{PAGE, prefer_large_pages};
 use std::sync::Mutex;
 
 static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
@@ -9,18 +9,22 @@ static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
 pub trait Scratch: Copy + Default + Send + 'static {}
 impl Scratch for f32 {}
 impl Scratch for f64 {}
+impl Scratch for u16 {}
 impl Scratch for u32 {}
 impl Scratch for usize {}
 
-/// Lends a buffer of `len` numbers, 64-byte aligned, whose contents are whatever an earlier call left there.
+/// Lends a buffer of `len` numbers, 64-byte aligned, whose contents are whatever an earlier call left there. A large one lies in
+/// large pages of its own: what is read from all over it would miss the table of small ones.
 pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
     const LINE: usize = 64;
-    let words = (len * size_of::<T>() + LINE).div_ceil(8);
-    let mut buffer = take(words);
+    const LARGE: usize = PAGE / 8;
+    let bytes = len * size_of::<T>();
+    let (align, room) = if bytes < LARGE { (LINE, bytes) } else { (PAGE, bytes.next_multiple_of(PAGE)) };
+    let mut buffer = take((room + align).div_ceil(8));
     let start = buffer.as_mut_ptr().cast::<u8>();
-    let skip = start.align_offset(LINE);
-    // SAFETY: `skip < LINE`, so `len` numbers fit behind it in `words` words; every bit pattern is a number of
-    // type T, and the words are initialised.
+    let skip = start.align_offset(align);
+    // SAFETY: `skip < align`, so `len` numbers fit behind it; every bit pattern is a number of type T, and the words are
+    // initialised.
     let slice = unsafe { std::slice::from_raw_parts_mut(start.add(skip).cast::<T>(), len) };
     let result = work(slice);
     give_back(buffer);
@@ -62,5 +66,6 @@ mod tests {
             assert!(outer.iter().all(|&x| x == 1.0));
         });
         assert!(with(0, |empty: &mut [u32]| empty.is_empty()));
+        with(PAGE, |large: &mut [u16]| assert_eq!(large.as_ptr() as usize % PAGE, 0));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A body is written once inside `simd!` and compiled twice: plainly, and with AVX2 and FMA. Processors without
 //! them, and runs with `CONTROLG_SIMD=plain`, take the plain one. On other architectures the plain body is all
-//! there is, and the compiler vectorises it with what the architecture guarantees.
+//! there is, and the compiler vectorises it with what the architecture guarantees. Dense products also know the
+//! matrix unit (`amx`), which runs with `CONTROLG_SIMD=avx2` do without.
 
 use crate::Real;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,14 +11,26 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const UNKNOWN: u8 = 0;
 const PLAIN: u8 = 1;
 const WIDE: u8 = 2;
+const TILED: u8 = 3;
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Whether the AVX2 bodies run.
 #[inline(always)]
 pub fn wide() -> bool {
+    mode() >= WIDE
+}
+
+/// Whether dense products run on the matrix unit.
+#[inline(always)]
+pub fn tiled() -> bool {
+    mode() == TILED
+}
+
+#[inline(always)]
+fn mode() -> u8 {
     match MODE.load(Ordering::Relaxed) {
         UNKNOWN => detect(),
-        mode => mode == WIDE,
+        mode => mode,
     }
 }
 
@@ -27,20 +40,37 @@ pub fn force_plain() {
 }
 
 #[cold]
-fn detect() -> bool {
+fn detect() -> u8 {
+    let choice = std::env::var("CONTROLG_SIMD").unwrap_or_default();
     #[cfg(target_arch = "x86_64")]
-    let able = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let vectors = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]
-    let able = false;
-    let wide = able && std::env::var_os("CONTROLG_SIMD").is_none_or(|choice| choice != "plain");
-    MODE.store(if wide { WIDE } else { PLAIN }, Ordering::Relaxed);
-    wide
+    let vectors = false;
+    #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
+    let tiles = super::amx::able();
+    #[cfg(not(all(target_arch = "x86_64", not(feature = "f64"))))]
+    let tiles = false;
+    let able = match (vectors, tiles) {
+        (false, _) => PLAIN,
+        (true, false) => WIDE,
+        (true, true) => TILED,
+    };
+    let wanted = match choice.as_str() {
+        "plain" => PLAIN,
+        "avx2" => WIDE,
+        _ => TILED,
+    };
+    MODE.store(able.min(wanted), Ordering::Relaxed);
+    able.min(wanted)
 }
 
 /// Defines a function whose body is compiled twice. The name in brackets is a constant that tells the body
-/// whether a fused multiply-add is one instruction; further constants may follow it.
+/// whether a fused multiply-add is one instruction; further constants may follow it. Behind `with avx512` it is compiled a third
+/// time, for processors that have a matrix unit too: few bodies gain by that, and on others it would slow some down.
 macro_rules! simd {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident[$fma:ident $(, const $c:ident: $ct:ty)*]
+    (with avx512 $($function:tt)*) => { simd! { @define true; $($function)* } };
+    (@define $wider:literal;
+     $(#[$meta:meta])* $vis:vis fn $name:ident[$fma:ident $(, const $c:ident: $ct:ty)*]
      ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
         #[inline]
@@ -49,9 +79,17 @@ macro_rules! simd {
             fn body<const $fma: bool $(, const $c: $ct)*>($($arg: $ty),*) $(-> $ret)? $body
             #[cfg(target_arch = "x86_64")]
             {
+                #[target_feature(enable = "avx512f,avx512vl,avx2,fma")]
+                fn wider<$(const $c: $ct),*>($($arg: $ty),*) $(-> $ret)? {
+                    body::<true $(, $c)*>($($arg),*)
+                }
                 #[target_feature(enable = "avx2,fma")]
                 fn wide<$(const $c: $ct),*>($($arg: $ty),*) $(-> $ret)? {
                     body::<true $(, $c)*>($($arg),*)
+                }
+                if $wider && $crate::kernels::simd::tiled() {
+                    // SAFETY: processors with a matrix unit have AVX-512.
+                    return unsafe { wider::<$($c),*>($($arg),*) };
                 }
                 if $crate::kernels::simd::wide() {
                     // SAFETY: `wide()` is true only where the processor has AVX2 and FMA.
@@ -61,6 +99,7 @@ macro_rules! simd {
             body::<{ cfg!(target_arch = "aarch64") } $(, $c)*>($($arg),*)
         }
     };
+    ($($function:tt)*) => { simd! { @define false; $($function)* } };
 }
 
 /// `a * b + c`, fused where that is one instruction.
@@ -90,9 +129,12 @@ pub(crate) fn prefetch_early(from: &[Real], start: usize, n: usize) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fetch<const HINT: i32>(from: &[Real], start: usize, n: usize) {
-    for at in (start..start + n).step_by(64 / size_of::<Real>()) {
+    // Counted by lines: where `n` is known to the compiler there is no loop left.
+    const LINE: usize = 64 / size_of::<Real>();
+    for line in 0..n.div_ceil(LINE) {
+        let at = from.as_ptr().wrapping_add(start + line * LINE);
         // SAFETY: a prefetch is a hint; it reads nothing and cannot fault, whatever the address.
-        unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(from.as_ptr().wrapping_add(at).cast()) };
+        unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(at.cast()) };
     }
 }
 

@@ -32,6 +32,28 @@ pub fn spmm_bias_act(
     product(s, h, width, out, false, Some(Tail { bias, act, slope }));
 }
 
+/// Whether [`spmm_twice`] is the way to go: else two products, one after the other.
+pub fn twice_pays(s: Sparse<'_>, t: Sparse<'_>, width: usize) -> bool {
+    strips::chain(s, t, width)
+}
+
+/// out = S·(T·h), or act(S·(T·h) + bias) with a tail, to the bytes of two products, but without the matrix between them.
+pub fn spmm_twice(
+    s: Sparse<'_>,
+    t: Sparse<'_>,
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    add: bool,
+    tail: Option<(Option<&[Real]>, Act, Real)>,
+) {
+    s.check();
+    t.check();
+    assert!(h.len() == t.n_cols * width && s.n_cols == t.n_rows && out.len() == s.n_rows * width, "sizes of two products");
+    let tail = tail.map(|(bias, act, slope)| Tail { bias, act, slope });
+    strips::product_of_product(s, t, h, width, out, add, tail);
+}
+
 /// Which entries of a sparse matrix take part in a product; all by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Selection<'a> {
@@ -94,6 +116,13 @@ pub(super) struct Tail<'a> {
     pub(super) bias: Option<&'a [Real]>,
     pub(super) act: Act,
     pub(super) slope: Real,
+}
+
+impl<'a> Tail<'a> {
+    /// The part that concerns some columns.
+    pub(super) fn of(self, columns: Range<usize>) -> Self {
+        Tail { bias: self.bias.map(|bias| &bias[columns]), ..self }
+    }
 }
 
 fn product(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool, tail: Option<Tail<'_>>) {

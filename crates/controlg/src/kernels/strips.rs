@@ -5,8 +5,8 @@ use super::Sparse;
 use super::parallel::{Shared, each};
 use super::rowwise::activate_rows;
 use super::scratch;
-use super::simd::{madd, prefetch, prefetch_early};
-use super::spmm::{Cuts, Tail, read_ahead, row_strips};
+use super::simd::{self, madd, prefetch, prefetch_early};
+use super::spmm::{Cuts, Tail, read_ahead};
 use crate::Real;
 use std::ops::Range;
 
@@ -20,6 +20,10 @@ const SOON: usize = 8;
 const EARLY: usize = 64;
 /// Bytes of such a strip.
 const FAR: usize = 4 << 20;
+/// Bytes of a strip, or of a part of its rows, that an L2 cache holds beside all else that passes through it.
+const NEAR: usize = 5 << 18;
+/// Entries that a row must have in each part of a strip: parts cost a visit of every row.
+const ENTRIES_IN_PART: usize = 16;
 /// Entries of a task.
 const ENTRIES: usize = 1 << 14;
 /// Rows read ahead of the copy.
@@ -34,6 +38,9 @@ pub(super) fn pay(s: Sparse<'_>, width: usize) -> bool {
 }
 
 /// out = S·h, added to what is there when `add` is set, and then the tail.
+///
+/// Threads are fastest with a strip each, in a cache of their own. Where strips are fewer than threads, or too large for that,
+/// all threads work on one strip after the other. Every sum is taken in the order of its entries, so the bytes are the same.
 pub(super) fn product(
     s: Sparse<'_>,
     h: &[Real],
@@ -42,23 +49,159 @@ pub(super) fn product(
     add: bool,
     tail: Option<Tail<'_>>,
 ) {
-    let cuts = Cuts::new(s, ENTRIES);
-    let shared = Shared::new(out);
-    scratch::with(s.n_cols * COLUMNS, |strip: &mut [Real]| {
-        for first in (0..width).step_by(COLUMNS) {
-            let columns = first..width.min(first + COLUMNS);
-            copy(h, width, columns.clone(), strip);
-            let strip = &strip[..s.n_cols * columns.len()];
-            let sum = if size_of_val(strip) > FAR { sum_rows::<true> } else { sum_rows::<false> };
-            each(cuts.count, |task| {
-                let rows = cuts.rows(s, task);
-                sum(s, rows.clone(), strip, width, columns.clone(), &shared, add);
-                if let Some(tail) = tail {
-                    finish_rows(rows, width, columns.clone(), &shared, tail);
-                }
+    let out = Target { out: &Shared::new(out), width, columns: 0..width, add, tail };
+    if one_each(s, width) { apart(s, h, out) } else { together(s, h, out) }
+}
+
+/// Whether every thread has a strip for itself.
+fn one_each(s: Sparse<'_>, width: usize) -> bool {
+    rayon::current_num_threads() <= width.div_ceil(COLUMNS) && s.n_cols * COLUMNS * size_of::<Real>() <= FAR
+}
+
+/// Whether two products, one after the other, are better done strip by strip.
+pub(super) fn chain(s: Sparse<'_>, t: Sparse<'_>, width: usize) -> bool {
+    pay(s, width) && pay(t, width) && one_each(s, width) && one_each(t, width)
+}
+
+/// out = S·(T·h), added to what is there when `add` is set, and then the tail: a strip of T·h is used while it is in the cache,
+/// and never stands with the others as a matrix.
+pub(super) fn product_of_product(
+    s: Sparse<'_>,
+    t: Sparse<'_>,
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
+    let out = Target { out: &Shared::new(out), width, columns: 0..width, add, tail };
+    Parts::with(t, |t| {
+        Parts::with(s, |s| {
+            each(out.strips(), |at| {
+                let out = out.strip(at);
+                scratch::with(t.s.n_rows * out.columns.len(), |between: &mut [Real]| {
+                    let all = 0..out.columns.len();
+                    let target =
+                        Target { out: &Shared::new(between), width: all.len(), columns: all, add: false, tail: None };
+                    t.sum_copied(h, width, out.columns.start, &target);
+                    for part in 0..s.count() {
+                        s.sum(part, &between[s.rows(part).start * out.columns.len()..], &out);
+                    }
+                });
             });
+        });
+    });
+}
+
+/// Where a product goes: some columns of rows of this width.
+#[derive(Clone)]
+struct Target<'a> {
+    out: &'a Shared<Real>,
+    width: usize,
+    columns: Range<usize>,
+    add: bool,
+    tail: Option<Tail<'a>>,
+}
+
+impl Target<'_> {
+    fn strips(&self) -> usize {
+        self.columns.len().div_ceil(COLUMNS)
+    }
+
+    /// One strip of it.
+    fn strip(&self, at: usize) -> Self {
+        let columns = at * COLUMNS..self.columns.len().min((at + 1) * COLUMNS);
+        let tail = self.tail.map(|tail| tail.of(columns.clone()));
+        Target { columns, tail, ..*self }
+    }
+}
+
+/// All threads on one strip after the other.
+fn together(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
+    let cuts = Cuts::new(s, ENTRIES);
+    scratch::with(s.n_cols * COLUMNS, |strip: &mut [Real]| {
+        for out in (0..out.strips()).map(|at| out.strip(at)) {
+            copy(h, out.width, out.columns.clone(), strip);
+            let strip = &strip[..s.n_cols * out.columns.len()];
+            let sum = if size_of_val(strip) > FAR { sum_rows::<true> } else { sum_rows::<false> };
+            each(cuts.count, |task| sum(s, cuts.rows(s, task), strip, &out));
         }
     });
+}
+
+/// A strip a task.
+fn apart(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
+    Parts::with(s, |s| {
+        each(out.strips(), |at| {
+            let out = out.strip(at);
+            s.sum_copied(h, out.width, out.columns.start, &out);
+        });
+    });
+}
+
+/// A sparse matrix whose columns are taken in parts that a cache holds the rows of.
+struct Parts<'a> {
+    s: Sparse<'a>,
+    /// Columns of a part.
+    step: usize,
+    /// For each part but the first, where the entries of each row begin that belong to it.
+    cuts: &'a [usize],
+}
+
+impl Parts<'_> {
+    fn with<R>(s: Sparse<'_>, work: impl FnOnce(Parts<'_>) -> R) -> R {
+        let wanted = (s.n_cols * COLUMNS * size_of::<Real>()).div_ceil(NEAR).max(1);
+        let pays = s.columns.len() >= wanted * ENTRIES_IN_PART * s.n_rows;
+        // Rows whose entries are not in order cannot be cut.
+        let count = if pays && (0..s.n_rows).all(|row| s.row(row).0.is_sorted()) { wanted } else { 1 };
+        let step = s.n_cols.div_ceil(count);
+        scratch::with((count - 1) * s.n_rows, |cuts: &mut [usize]| {
+            for (at, cut) in cuts.iter_mut().enumerate() {
+                let (part, row) = (at / s.n_rows + 1, at % s.n_rows);
+                *cut = s.offsets[row] + s.row(row).0.partition_point(|&column| (column as usize) < part * step);
+            }
+            work(Parts { s, step, cuts })
+        })
+    }
+
+    fn count(&self) -> usize {
+        self.cuts.len() / self.s.n_rows.max(1) + 1
+    }
+
+    /// The rows of the dense factor that a part reads.
+    fn rows(&self, part: usize) -> Range<usize> {
+        part * self.step..self.s.n_cols.min((part + 1) * self.step)
+    }
+
+    /// Where each row's entries begin that belong to a part, or to those after it.
+    fn starts(&self, part: usize) -> &[usize] {
+        let n = self.s.n_rows;
+        match part {
+            0 => &self.s.offsets[..n],
+            _ if part == self.count() => &self.s.offsets[1..],
+            _ => &self.cuts[(part - 1) * n..part * n],
+        }
+    }
+
+    /// Adds what one part has, with its rows of the dense factor in `strip`.
+    fn sum(&self, part: usize, strip: &[Real], out: &Target<'_>) {
+        let is_last = part + 1 == self.count();
+        let out = Target { add: out.add || part > 0, tail: out.tail.filter(|_| is_last), ..out.clone() };
+        sum_part(self.s, [self.starts(part), self.starts(part + 1)], self.rows(part).start, strip, &out);
+    }
+
+    /// Adds all parts of one strip, whose columns of `h` begin at `first`.
+    fn sum_copied(&self, h: &[Real], width: usize, first: usize, out: &Target<'_>) {
+        let n = out.columns.len();
+        scratch::with(self.step * n, |strip: &mut [Real]| {
+            for part in 0..self.count() {
+                let rows = self.rows(part);
+                let strip = &mut strip[..rows.len() * n];
+                copy_rows(h, width, first..first + n, rows.start, strip);
+                self.sum(part, strip, out);
+            }
+        });
+    }
 }
 
 fn copy(h: &[Real], width: usize, columns: Range<usize>, strip: &mut [Real]) {
@@ -90,80 +233,112 @@ simd! {
 }
 
 simd! {
+    with avx512
     /// The strip's columns of some rows of the product.
-    fn sum_rows[FMA, const IS_FAR: bool](
-        s: Sparse<'_>,
-        rows: Range<usize>,
-        strip: &[Real],
-        width: usize,
-        columns: Range<usize>,
-        out: &Shared<Real>,
-        add: bool,
-    ) {
-        let n = columns.len();
+    fn sum_rows[FMA, const IS_FAR: bool](s: Sparse<'_>, rows: Range<usize>, strip: &[Real], target: &Target<'_>) {
         for row in rows.clone() {
             // SAFETY: tasks have their own rows, and one strip follows the other.
-            let out = unsafe { out.part(row * width + columns.start, n) };
+            let out = unsafe { target.out.part(row * target.width + target.columns.start, target.columns.len()) };
             let ahead = match IS_FAR {
                 true => [read_ahead::<SOON>(s, row, rows.end), read_ahead::<EARLY>(s, row, rows.end)],
                 false => [read_ahead::<AHEAD>(s, row, rows.end), &[]],
             };
-            match s.row(row) {
-                (chosen, Some(values)) => sum_row::<FMA>(chosen, |e| values[e], ahead, strip, n, out, add),
-                (chosen, None) => sum_row::<FMA>(chosen, |_| 1.0, ahead, strip, n, out, add),
-            }
+            let entries = s.offsets[row]..s.offsets[row + 1];
+            sum_row::<FMA>(s, entries, ahead, 0, strip, out, target.add, target.tail);
         }
     }
 }
 
-/// One row of it, with the entries to fetch for into L1 and into L2. The usual strip has a loop of its own, whose sums stay in
-/// registers.
+simd! {
+    with avx512
+    /// What the entries between two bounds of each row add to the strip's columns of the product; the strip holds the rows from
+    /// `first` on.
+    fn sum_part[FMA](s: Sparse<'_>, bounds: [&[usize]; 2], first: usize, strip: &[Real], target: &Target<'_>) {
+        // Processors that have a matrix unit have L2 caches of 2 MB, which hold such a strip: nothing is far.
+        let held = simd::tiled();
+        for (row, (&from, &to)) in bounds[0].iter().zip(bounds[1]).enumerate() {
+            // SAFETY: tasks have their own columns.
+            let out = unsafe { target.out.part(row * target.width + target.columns.start, target.columns.len()) };
+            let soon = if held { &[] } else { &s.columns[(from + AHEAD).min(to)..to] };
+            sum_row::<FMA>(s, from..to, [soon, &[]], first, strip, out, target.add, target.tail);
+        }
+    }
+}
+
+/// One row of it: the sum of some entries, of which the strip holds the rows from `first` on, with the entries to fetch for
+/// into L1 and into L2. The usual strip has a loop of its own, whose sums stay in registers.
 #[inline(always)]
 fn sum_row<const FMA: bool>(
+    s: Sparse<'_>,
+    entries: Range<usize>,
+    [soon, early]: [&[u32]; 2],
+    first: usize,
+    strip: &[Real],
+    out: &mut [Real],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
+    let chosen = &s.columns[entries.clone()];
+    match s.values.map(|values| &values[entries]) {
+        Some(values) => sum_of::<FMA>(chosen, |e| values[e], [soon, early], first, strip, out, add, tail),
+        None => sum_of::<FMA>(chosen, |_| 1.0, [soon, early], first, strip, out, add, tail),
+    }
+}
+
+#[inline(always)]
+fn sum_of<const FMA: bool>(
     chosen: &[u32],
     value: impl Fn(usize) -> Real + Copy,
     [soon, early]: [&[u32]; 2],
+    first: usize,
     strip: &[Real],
-    columns: usize,
     out: &mut [Real],
     add: bool,
+    tail: Option<Tail<'_>>,
 ) {
-    if columns != COLUMNS {
-        return row_strips::<FMA>(chosen, value, soon, strip, columns, 0..columns, out, add);
-    }
-    let mut sums = [0.0; COLUMNS];
-    if add {
-        sums.copy_from_slice(out);
-    }
+    let Ok(out) = <&mut [Real; COLUMNS]>::try_from(&mut *out) else {
+        return narrow_sum::<FMA>(chosen, value, first, strip, out, add, tail);
+    };
+    let mut sums = if add { *out } else { [0.0; COLUMNS] };
     for (e, &column) in chosen.iter().enumerate() {
         if let Some(&next) = soon.get(e) {
-            prefetch(strip, next as usize * COLUMNS, COLUMNS);
+            prefetch(strip, (next as usize - first) * COLUMNS, COLUMNS);
         }
         if let Some(&next) = early.get(e) {
-            prefetch_early(strip, next as usize * COLUMNS, COLUMNS);
+            prefetch_early(strip, (next as usize - first) * COLUMNS, COLUMNS);
         }
-        let (value, source) = (value(e), &strip[column as usize * COLUMNS..][..COLUMNS]);
+        let (value, source) = (value(e), &strip[(column as usize - first) * COLUMNS..][..COLUMNS]);
         for j in 0..COLUMNS {
             sums[j] = madd::<FMA>(value, source[j], sums[j]);
         }
     }
-    out.copy_from_slice(&sums);
+    // The tail works on memory; the sums themselves must not be asked for their address, or they leave the registers.
+    *out = sums;
+    if let Some(Tail { bias, act, slope }) = tail {
+        activate_rows::<FMA>(COLUMNS, out, bias, act, slope);
+    }
 }
 
-simd! {
-    /// The tail of what [`sum_rows`] has left in the cache.
-    fn finish_rows[FMA](
-        rows: Range<usize>,
-        width: usize,
-        columns: Range<usize>,
-        out: &Shared<Real>,
-        tail: Tail<'_>,
-    ) {
-        let bias = tail.bias.map(|bias| &bias[columns.clone()]);
-        for row in rows {
-            // SAFETY: as in the sum.
-            let out = unsafe { out.part(row * width + columns.start, columns.len()) };
-            activate_rows::<FMA>(columns.len(), out, bias, tail.act, tail.slope);
-        }
+/// The same for the last strip where it has fewer columns.
+#[inline(never)]
+fn narrow_sum<const FMA: bool>(
+    chosen: &[u32],
+    value: impl Fn(usize) -> Real,
+    first: usize,
+    strip: &[Real],
+    out: &mut [Real],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
+    let n = out.len();
+    if !add {
+        out.fill(0.0);
+    }
+    for (e, &column) in chosen.iter().enumerate() {
+        let (value, source) = (value(e), &strip[(column as usize - first) * n..][..n]);
+        out.iter_mut().zip(source).for_each(|(out, &x)| *out = madd::<FMA>(value, x, *out));
+    }
+    if let Some(Tail { bias, act, slope }) = tail {
+        activate_rows::<FMA>(n, out, bias, act, slope);
     }
 }

@@ -132,9 +132,19 @@ impl<'a> Tape<'a> {
         if let Some(carried) = self.carried_features(view, c) {
             return self.convolve_carried(view, carried, w, bias, activation);
         }
-        let product = self.project_value(view, w, token);
         let operator = view.operator();
         let mut out = self.pool().take(n * c);
+        if let Some((x, turned)) = chained_features(view, &operator, c) {
+            let (s, h) = (operator.forward(), self.value(w));
+            let fused = self.fused(bias, activation);
+            spmm::spmm_twice(s, x, h, c, &mut out, false, fused);
+            let kept = fused.is_none().then(|| self.activate_kept(c, &mut out, bias, activation));
+            return self.push_done((n, c), out, kept, bias, activation, &[w], move |back, gradient| {
+                let s = operator.backward();
+                back.accumulate(w, |dw, add| spmm::spmm_twice(turned, s, &gradient, c, dw, add, None));
+            });
+        }
+        let product = self.project_value(view, w, token);
         let kept = self.carry(&operator, &product, &mut out, bias, activation);
         drop(product);
         let view = view.clone();
@@ -249,6 +259,21 @@ impl<'a> Tape<'a> {
         clear_rows(&mut kept, self.shape(w).1, keep);
         Some(kept)
     }
+}
+
+/// X and Xᵀ where X is sparse, seen whole, and large enough for products with Â to follow strip by strip, there and back.
+fn chained_features<'a>(
+    view: &View<'a>,
+    operator: &Operator,
+    width: usize,
+) -> Option<(Sparse<'a>, Sparse<'a>)> {
+    let Features::Sparse(x) = view.of().features() else { return None };
+    if view.masked().is_some() || view.order().is_some() || view.thinned().is_some() || view.columns().is_some() {
+        return None;
+    }
+    let (x, turned) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
+    let pay = spmm::twice_pays(operator.forward(), x, width) && spmm::twice_pays(turned, operator.backward(), width);
+    pay.then_some((x, turned))
 }
 
 /// Â·X, formed for one step or for all.
