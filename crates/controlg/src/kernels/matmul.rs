@@ -95,12 +95,12 @@ pub(super) struct Factor<'a> {
 
 impl<'a> Factor<'a> {
     /// Stored by rows of this length.
-    fn rows(data: &'a [Real], length: usize) -> Self {
+    pub(super) fn rows(data: &'a [Real], length: usize) -> Self {
         Factor { data, row: length, column: 1 }
     }
 
     /// Stored by columns of this length.
-    fn columns(data: &'a [Real], length: usize) -> Self {
+    pub(super) fn columns(data: &'a [Real], length: usize) -> Self {
         Factor { data, row: 1, column: length }
     }
 

@@ -1,6 +1,7 @@
 //! Dot products of pairs of rows, and their backward as a sparse product over the graph of the pairs.
 
 use super::Sparse;
+use super::parallel::{Shared, each};
 use super::rows::{fold_lanes, short_dot};
 use super::simd::{madd, prefetch};
 use super::spmm::spmm;
@@ -57,27 +58,38 @@ impl PairGraph {
     pub fn rebuild(&mut self, n_nodes: usize, us: &[u32], vs: &[u32]) {
         assert_eq!(us.len(), vs.len());
         assert!(us.iter().chain(vs).all(|&u| (u as usize) < n_nodes), "pairs name nodes below {n_nodes}");
-        let offsets = &mut self.offsets;
-        offsets.clear();
-        offsets.resize(n_nodes + 2, 0);
+        self.offsets.clear();
+        self.offsets.resize(n_nodes + 2, 0);
         // Counts go two places up, so that after the sums the slot above a node is where its next entry goes,
         // and after the entries are placed every slot has moved to where it belongs.
-        us.iter().chain(vs).for_each(|&u| offsets[u as usize + 2] += 1);
-        for node in 2..offsets.len() {
-            offsets[node] += offsets[node - 1];
+        us.iter().chain(vs).for_each(|&u| self.offsets[u as usize + 2] += 1);
+        for node in 2..self.offsets.len() {
+            self.offsets[node] += self.offsets[node - 1];
         }
         self.partners.resize(2 * us.len(), 0);
         self.pairs.resize(2 * us.len(), 0);
         self.values.resize(2 * us.len(), 0.0);
-        for (pair, (&u, &v)) in us.iter().zip(vs).enumerate() {
-            for (end, other) in [(u, v), (v, u)] {
-                let slot = &mut offsets[end as usize + 1];
-                self.partners[*slot] = other;
-                self.pairs[*slot] = pair as u32;
-                *slot += 1;
+        // A task goes through all pairs and places the ends that lie in its range of nodes.
+        const TASKS: usize = 8;
+        let slots = Shared::new(&mut self.offsets[1..]);
+        let (to_partners, to_pairs) = (Shared::new(&mut self.partners), Shared::new(&mut self.pairs));
+        each(TASKS, |task| {
+            let nodes = (n_nodes * task / TASKS) as u32..(n_nodes * (task + 1) / TASKS) as u32;
+            for (pair, (&u, &v)) in us.iter().zip(vs).enumerate() {
+                for (end, other) in [(u, v), (v, u)] {
+                    if nodes.contains(&end) {
+                        // SAFETY: tasks have their own nodes, hence their own slots and entries.
+                        unsafe {
+                            let slot = &mut slots.part(end as usize, 1)[0];
+                            to_partners.part(*slot, 1)[0] = other;
+                            to_pairs.part(*slot, 1)[0] = pair as u32;
+                            *slot += 1;
+                        }
+                    }
+                }
             }
-        }
-        offsets.truncate(n_nodes + 1);
+        });
+        self.offsets.truncate(n_nodes + 1);
     }
 
     /// The backward of [`pair_dot`]: `dz[u]` = Σ `d[p]`·`z[v]` over the pairs of u, added to `dz` when `add` is set.

@@ -49,7 +49,10 @@ pub fn spmm_twice(
 ) {
     s.check();
     t.check();
-    assert!(h.len() == t.n_cols * width && s.n_cols == t.n_rows && out.len() == s.n_rows * width, "sizes of two products");
+    assert!(
+        h.len() == t.n_cols * width && s.n_cols == t.n_rows && out.len() == s.n_rows * width,
+        "sizes of two products"
+    );
     let tail = tail.map(|(bias, act, slope)| Tail { bias, act, slope });
     strips::product_of_product(s, t, h, width, out, add, tail);
 }
@@ -423,6 +426,57 @@ mod tests {
             spmm_rows(s.view(), &[row as u32], &h, width, &mut alone, false);
             assert_eq!(alone, by_strips[row * width..][..width]);
         }
+    }
+
+    #[test]
+    fn strips_in_parts_give_the_bytes_of_single_rows_however_threads_share_them() {
+        let mut numbers = Numbers::new(37);
+        let (rows, cols, width) = (1500, 15_000, 70);
+        let s = Owned::random(rows, cols, 80, &mut numbers);
+        assert!(strips::pay(s.view(), width), "a product by strips");
+        let (h, bias) = (numbers.vec(cols * width), numbers.vec(width));
+        let product = || {
+            let mut out = vec![0.0; rows * width];
+            spmm_bias_act(s.view(), &h, width, &mut out, Some(&bias), Act::Prelu, 0.25);
+            out
+        };
+        // One or two threads have a strip each, four share each of the three.
+        assert_same_at_any_thread_count(product);
+        let by_strips = product();
+        for row in [0, 1, 700, rows - 1] {
+            let mut alone = vec![0.0; width];
+            spmm_rows(s.view(), &[row as u32], &h, width, &mut alone, false);
+            rowwise::bias_act_in_place(1, width, &mut alone, Some(&bias), Act::Prelu, 0.25);
+            assert_eq!(alone, by_strips[row * width..][..width]);
+        }
+    }
+
+    #[test]
+    fn two_products_strip_by_strip_have_the_bytes_of_one_after_the_other() {
+        let mut numbers = Numbers::new(38);
+        let (rows, between, cols, width) = (900, 12_000, 13_000, 100);
+        let (s, t) =
+            (Owned::random(rows, between, 90, &mut numbers), Owned::random(between, cols, 12, &mut numbers));
+        let (h, bias, start) = (numbers.vec(cols * width), numbers.vec(width), numbers.vec(rows * width));
+        let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+        one_thread.install(|| {
+            assert!(twice_pays(s.view(), t.view(), width), "products by strips");
+            for (add, tail) in
+                [(false, None), (true, None), (false, Some((Some(&bias[..]), Act::Prelu, 0.25)))]
+            {
+                let (mut got, mut want, mut first) =
+                    (start.clone(), start.clone(), vec![0.0; between * width]);
+                spmm_twice(s.view(), t.view(), &h, width, &mut got, add, tail);
+                spmm(t.view(), &h, width, &mut first, false);
+                match tail {
+                    None => spmm(s.view(), &first, width, &mut want, add),
+                    Some((bias, act, slope)) => {
+                        spmm_bias_act(s.view(), &first, width, &mut want, bias, act, slope);
+                    }
+                }
+                assert_eq!(got, want);
+            }
+        });
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::scratch;
 use super::simd::{self, madd, prefetch, prefetch_early};
 use super::spmm::{Cuts, Tail, read_ahead};
 use crate::Real;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Columns of a strip: a row of it is two cache lines.
@@ -81,8 +82,13 @@ pub(super) fn product_of_product(
                 let out = out.strip(at);
                 scratch::with(t.s.n_rows * out.columns.len(), |between: &mut [Real]| {
                     let all = 0..out.columns.len();
-                    let target =
-                        Target { out: &Shared::new(between), width: all.len(), columns: all, add: false, tail: None };
+                    let target = Target {
+                        out: &Shared::new(between),
+                        width: all.len(),
+                        columns: all,
+                        add: false,
+                        tail: None,
+                    };
                     t.sum_copied(h, width, out.columns.start, &target);
                     for part in 0..s.count() {
                         s.sum(part, &between[s.rows(part).start * out.columns.len()..], &out);
@@ -153,13 +159,16 @@ impl Parts<'_> {
         let wanted = (s.n_cols * COLUMNS * size_of::<Real>()).div_ceil(NEAR).max(1);
         let pays = s.columns.len() >= wanted * ENTRIES_IN_PART * s.n_rows;
         // Rows whose entries are not in order cannot be cut.
-        let count = if pays && (0..s.n_rows).all(|row| s.row(row).0.is_sorted()) { wanted } else { 1 };
+        let in_order = |row: usize| s.row(row).0.is_sorted();
+        let count =
+            if wanted > 1 && pays && (0..s.n_rows).into_par_iter().all(in_order) { wanted } else { 1 };
         let step = s.n_cols.div_ceil(count);
         scratch::with((count - 1) * s.n_rows, |cuts: &mut [usize]| {
-            for (at, cut) in cuts.iter_mut().enumerate() {
+            cuts.par_iter_mut().with_min_len(512).enumerate().for_each(|(at, cut)| {
                 let (part, row) = (at / s.n_rows + 1, at % s.n_rows);
-                *cut = s.offsets[row] + s.row(row).0.partition_point(|&column| (column as usize) < part * step);
-            }
+                *cut =
+                    s.offsets[row] + s.row(row).0.partition_point(|&column| (column as usize) < part * step);
+            });
             work(Parts { s, step, cuts })
         })
     }

@@ -101,7 +101,8 @@ unsafe fn strip<const DOWN: bool, const TURN: bool>(stored: Stored, out: &mut [u
                     }
                 } else {
                     for line in 0..SIDE {
-                        let (low, high) = (stored.line(low.0 + line, low.1), stored.line(high.0 + line, high.1));
+                        let (low, high) =
+                            (stored.line(low.0 + line, low.1), stored.line(high.0 + line, high.1));
                         store_parts(low, high, &mut tiles[side * TILE + line * DEPTH..]);
                     }
                 }
@@ -114,10 +115,11 @@ unsafe fn strip<const DOWN: bool, const TURN: bool>(stored: Stored, out: &mut [u
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn store_parts(mut low: __m512, mut high: __m512, tiles: &mut [u16]) {
-    // A part is a number rounded to its upper 16 bits; subtracting it is exact, and after two the rest fits into a third.
-    let half = _mm512_set1_epi32(0x8000);
+    // A part is a number rounded to its upper 16 bits; subtracting it is exact. After two the rest has no more than these,
+    // and is taken as it is: rounding would make zero of some that are not a number.
     let upper = _mm512_set1_epi32(0xffff_0000_u32 as i32);
-    for tiles in tiles.chunks_mut(2 * TILE).take(PARTS) {
+    for (part, tiles) in tiles.chunks_mut(2 * TILE).take(PARTS).enumerate() {
+        let half = _mm512_set1_epi32(if part + 1 < PARTS { 0x8000 } else { 0 });
         let rounded_low = _mm512_add_epi32(_mm512_castps_si512(low), half);
         let rounded_high = _mm512_add_epi32(_mm512_castps_si512(high), half);
         const FIRST_OR_SECOND_AND_THIRD: i32 = 0xf8;
@@ -140,7 +142,8 @@ fn turned(rows: [__m512; SIDE]) -> [__m512; SIDE] {
     for four in 0..4 {
         let [a, b, c, d] = [0, 1, 2, 3].map(|row| rows[4 * four + row]);
         let [ab, cd] = [_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d)].map(|x| _mm512_castps_pd(x));
-        let [ab_high, cd_high] = [_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d)].map(|x| _mm512_castps_pd(x));
+        let [ab_high, cd_high] =
+            [_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d)].map(|x| _mm512_castps_pd(x));
         quarters[4 * four] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd));
         quarters[4 * four + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd));
         quarters[4 * four + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, cd_high));

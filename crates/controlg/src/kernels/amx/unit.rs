@@ -93,10 +93,15 @@ impl Unit {
         #[repr(align(64))]
         struct Aside([f32; EDGE * EDGE]);
         let mut aside = Aside([0.0; EDGE * EDGE]);
+        if add {
+            for (aside, c) in aside.0.chunks_exact_mut(EDGE).zip(c.chunks(stride)).take(rows) {
+                aside[..columns].copy_from_slice(&c[..columns]);
+            }
+        }
         // SAFETY: as above.
-        unsafe { self.full(a.len() / STEP, a.as_ptr(), b.as_ptr(), aside.0.as_mut_ptr(), EDGE, false) };
+        unsafe { self.full(a.len() / STEP, a.as_ptr(), b.as_ptr(), aside.0.as_mut_ptr(), EDGE, add) };
         for (c, aside) in c.chunks_mut(stride).zip(aside.0.chunks_exact(EDGE)).take(rows) {
-            c[..columns].iter_mut().zip(aside).for_each(|(c, x)| *c = if add { *c + x } else { *x });
+            c[..columns].copy_from_slice(&aside[..columns]);
         }
     }
 

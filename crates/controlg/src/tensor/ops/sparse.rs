@@ -268,11 +268,16 @@ fn chained_features<'a>(
     width: usize,
 ) -> Option<(Sparse<'a>, Sparse<'a>)> {
     let Features::Sparse(x) = view.of().features() else { return None };
-    if view.masked().is_some() || view.order().is_some() || view.thinned().is_some() || view.columns().is_some() {
+    if view.masked().is_some()
+        || view.order().is_some()
+        || view.thinned().is_some()
+        || view.columns().is_some()
+    {
         return None;
     }
     let (x, turned) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
-    let pay = spmm::twice_pays(operator.forward(), x, width) && spmm::twice_pays(turned, operator.backward(), width);
+    let pay = spmm::twice_pays(operator.forward(), x, width)
+        && spmm::twice_pays(turned, operator.backward(), width);
     pay.then_some((x, turned))
 }
 
