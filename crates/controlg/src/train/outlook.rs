@@ -187,7 +187,7 @@ mod tests {
         for set in [
             "encoder.width=6",
             "encoder.norm=none",
-            "train.lr=0.05",
+            "train.lr=0.02", // at more, rounding of another kind of processor moves the slopes
             "objectives=p_link,p_recon,p_decor",
             "method=uniform",
         ] {
