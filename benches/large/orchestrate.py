@@ -128,7 +128,7 @@ def against_loader(home: Path, steps: int, starts: int, fanout: int) -> dict:
         "fanout": fanout,
         "nodes": theirs[0]["nodes"],
         "edges": theirs[0]["edges"],
-        "ours": statistics.mean(run["mean_step"] for run in ours),
+        "ours": statistics.mean(run["step"] for run in ours),
         "ours_peak_mb": max(run["peak_mb"] for run in ours),
         "pyg": [run["step"] for run in theirs],
         "pyg_peak_mb": theirs[0]["peak_mb"],
