@@ -155,7 +155,7 @@ fn product(
         _ if work <= SMALL => 1,
         // On the matrix unit a row's sums are the same in any company, so that the cut may follow the number of threads: each
         // task splits B for itself.
-        _ if simd::tiled() && k >= 32 && n >= 16 => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
+        _ if on_unit(ROWS, k, n) => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
         _ => m.div_ceil(ROWS).next_multiple_of(2).min(m),
     };
     let shared = Shared::new(c);
@@ -257,6 +257,17 @@ simd! {
     }
 }
 
+/// Whether a product on one thread goes to the matrix unit.
+fn on_unit(m: usize, k: usize, n: usize) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
+    return simd::tiled() && super::amx::worthwhile(m, k, n);
+    #[cfg(not(all(target_arch = "x86_64", not(feature = "f64"))))]
+    {
+        let _ = (m, k, n);
+        false
+    }
+}
+
 /// One product on this thread; rows of C are `stride` apart.
 fn block(
     m: usize,
@@ -275,7 +286,7 @@ fn block(
         return plain(m, k, n, a, b, c, stride, add);
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    if simd::tiled() && super::amx::worthwhile(m, k, n) {
+    if on_unit(m, k, n) {
         return super::amx::block(m, k, n, a, b, c, stride, add);
     }
     assert!(
