@@ -6,7 +6,7 @@
 //! AVX2 with FMA, and the choice is made when the program runs ([`simd`]); dense products know the matrix unit too.
 //!
 //! Sizes that do not fit together are a mistake of the caller, not of a user: they are asserted.
-#![allow(unsafe_code)] // disjoint writes of tasks, AVX2 entry points, the gemm crate: each block says why it is sound
+#![allow(unsafe_code)] // disjoint writes of tasks, AVX entry points, the gemm crate, the matrix unit: each block says why
 #![allow(clippy::too_many_arguments)] // slices and their sizes; bundling them would only move the names
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion, clippy::unnecessary_cast))] // Real is f64 there
 
