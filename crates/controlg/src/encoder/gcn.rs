@@ -119,6 +119,8 @@ impl Encoder for Gcn {
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
         let mut next = tape.group(group).into_iter();
         let mut h = None;
+        // Whether h is Â·H already.
+        let mut carried = false;
         for layer in 0..self.settings.layers {
             let weight = next.next().expect("as many parameters as were declared");
             let ending = self.settings.ending(layer, &mut next);
@@ -126,8 +128,14 @@ impl Encoder for Gcn {
             let product = match h {
                 None => {
                     let view = self.settings.thinned(view, &mut pass);
-                    tape.convolve_view(&view, weight, pass.token, bias, activation)
+                    carried = self.settings.is_carried_on() && tape.carries_in_strips(&view, weight);
+                    if carried {
+                        tape.convolve_view_and_carry(&view, weight, pass.token, bias, activation)
+                    } else {
+                        tape.convolve_view(&view, weight, pass.token, bias, activation)
+                    }
                 }
+                Some(h) if std::mem::take(&mut carried) => tape.linear(h, weight, bias, activation),
                 Some(h) => {
                     let input = self.settings.dropped(tape, h, &mut pass);
                     let product = tape.convolve(view.operator(), input, weight, bias, activation);

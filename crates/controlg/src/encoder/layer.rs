@@ -136,6 +136,15 @@ impl Common {
         layer + 1 == self.layers && self.last == Last::Linear
     }
 
+    /// Whether nothing lies between the first layer's activation and the second layer's sum over neighbours, and that sum costs
+    /// no more before the second layer's weights than after them.
+    pub(super) fn is_carried_on(&self) -> bool {
+        self.layers > 1
+            && self.norm_of(0) == Norm::None
+            && self.dropout == 0.0
+            && self.out_width(0) <= self.out_width(1)
+    }
+
     /// Declares what follows a layer's product, in the order in which [`Common::ending`] reads it.
     pub(super) fn init_ending(&self, layer: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         let row = (1, self.out_width(layer));

@@ -110,21 +110,26 @@ simd! {
 fn group_dots<const FMA: bool>(own: &[Real], others: [&[Real]; GROUP]) -> [Real; GROUP] {
     const LANES: usize = 16;
     let [mut a, mut b, mut c, mut d] = [[0.0; LANES]; GROUP];
-    let [xs, ys, zs, ws] = others.map(|other| other.chunks_exact(LANES));
-    for ((((own, x), y), z), w) in own.chunks_exact(LANES).zip(xs).zip(ys).zip(zs).zip(ws) {
-        for i in 0..LANES {
-            a[i] = madd::<FMA>(own[i], x[i], a[i]);
-            b[i] = madd::<FMA>(own[i], y[i], b[i]);
-            c[i] = madd::<FMA>(own[i], z[i], c[i]);
-            d[i] = madd::<FMA>(own[i], w[i], d[i]);
-        }
+    // Arrays, whose length the compiler knows: with slices it may or may not see vectors in them.
+    let (own_lanes, own_rest) = own.as_chunks::<LANES>();
+    let [xs, ys, zs, ws] = others.map(|other| other.as_chunks::<LANES>().0);
+    for ((((own, x), y), z), w) in own_lanes.iter().zip(xs).zip(ys).zip(zs).zip(ws) {
+        a = add_products::<FMA, LANES>(own, x, a);
+        b = add_products::<FMA, LANES>(own, y, b);
+        c = add_products::<FMA, LANES>(own, z, c);
+        d = add_products::<FMA, LANES>(own, w, d);
     }
     let sums = [fold_lanes(&a), fold_lanes(&b), fold_lanes(&c), fold_lanes(&d)];
-    let whole = own.len() / LANES * LANES;
     std::array::from_fn(|i| {
-        let rest = own[whole..].iter().zip(&others[i][whole..]);
+        let rest = own_rest.iter().zip(&others[i][own.len() - own_rest.len()..]);
         rest.fold(sums[i], |sum, (&x, &y)| madd::<FMA>(x, y, sum))
     })
+}
+
+/// sums + x·y, lane by lane.
+#[inline(always)]
+fn add_products<const FMA: bool, const N: usize>(x: &[Real; N], y: &[Real; N], sums: [Real; N]) -> [Real; N] {
+    std::array::from_fn(|i| madd::<FMA>(x[i], y[i], sums[i]))
 }
 
 #[cfg(test)]

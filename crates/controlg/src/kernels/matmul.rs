@@ -120,7 +120,8 @@ const ROWS: usize = 512;
 /// Products of less work than this stay on one thread.
 const SMALL: usize = 1 << 19;
 
-type Tail<'a> = (Option<&'a [Real]>, Act, Real);
+/// What follows a product in each row: bias, function and slope.
+pub(super) type Tail<'a> = (Option<&'a [Real]>, Act, Real);
 
 fn product(
     m: usize,
@@ -164,6 +165,10 @@ fn product(
         let count = m * (task + 1) / tasks - first;
         // SAFETY: tasks have their own rows.
         let c = unsafe { shared.part(first * n, count * n) };
+        #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
+        if on_unit(count, k, n) {
+            return super::amx::block(count, k, n, a.from(first, 0), b, c, n, add, tail);
+        }
         block(count, k, n, a.from(first, 0), b, c, n, add);
         if let Some((bias, act, slope)) = tail {
             let step = chunk_rows(n) * n;
@@ -287,7 +292,7 @@ fn block(
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
     if on_unit(m, k, n) {
-        return super::amx::block(m, k, n, a, b, c, stride, add);
+        return super::amx::block(m, k, n, a, b, c, stride, add, None);
     }
     assert!(
         a.holds(m, k) && b.holds(k, n) && c.len() >= (m - 1) * stride + n,

@@ -20,6 +20,7 @@ pub mod adam;
 #[cfg(all(target_arch = "x86_64", not(feature = "f64")))] // the unit sums in f32
 mod amx;
 pub mod attention;
+pub mod chain;
 pub mod columns;
 pub mod correlate;
 pub mod infonce;

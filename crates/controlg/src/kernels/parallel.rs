@@ -57,6 +57,12 @@ impl<T> Shared<T> {
         Shared(slice.as_mut_ptr(), slice.len())
     }
 
+    /// Where an element lies, or would lie.
+    #[inline(always)]
+    pub(crate) fn place(&self, at: usize) -> *const T {
+        self.0.wrapping_add(at)
+    }
+
     /// The part of `len` elements from `start`.
     ///
     /// # Safety

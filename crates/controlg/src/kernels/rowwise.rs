@@ -2,9 +2,10 @@
 
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::scratch;
-use super::simd::exp;
+use super::simd::{exp, prefetch_early};
 use super::sums::sum_rows;
 use crate::Real;
+use std::ops::Range;
 
 /// An activation function. `Prelu` and `LeakyRelu` are the same function; the slope of the first is learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,13 +253,44 @@ fn backward(
                 Saved::Input(x) => Saved::Input(&x[from..to]),
                 Saved::Output(y) => Saved::Output(&y[from..to]),
             };
-            backward_rows(cols, saved, bias, act, slope, dx, partial);
+            backward_rows(cols, saved, cols, bias, act, slope, dx, partial);
         });
         if let Some(dslope) = dslope {
             *dslope += total[cols..].iter().sum::<f64>() as Real;
         }
         if let Some(dbias) = dbias {
             dbias.iter_mut().zip(total.iter()).for_each(|(d, &t)| *d += t as Real);
+        }
+    });
+}
+
+/// The backward from the result for some columns of rows of `width`, whose gradients lie in `d` row after row: `sums` become
+/// those of dx and of the slope's terms. Bytes are those of the whole: its chunks are kept to.
+pub(crate) fn backward_strip(
+    width: usize,
+    columns: Range<usize>,
+    output: &[Real],
+    act: Act,
+    slope: Real,
+    d: &mut [Real],
+    sums: [&mut [f64]; 2],
+) {
+    let cols = columns.len();
+    let [of_dx, of_slope] = sums;
+    of_dx.fill(0.0);
+    of_slope.fill(0.0);
+    scratch::with(2 * cols, |partial: &mut [f64]| {
+        let step = chunk_rows(width);
+        for (chunk, d) in d.chunks_mut(step * cols).enumerate() {
+            let first = chunk * step * width + columns.start;
+            for row in step..2 * step {
+                prefetch_early(output, first + row * width, cols);
+            }
+            partial.fill(0.0);
+            backward_rows(cols, Saved::Output(&output[first..]), width, None, act, slope, d, partial);
+            let (dx, slope) = partial.split_at(cols);
+            of_dx.iter_mut().zip(dx).for_each(|(sum, &x)| *sum += x);
+            of_slope.iter_mut().zip(slope).for_each(|(sum, &x)| *sum += x);
         }
     });
 }
@@ -293,10 +325,12 @@ pub(crate) fn activate_rows<const FMA: bool>(
 }
 
 simd! {
-    /// d times the derivative over whole rows, in place; `partial` gets the column sums of it and of the slope's terms.
+    /// d times the derivative over whole rows, in place; `partial` gets the column sums of it and of the slope's terms. Rows of
+    /// what was saved are `stride` apart.
     fn backward_rows[FMA](
         cols: usize,
         saved: Saved<'_>,
+        stride: usize,
         bias: Option<&[Real]>,
         act: Act,
         slope: Real,
@@ -308,10 +342,10 @@ simd! {
             Saved::Output(y) => (y, true),
         };
         with_curve!(act, slope, curve => match (from_output, bias) {
-            (true, _) => backward_loop(cols, saved, d, partial, |y, _| curve.derivative_at_output(y)),
-            (false, None) => backward_loop(cols, saved, d, partial, |x, _| curve.derivative::<FMA>(x)),
+            (true, _) => backward_loop(cols, saved, stride, d, partial, |y, _| curve.derivative_at_output(y)),
+            (false, None) => backward_loop(cols, saved, stride, d, partial, |x, _| curve.derivative::<FMA>(x)),
             (false, Some(bias)) => {
-                backward_loop(cols, saved, d, partial, |x, j| curve.derivative::<FMA>(x + bias[j]));
+                backward_loop(cols, saved, stride, d, partial, |x, j| curve.derivative::<FMA>(x + bias[j]));
             }
         });
     }
@@ -322,13 +356,14 @@ simd! {
 fn backward_loop(
     cols: usize,
     saved: &[Real],
+    stride: usize,
     d: &mut [Real],
     partial: &mut [f64],
     derivative: impl Fn(Real, usize) -> (Real, Real),
 ) {
     sum_rows(d.len() / cols.max(1), cols, partial, |i, at, [of_dx, of_slope]| {
         let width = of_dx.len();
-        let (saved, d) = (&saved[i * cols + at..][..width], &mut d[i * cols + at..][..width]);
+        let (saved, d) = (&saved[i * stride + at..][..width], &mut d[i * cols + at..][..width]);
         for (j, (((of_dx, of_slope), &saved), d)) in
             of_dx.iter_mut().zip(of_slope).zip(saved).zip(d).enumerate()
         {

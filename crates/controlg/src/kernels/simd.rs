@@ -112,7 +112,7 @@ pub(crate) fn madd<const FMA: bool>(a: Real, b: Real, c: Real) -> Real {
 #[inline(always)]
 pub(crate) fn prefetch(from: &[Real], start: usize, n: usize) {
     #[cfg(target_arch = "x86_64")]
-    fetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from, start, n);
+    fetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.as_ptr().wrapping_add(start), n);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (from, start, n);
 }
@@ -121,18 +121,27 @@ pub(crate) fn prefetch(from: &[Real], start: usize, n: usize) {
 #[inline(always)]
 pub(crate) fn prefetch_early(from: &[Real], start: usize, n: usize) {
     #[cfg(target_arch = "x86_64")]
-    fetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(from, start, n);
+    fetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(from.as_ptr().wrapping_add(start), n);
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (from, start, n);
 }
 
+/// [`prefetch`] of what is going to be written.
+#[inline(always)]
+pub(crate) fn prefetch_to_write(from: *const Real, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    fetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(from, n);
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, n);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn fetch<const HINT: i32>(from: &[Real], start: usize, n: usize) {
+fn fetch<const HINT: i32>(from: *const Real, n: usize) {
     // Counted by lines: where `n` is known to the compiler there is no loop left.
     const LINE: usize = 64 / size_of::<Real>();
     for line in 0..n.div_ceil(LINE) {
-        let at = from.as_ptr().wrapping_add(start + line * LINE);
+        let at = from.wrapping_add(line * LINE);
         // SAFETY: a prefetch is a hint; it reads nothing and cannot fault, whatever the address.
         unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(at.cast()) };
     }

@@ -32,31 +32,6 @@ pub fn spmm_bias_act(
     product(s, h, width, out, false, Some(Tail { bias, act, slope }));
 }
 
-/// Whether [`spmm_twice`] is the way to go: else two products, one after the other.
-pub fn twice_pays(s: Sparse<'_>, t: Sparse<'_>, width: usize) -> bool {
-    strips::chain(s, t, width)
-}
-
-/// out = S·(T·h), or act(S·(T·h) + bias) with a tail, to the bytes of two products, but without the matrix between them.
-pub fn spmm_twice(
-    s: Sparse<'_>,
-    t: Sparse<'_>,
-    h: &[Real],
-    width: usize,
-    out: &mut [Real],
-    add: bool,
-    tail: Option<(Option<&[Real]>, Act, Real)>,
-) {
-    s.check();
-    t.check();
-    assert!(
-        h.len() == t.n_cols * width && s.n_cols == t.n_rows && out.len() == s.n_rows * width,
-        "sizes of two products"
-    );
-    let tail = tail.map(|(bias, act, slope)| Tail { bias, act, slope });
-    strips::product_of_product(s, t, h, width, out, add, tail);
-}
-
 /// Which entries of a sparse matrix take part in a product; all by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Selection<'a> {
@@ -122,13 +97,24 @@ pub(super) struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
+    pub(super) fn new((bias, act, slope): (Option<&'a [Real]>, Act, Real)) -> Self {
+        Tail { bias, act, slope }
+    }
+
     /// The part that concerns some columns.
     pub(super) fn of(self, columns: Range<usize>) -> Self {
         Tail { bias: self.bias.map(|bias| &bias[columns]), ..self }
     }
 }
 
-fn product(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool, tail: Option<Tail<'_>>) {
+pub(super) fn product(
+    s: Sparse<'_>,
+    h: &[Real],
+    width: usize,
+    out: &mut [Real],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
     s.check();
     assert!(h.len() == s.n_cols * width && out.len() == s.n_rows * width, "sizes of a sparse product");
     if width == 0 {
@@ -449,34 +435,6 @@ mod tests {
             rowwise::bias_act_in_place(1, width, &mut alone, Some(&bias), Act::Prelu, 0.25);
             assert_eq!(alone, by_strips[row * width..][..width]);
         }
-    }
-
-    #[test]
-    fn two_products_strip_by_strip_have_the_bytes_of_one_after_the_other() {
-        let mut numbers = Numbers::new(38);
-        let (rows, between, cols, width) = (900, 12_000, 13_000, 100);
-        let (s, t) =
-            (Owned::random(rows, between, 90, &mut numbers), Owned::random(between, cols, 12, &mut numbers));
-        let (h, bias, start) = (numbers.vec(cols * width), numbers.vec(width), numbers.vec(rows * width));
-        let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-        one_thread.install(|| {
-            assert!(twice_pays(s.view(), t.view(), width), "products by strips");
-            for (add, tail) in
-                [(false, None), (true, None), (false, Some((Some(&bias[..]), Act::Prelu, 0.25)))]
-            {
-                let (mut got, mut want, mut first) =
-                    (start.clone(), start.clone(), vec![0.0; between * width]);
-                spmm_twice(s.view(), t.view(), &h, width, &mut got, add, tail);
-                spmm(t.view(), &h, width, &mut first, false);
-                match tail {
-                    None => spmm(s.view(), &first, width, &mut want, add),
-                    Some((bias, act, slope)) => {
-                        spmm_bias_act(s.view(), &first, width, &mut want, bias, act, slope);
-                    }
-                }
-                assert_eq!(got, want);
-            }
-        });
     }
 
     #[test]

@@ -5,14 +5,14 @@ use super::Sparse;
 use super::parallel::{Shared, each};
 use super::rowwise::activate_rows;
 use super::scratch;
-use super::simd::{self, madd, prefetch, prefetch_early};
+use super::simd::{self, madd, prefetch, prefetch_early, prefetch_to_write};
 use super::spmm::{Cuts, Tail, read_ahead};
 use crate::Real;
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// Columns of a strip: a row of it is two cache lines.
-const COLUMNS: usize = 32;
+pub(super) const COLUMNS: usize = 32;
 /// Entries read ahead of the sum: as many as hide the way to the L3 cache.
 const AHEAD: usize = 16;
 /// The same where a strip is too large for the L2 caches: some entries on into L1, many on into L2, which takes more lines at
@@ -29,6 +29,8 @@ const ENTRIES_IN_PART: usize = 16;
 const ENTRIES: usize = 1 << 14;
 /// Rows read ahead of the copy.
 const COPY_AHEAD: usize = 32;
+/// Rows of the result fetched ahead of being written.
+const ROWS_AHEAD: usize = 8;
 
 /// Copying costs a pass over `h`: rows must be read often, `h` be larger than what the caches serve well, and a
 /// strip small enough to stay in them.
@@ -50,72 +52,43 @@ pub(super) fn product(
     add: bool,
     tail: Option<Tail<'_>>,
 ) {
-    let out = Target { out: &Shared::new(out), width, columns: 0..width, add, tail };
+    let out = &Shared::new(out);
+    let out = Target::whole(out, width, add, tail);
     if one_each(s, width) { apart(s, h, out) } else { together(s, h, out) }
 }
 
 /// Whether every thread has a strip for itself.
-fn one_each(s: Sparse<'_>, width: usize) -> bool {
+pub(super) fn one_each(s: Sparse<'_>, width: usize) -> bool {
     rayon::current_num_threads() <= width.div_ceil(COLUMNS) && s.n_cols * COLUMNS * size_of::<Real>() <= FAR
-}
-
-/// Whether two products, one after the other, are better done strip by strip.
-pub(super) fn chain(s: Sparse<'_>, t: Sparse<'_>, width: usize) -> bool {
-    pay(s, width) && pay(t, width) && one_each(s, width) && one_each(t, width)
-}
-
-/// out = S·(T·h), added to what is there when `add` is set, and then the tail: a strip of T·h is used while it is in the cache,
-/// and never stands with the others as a matrix.
-pub(super) fn product_of_product(
-    s: Sparse<'_>,
-    t: Sparse<'_>,
-    h: &[Real],
-    width: usize,
-    out: &mut [Real],
-    add: bool,
-    tail: Option<Tail<'_>>,
-) {
-    let out = Target { out: &Shared::new(out), width, columns: 0..width, add, tail };
-    Parts::with(t, |t| {
-        Parts::with(s, |s| {
-            each(out.strips(), |at| {
-                let out = out.strip(at);
-                scratch::with(t.s.n_rows * out.columns.len(), |between: &mut [Real]| {
-                    let all = 0..out.columns.len();
-                    let target = Target {
-                        out: &Shared::new(between),
-                        width: all.len(),
-                        columns: all,
-                        add: false,
-                        tail: None,
-                    };
-                    t.sum_copied(h, width, out.columns.start, &target);
-                    for part in 0..s.count() {
-                        s.sum(part, &between[s.rows(part).start * out.columns.len()..], &out);
-                    }
-                });
-            });
-        });
-    });
 }
 
 /// Where a product goes: some columns of rows of this width.
 #[derive(Clone)]
-struct Target<'a> {
-    out: &'a Shared<Real>,
-    width: usize,
-    columns: Range<usize>,
-    add: bool,
-    tail: Option<Tail<'a>>,
+pub(super) struct Target<'a> {
+    pub(super) out: &'a Shared<Real>,
+    pub(super) width: usize,
+    pub(super) columns: Range<usize>,
+    pub(super) add: bool,
+    pub(super) tail: Option<Tail<'a>>,
 }
 
-impl Target<'_> {
-    fn strips(&self) -> usize {
+impl<'a> Target<'a> {
+    /// All columns of a matrix.
+    pub(super) fn whole(out: &'a Shared<Real>, width: usize, add: bool, tail: Option<Tail<'a>>) -> Self {
+        Target { out, width, columns: 0..width, add, tail }
+    }
+
+    /// A strip of its own, row after row.
+    pub(super) fn alone(out: &'a Shared<Real>, columns: usize, tail: Option<Tail<'a>>) -> Self {
+        Self::whole(out, columns, false, tail)
+    }
+
+    pub(super) fn strips(&self) -> usize {
         self.columns.len().div_ceil(COLUMNS)
     }
 
     /// One strip of it.
-    fn strip(&self, at: usize) -> Self {
+    pub(super) fn strip(&self, at: usize) -> Self {
         let columns = at * COLUMNS..self.columns.len().min((at + 1) * COLUMNS);
         let tail = self.tail.map(|tail| tail.of(columns.clone()));
         Target { columns, tail, ..*self }
@@ -124,6 +97,7 @@ impl Target<'_> {
 
 /// All threads on one strip after the other.
 fn together(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
+    check_columns(s);
     let cuts = Cuts::new(s, ENTRIES);
     scratch::with(s.n_cols * COLUMNS, |strip: &mut [Real]| {
         for out in (0..out.strips()).map(|at| out.strip(at)) {
@@ -146,7 +120,7 @@ fn apart(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
 }
 
 /// A sparse matrix whose columns are taken in parts that a cache holds the rows of.
-struct Parts<'a> {
+pub(super) struct Parts<'a> {
     s: Sparse<'a>,
     /// Columns of a part.
     step: usize,
@@ -155,7 +129,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn with<R>(s: Sparse<'_>, work: impl FnOnce(Parts<'_>) -> R) -> R {
+    pub(super) fn with<R>(s: Sparse<'_>, work: impl FnOnce(Parts<'_>) -> R) -> R {
+        check_columns(s);
         let wanted = (s.n_cols * COLUMNS * size_of::<Real>()).div_ceil(NEAR).max(1);
         let pays = s.columns.len() >= wanted * ENTRIES_IN_PART * s.n_rows;
         // Rows whose entries are not in order cannot be cut.
@@ -171,6 +146,11 @@ impl Parts<'_> {
             });
             work(Parts { s, step, cuts })
         })
+    }
+
+    /// Rows of the product.
+    pub(super) fn n_rows(&self) -> usize {
+        self.s.n_rows
     }
 
     fn count(&self) -> usize {
@@ -194,13 +174,24 @@ impl Parts<'_> {
 
     /// Adds what one part has, with its rows of the dense factor in `strip`.
     fn sum(&self, part: usize, strip: &[Real], out: &Target<'_>) {
-        let is_last = part + 1 == self.count();
+        let (rows, is_last) = (self.rows(part), part + 1 == self.count());
+        let strip = &strip[..rows.len() * out.columns.len()];
         let out = Target { add: out.add || part > 0, tail: out.tail.filter(|_| is_last), ..out.clone() };
-        sum_part(self.s, [self.starts(part), self.starts(part + 1)], self.rows(part).start, strip, &out);
+        // Processors that have a matrix unit have L2 caches of 2 MB, which hold such a part: nothing is far.
+        let is_held = simd::tiled() && size_of_val(strip) <= NEAR;
+        let sum = if is_held { sum_part::<false> } else { sum_part::<true> };
+        sum(self.s, [self.starts(part), self.starts(part + 1)], rows.start, strip, &out);
+    }
+
+    /// Adds all parts of a strip that lies in memory row after row.
+    pub(super) fn sum_strip(&self, strip: &[Real], out: &Target<'_>) {
+        for part in 0..self.count() {
+            self.sum(part, &strip[self.rows(part).start * out.columns.len()..], out);
+        }
     }
 
     /// Adds all parts of one strip, whose columns of `h` begin at `first`.
-    fn sum_copied(&self, h: &[Real], width: usize, first: usize, out: &Target<'_>) {
+    pub(super) fn sum_copied(&self, h: &[Real], width: usize, first: usize, out: &Target<'_>) {
         let n = out.columns.len();
         scratch::with(self.step * n, |strip: &mut [Real]| {
             for part in 0..self.count() {
@@ -241,6 +232,12 @@ simd! {
     }
 }
 
+/// Stops where an entry points past the last column: the sums read without looking.
+fn check_columns(s: Sparse<'_>) {
+    let largest = s.columns.par_chunks(1 << 15).filter_map(|columns| columns.iter().max()).max();
+    assert!(largest.is_none_or(|&largest| (largest as usize) < s.n_cols), "entries within the columns");
+}
+
 simd! {
     with avx512
     /// The strip's columns of some rows of the product.
@@ -253,7 +250,7 @@ simd! {
                 false => [read_ahead::<AHEAD>(s, row, rows.end), &[]],
             };
             let entries = s.offsets[row]..s.offsets[row + 1];
-            sum_row::<FMA>(s, entries, ahead, 0, strip, out, target.add, target.tail);
+            sum_row::<FMA, true>(s, entries, ahead, 0, strip, out, target);
         }
     }
 }
@@ -262,14 +259,23 @@ simd! {
     with avx512
     /// What the entries between two bounds of each row add to the strip's columns of the product; the strip holds the rows from
     /// `first` on.
-    fn sum_part[FMA](s: Sparse<'_>, bounds: [&[usize]; 2], first: usize, strip: &[Real], target: &Target<'_>) {
-        // Processors that have a matrix unit have L2 caches of 2 MB, which hold such a strip: nothing is far.
-        let held = simd::tiled();
+    fn sum_part[FMA, const FETCH: bool](
+        s: Sparse<'_>,
+        bounds: [&[usize]; 2],
+        first: usize,
+        strip: &[Real],
+        target: &Target<'_>,
+    ) {
+        // Without parts one row's entries begin where those of the row before it end.
+        let is_whole = strip.len() == s.n_cols * target.columns.len();
         for (row, (&from, &to)) in bounds[0].iter().zip(bounds[1]).enumerate() {
+            let place = |row: usize| row * target.width + target.columns.start;
             // SAFETY: tasks have their own columns.
-            let out = unsafe { target.out.part(row * target.width + target.columns.start, target.columns.len()) };
-            let soon = if held { &[] } else { &s.columns[(from + AHEAD).min(to)..to] };
-            sum_row::<FMA>(s, from..to, [soon, &[]], first, strip, out, target.add, target.tail);
+            let out = unsafe { target.out.part(place(row), target.columns.len()) };
+            let end = if is_whole { s.columns.len() } else { to };
+            let soon = if FETCH { &s.columns[(from + AHEAD).min(end)..end] } else { &[] };
+            prefetch_to_write(target.out.place(place(row + ROWS_AHEAD)), target.columns.len());
+            sum_row::<FMA, FETCH>(s, from..to, [soon, &[]], first, strip, out, target);
         }
     }
 }
@@ -277,27 +283,29 @@ simd! {
 /// One row of it: the sum of some entries, of which the strip holds the rows from `first` on, with the entries to fetch for
 /// into L1 and into L2. The usual strip has a loop of its own, whose sums stay in registers.
 #[inline(always)]
-fn sum_row<const FMA: bool>(
+fn sum_row<const FMA: bool, const FETCH: bool>(
     s: Sparse<'_>,
     entries: Range<usize>,
-    [soon, early]: [&[u32]; 2],
+    ahead: [&[u32]; 2],
     first: usize,
     strip: &[Real],
     out: &mut [Real],
-    add: bool,
-    tail: Option<Tail<'_>>,
+    target: &Target<'_>,
 ) {
-    let chosen = &s.columns[entries.clone()];
-    match s.values.map(|values| &values[entries]) {
-        Some(values) => sum_of::<FMA>(chosen, |e| values[e], [soon, early], first, strip, out, add, tail),
-        None => sum_of::<FMA>(chosen, |_| 1.0, [soon, early], first, strip, out, add, tail),
+    let chosen = s.columns[entries.clone()].iter().map(|&column| column as usize - first);
+    let (add, tail) = (target.add, target.tail);
+    match s.values {
+        Some(values) => {
+            let entries = chosen.zip(values[entries].iter().copied());
+            sum_of::<FMA, FETCH>(entries, ahead, first, strip, out, add, tail);
+        }
+        None => sum_of::<FMA, FETCH>(chosen.map(|row| (row, 1.0)), ahead, first, strip, out, add, tail),
     }
 }
 
 #[inline(always)]
-fn sum_of<const FMA: bool>(
-    chosen: &[u32],
-    value: impl Fn(usize) -> Real + Copy,
+fn sum_of<const FMA: bool, const FETCH: bool>(
+    entries: impl Iterator<Item = (usize, Real)>,
     [soon, early]: [&[u32]; 2],
     first: usize,
     strip: &[Real],
@@ -306,17 +314,21 @@ fn sum_of<const FMA: bool>(
     tail: Option<Tail<'_>>,
 ) {
     let Ok(out) = <&mut [Real; COLUMNS]>::try_from(&mut *out) else {
-        return narrow_sum::<FMA>(chosen, value, first, strip, out, add, tail);
+        return narrow_sum::<FMA>(entries, strip, out, add, tail);
     };
     let mut sums = if add { *out } else { [0.0; COLUMNS] };
-    for (e, &column) in chosen.iter().enumerate() {
-        if let Some(&next) = soon.get(e) {
-            prefetch(strip, (next as usize - first) * COLUMNS, COLUMNS);
+    for (e, (row, value)) in entries.enumerate() {
+        if FETCH {
+            if let Some(&next) = soon.get(e) {
+                prefetch(strip, (next as usize - first) * COLUMNS, COLUMNS);
+            }
+            if let Some(&next) = early.get(e) {
+                prefetch_early(strip, (next as usize - first) * COLUMNS, COLUMNS);
+            }
         }
-        if let Some(&next) = early.get(e) {
-            prefetch_early(strip, (next as usize - first) * COLUMNS, COLUMNS);
-        }
-        let (value, source) = (value(e), &strip[(column as usize - first) * COLUMNS..][..COLUMNS]);
+        debug_assert!((row + 1) * COLUMNS <= strip.len());
+        // SAFETY: the strip holds the rows of all columns (of a part), and `check_columns` has seen that no entry has another.
+        let source = unsafe { &*strip.as_ptr().add(row * COLUMNS).cast::<[Real; COLUMNS]>() };
         for j in 0..COLUMNS {
             sums[j] = madd::<FMA>(value, source[j], sums[j]);
         }
@@ -331,9 +343,7 @@ fn sum_of<const FMA: bool>(
 /// The same for the last strip where it has fewer columns.
 #[inline(never)]
 fn narrow_sum<const FMA: bool>(
-    chosen: &[u32],
-    value: impl Fn(usize) -> Real,
-    first: usize,
+    entries: impl Iterator<Item = (usize, Real)>,
     strip: &[Real],
     out: &mut [Real],
     add: bool,
@@ -343,8 +353,8 @@ fn narrow_sum<const FMA: bool>(
     if !add {
         out.fill(0.0);
     }
-    for (e, &column) in chosen.iter().enumerate() {
-        let (value, source) = (value(e), &strip[(column as usize - first) * n..][..n]);
+    for (row, value) in entries {
+        let source = &strip[row * n..][..n];
         out.iter_mut().zip(source).for_each(|(out, &x)| *out = madd::<FMA>(value, x, *out));
     }
     if let Some(Tail { bias, act, slope }) = tail {

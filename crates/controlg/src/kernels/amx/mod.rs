@@ -15,7 +15,8 @@ mod unit;
 
 pub(super) use unit::able;
 
-use super::matmul::Factor;
+use super::matmul::{Factor, Tail};
+use super::rowwise::activate;
 use super::scratch;
 use pack::{left, right};
 use unit::{DEPTH, EDGE, STEP, Unit};
@@ -32,7 +33,7 @@ pub(super) fn worthwhile(m: usize, k: usize, n: usize) -> bool {
 }
 
 /// C(m×n) = A·B on this thread, added to C when `add` is set; rows of C are `stride` apart. A sum is taken in the same
-/// order whatever m and n are.
+/// order whatever m and n are. The tail is applied to rows that are still in the cache.
 pub(super) fn block(
     m: usize,
     k: usize,
@@ -42,6 +43,7 @@ pub(super) fn block(
     c: &mut [f32],
     stride: usize,
     add: bool,
+    tail: Option<Tail<'_>>,
 ) {
     assert!(
         a.holds(m, k) && b.holds(k, n) && c.len() >= (m - 1) * stride + n,
@@ -74,6 +76,13 @@ pub(super) fn block(
                             stride,
                             add || p.first > 0,
                         );
+                    }
+                }
+                if let Some((bias, act, slope)) = tail.filter(|_| p.first + p.count == k) {
+                    let columns = j.first..j.first + j.count;
+                    let bias = bias.map(|bias| &bias[columns.clone()]);
+                    for row in c[i.first * stride..].chunks_mut(stride).take(i.count) {
+                        activate(j.count, &mut row[columns.clone()], bias, act, slope);
                     }
                 }
             }
@@ -144,7 +153,7 @@ mod tests {
                     (Factor::rows(&a, k), Factor::columns(&b, k)),
                 ] {
                     let mut c = vec![7.0; m * n];
-                    block(m, k, n, a, b, &mut c, n, false);
+                    block(m, k, n, a, b, &mut c, n, false, None);
                     let [ours, single] = errors(m, k, n, a, b, &c);
                     // Short sums have too few terms for a fair race: a unit in the last place there.
                     let bound = if k < 100 { f64::max(1.5 * single, 2.4e-7) } else { single };
@@ -164,9 +173,9 @@ mod tests {
         let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
         let (a, b) = (Factor::rows(&a, k), Factor::rows(&b, n));
         let mut alone = vec![0.0; m * n];
-        block(m, k, n, a, b, &mut alone, n, false);
+        block(m, k, n, a, b, &mut alone, n, false, None);
         let mut c = vec![3.0; m * stride];
-        block(m, k, n, a, b, &mut c, stride, true);
+        block(m, k, n, a, b, &mut c, stride, true, None);
         for (row, alone) in c.chunks(stride).zip(alone.chunks(n)) {
             assert!(row[..n].iter().zip(alone).all(|(c, x)| (c - 3.0 - x).abs() < 1e-5));
             assert!(row[n..].iter().all(|&rest| rest == 3.0));
@@ -183,10 +192,10 @@ mod tests {
         let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
         let (a, b) = (Factor::rows(&a, k), Factor::rows(&b, n));
         let mut whole = vec![0.0; m * n];
-        block(m, k, n, a, b, &mut whole, n, false);
+        block(m, k, n, a, b, &mut whole, n, false, None);
         for (first, count) in [(0, 64), (100, 97), (333 - 65, 65)] {
             let mut part = vec![0.0; count * n];
-            block(count, k, n, a.from(first, 0), b, &mut part, n, false);
+            block(count, k, n, a.from(first, 0), b, &mut part, n, false, None);
             assert!(part == whole[first * n..(first + count) * n], "{count} rows from {first}");
         }
     }
@@ -204,7 +213,7 @@ mod tests {
             let mut a = vec![1.0; m * k];
             a[5 * k + 3] = bad;
             let mut c = vec![0.0; m * n];
-            block(m, k, n, Factor::rows(&a, k), Factor::rows(&b, n), &mut c, n, false);
+            block(m, k, n, Factor::rows(&a, k), Factor::rows(&b, n), &mut c, n, false, None);
             assert!(c[5 * n..6 * n].iter().all(|x| x.is_nan()), "{bad} in a row of A");
             assert!(c[..5 * n].iter().chain(&c[6 * n..]).all(|&x| x == 32.0), "and in no other");
         }

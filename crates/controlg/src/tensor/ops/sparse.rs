@@ -5,7 +5,7 @@ use crate::Real;
 use crate::graph::{Features, Held, Operator, View};
 use crate::kernels::spmm::Selection;
 use crate::kernels::thinning::Thinning;
-use crate::kernels::{Sparse, matmul, reduce, rows, spmm};
+use crate::kernels::{Sparse, chain, matmul, reduce, rows, spmm};
 use crate::tensor::tape::{Back, put};
 use crate::tensor::{Buffer, Pool, Tape, Var};
 
@@ -137,11 +137,11 @@ impl<'a> Tape<'a> {
         if let Some((x, turned)) = chained_features(view, &operator, c) {
             let (s, h) = (operator.forward(), self.value(w));
             let fused = self.fused(bias, activation);
-            spmm::spmm_twice(s, x, h, c, &mut out, false, fused);
+            chain::twice(s, x, h, c, &mut out, false, fused);
             let kept = fused.is_none().then(|| self.activate_kept(c, &mut out, bias, activation));
             return self.push_done((n, c), out, kept, bias, activation, &[w], move |back, gradient| {
                 let s = operator.backward();
-                back.accumulate(w, |dw, add| spmm::spmm_twice(turned, s, &gradient, c, dw, add, None));
+                back.accumulate(w, |dw, add| chain::twice(turned, s, &gradient, c, dw, add, None));
             });
         }
         let product = self.project_value(view, w, token);
@@ -153,6 +153,49 @@ impl<'a> Tape<'a> {
             let carried = carry_back(back, &operator, gradient, c);
             project_back(back, &view, w, token, c, carried);
         })
+    }
+
+    /// Â·act(Â·X·W + b) of a view: the first convolution, and of the second what comes before its weights. Like
+    /// [`Tape::convolve_view`] and [`Tape::propagate`], but where X is sparse and large all of it is done strip by strip.
+    pub fn convolve_view_and_carry(
+        &mut self,
+        view: &View<'a>,
+        w: Var,
+        token: Option<Var>,
+        bias: Option<Var>,
+        activation: Activation,
+    ) -> Var {
+        let c = self.shape(w).1;
+        let operator = view.operator();
+        let chained = chained_features(view, &operator, c).filter(|_| self.wanted(w));
+        let (Some((x, turned)), Some(tail)) = (chained, self.fused(bias, activation)) else {
+            let h = self.convolve_view(view, w, token, bias, activation);
+            return self.propagate(operator, h);
+        };
+        let n = view.of().features().n_rows();
+        let (mut hidden, mut out) = (self.pool().take(n * c), self.pool().take(n * c));
+        chain::forth(operator.forward(), x, self.value(w), c, tail, &mut hidden, &mut out);
+        let (act, slope, learned) = self.act(activation);
+        let inputs: Vec<Var> = [Some(w), bias, learned].into_iter().flatten().collect();
+        self.push((n, c), out, &inputs, move |back, gradient| {
+            let mut of_bias = back.pool().take(c);
+            let mut of_slope = 0.0;
+            back.accumulate(w, |dw, add| {
+                let (s, kept) = (operator.backward(), (&hidden[..], act, slope));
+                of_slope = chain::back(s, turned, &gradient, c, kept, dw, add, &mut of_bias);
+            });
+            if let Some(bias) = bias {
+                back.give(bias, of_bias);
+            }
+            if let Some(slope) = learned {
+                back.accumulate(slope, |slot, add| put(&[of_slope], slot, add));
+            }
+        })
+    }
+
+    /// Whether [`Tape::convolve_view_and_carry`] is faster than its parts: nothing is gained without a way back.
+    pub fn carries_in_strips(&self, view: &View<'a>, w: Var) -> bool {
+        self.wanted(w) && chained_features(view, &view.operator(), self.shape(w).1).is_some()
     }
 
     /// out = act(S·h + b); gives back the argument of the activation where its derivative needs it.
@@ -276,8 +319,8 @@ fn chained_features<'a>(
         return None;
     }
     let (x, turned) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
-    let pay = spmm::twice_pays(operator.forward(), x, width)
-        && spmm::twice_pays(turned, operator.backward(), width);
+    let pay =
+        chain::pays(operator.forward(), x, width) && chain::pays(turned, operator.backward(), width);
     pay.then_some((x, turned))
 }
 
