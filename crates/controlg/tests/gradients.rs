@@ -12,7 +12,7 @@ use std::sync::Arc;
 use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
-use controlg::graph::{EdgeDropper, Features, NodeSet, Operator, Prepared, View, view};
+use controlg::graph::{Csr, EdgeDropper, Features, NodeSet, Operator, Prepared, View, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, Attention, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Tape, Var,
@@ -176,6 +176,9 @@ fn products_with_features() {
                     t.convolve_view(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
                 });
             }
+            check(&format!("convolve and carry {kind} {name}"), &[(6, 3), (1, 3), (1, 1), (1, 6)], &|t, v| {
+                t.convolve_view_and_carry(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
+            });
             check(&format!("project {kind} {name}"), &[(6, 3), (1, 6)], &|t, v| {
                 t.project(&view, v[0], Some(v[1]))
             });
@@ -183,6 +186,50 @@ fn products_with_features() {
                 t.project(&view, v[0], None)
             });
         }
+    }
+}
+
+/// The products above are too small for strips. These are not, and have the bytes of their parts, which the differences check.
+#[test]
+fn convolutions_in_strips_equal_their_parts() {
+    let (n, width) = (8400, 128);
+    let around = |steps: &'static [usize]| {
+        let row = move |i: usize| {
+            let mut row: Vec<u32> = steps.iter().map(|step| ((i + step) % n) as u32).collect();
+            row.sort_unstable();
+            row
+        };
+        Csr::new(n, (0..=n).map(|i| i * steps.len()).collect(), (0..n).flat_map(row).collect(), None)
+    };
+    let run = |threads: usize, in_strips: bool| {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        threads.install(|| {
+            let neighbours = around(&[1, 7, 50, 333, 8400 - 333, 8400 - 50, 8400 - 7, 8400 - 1]);
+            let features = Features::Sparse(around(&[0, 13, 170, 900, 2100, 4800, 7700]));
+            let of = Prepared::with_operator(&features, Operator::gcn(&neighbours));
+            let (mut params, pool) = (params(&[(n, width), (1, width), (1, 1)]), Pool::new());
+            params.get_mut(ParamId { group: 0, entry: 2 })[0] = 0.3;
+            let (view, mut tape) = (of.whole(), Tape::new(&params, &pool));
+            let v = tape.group(0);
+            assert!(tape.carries_in_strips(&view, v[0]), "a graph large enough for strips");
+            let (bias, activation) = (Some(v[1]), Activation::Prelu(v[2]));
+            let out = if in_strips {
+                tape.convolve_view_and_carry(&view, v[0], None, bias, activation)
+            } else {
+                let h = tape.convolve_view(&view, v[0], None, bias, activation);
+                tape.propagate(view.operator(), h)
+            };
+            let value = tape.value(out).to_vec();
+            let loss = tape.mean_row_dot(out, out);
+            let mut grads = Grads::new(&params);
+            tape.backward(loss, &mut grads);
+            (value, grads.group(0).expect("gradients").to_vec())
+        })
+    };
+    let parts = run(2, false);
+    assert!(parts.1.iter().any(|d| d.abs() > 0.0));
+    for threads in [1, 2, 8] {
+        assert!(run(threads, true) == parts, "{threads} threads");
     }
 }
 

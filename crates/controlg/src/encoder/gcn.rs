@@ -52,7 +52,9 @@ impl Encoder for Gcn {
     }
 
     fn kept_per_node(&self) -> usize {
-        self.settings.kept_per_node()
+        // Â·H is kept for the second layer's weights where it is formed.
+        let carried = if self.settings.is_carried_on() { self.settings.out_width(0) } else { 0 };
+        self.settings.kept_per_node() + carried
     }
 
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {

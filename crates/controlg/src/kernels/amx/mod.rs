@@ -105,6 +105,7 @@ fn tiled(size: usize, step: usize) -> impl Iterator<Item = Stretch> {
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // copies are exact, and so are sums of ones
 mod tests {
+    use super::super::rowwise::Act;
     use super::super::testing::Numbers;
     use super::*;
 
@@ -180,6 +181,24 @@ mod tests {
             assert!(row[..n].iter().zip(alone).all(|(c, x)| (c - 3.0 - x).abs() < 1e-5));
             assert!(row[n..].iter().all(|&rest| rest == 3.0));
         }
+    }
+
+    #[test]
+    fn a_tail_follows_the_whole_sum() {
+        if missing() {
+            return;
+        }
+        let mut numbers = Numbers::new(54);
+        // More than one block each way.
+        let (m, k, n) = (150, 300, 1060);
+        let (a, b, bias) = (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n));
+        let (a, b) = (Factor::rows(&a, k), Factor::rows(&b, n));
+        let (act, slope) = (Act::Prelu, 0.25);
+        let (mut at_once, mut after) = (vec![0.0; m * n], vec![0.0; m * n]);
+        block(m, k, n, a, b, &mut at_once, n, false, Some((Some(&bias), act, slope)));
+        block(m, k, n, a, b, &mut after, n, false, None);
+        activate(n, &mut after, Some(&bias), act, slope);
+        assert!(at_once == after);
     }
 
     #[test]
