@@ -3,18 +3,20 @@
 use super::norm::EPS;
 use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::rows::fold_lanes;
+use super::rowwise::{Act, Saved, activate, backward_rows};
 use super::scratch;
 use super::simd::madd;
 use super::sums::sum_rows;
 use crate::Real;
 
-/// out = (x − mean)·inv_std·gamma + beta with the statistics of each row, which come back.
+/// out = act((x − mean)·inv_std·gamma + beta) with the statistics of each row, which come back.
 pub fn layer_norm(
     rows: usize,
     cols: usize,
     x: &[Real],
     gamma: &[Real],
     beta: &[Real],
+    (act, slope): (Act, Real),
     out: &mut [Real],
     mean: &mut [Real],
     inv_std: &mut [Real],
@@ -34,10 +36,12 @@ pub fn layer_norm(
             )
         };
         layer_rows(cols, &x[first * cols..last * cols], gamma, beta, out, mean, inv_std);
+        activate(cols, out, None, act, slope);
     });
 }
 
-/// The backward of [`layer_norm`], in place: the gradient of the result becomes that of x; adds to dgamma and dbeta.
+/// The backward of [`layer_norm`], in place: the gradient of the result becomes that of x; adds to dgamma and dbeta, and gives
+/// the derivative with respect to the slope. `saved` is what the activation's derivative is taken from.
 pub fn layer_norm_backward(
     rows: usize,
     cols: usize,
@@ -45,35 +49,35 @@ pub fn layer_norm_backward(
     mean: &[Real],
     inv_std: &[Real],
     gamma: &[Real],
+    (saved, act, slope): (Saved<'_>, Act, Real),
     gradient: &mut [Real],
     dgamma: &mut [Real],
     dbeta: &mut [Real],
-) {
+) -> Real {
     assert!(x.len() == rows * cols && gradient.len() == x.len());
     assert!(mean.len() == rows && inv_std.len() == rows && gamma.len() == cols);
     let step = chunk_rows(cols);
     let shared = Shared::new(gradient);
-    scratch::with(2 * cols, |total: &mut [f64]| {
+    // Sums of the activation's, of which those of the slope's terms are wanted, then of the norm's.
+    scratch::with(4 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
             let span = first * cols..last * cols;
             // SAFETY: chunks of rows do not overlap.
             let gradient = unsafe { shared.part(span.start, span.len()) };
-            layer_rows_backward(
-                cols,
-                &x[span],
-                &mean[first..last],
-                &inv_std[first..last],
-                gamma,
-                gradient,
-                partial,
-            );
+            let (of_act, of_norm) = partial.split_at_mut(2 * cols);
+            if act != Act::Identity {
+                backward_rows(cols, saved.part(span.clone()), cols, None, act, slope, gradient, of_act);
+            }
+            let (mean, inv_std) = (&mean[first..last], &inv_std[first..last]);
+            layer_rows_backward(cols, &x[span], mean, inv_std, gamma, gradient, of_norm);
         });
         for j in 0..cols {
-            dbeta[j] += total[j] as Real;
-            dgamma[j] += total[cols + j] as Real;
+            dbeta[j] += total[2 * cols + j] as Real;
+            dgamma[j] += total[3 * cols + j] as Real;
         }
-    });
+        total[cols..2 * cols].iter().sum::<f64>() as Real
+    })
 }
 
 simd! {
@@ -189,12 +193,13 @@ mod tests {
         let (gamma, beta) = (numbers.vec(cols), numbers.vec(cols));
         let forward = |x: &[Real], gamma: &[Real], beta: &[Real]| {
             let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
-            layer_norm(rows, cols, x, gamma, beta, &mut y, &mut mean, &mut inv);
+            layer_norm(rows, cols, x, gamma, beta, (Act::Identity, 0.0), &mut y, &mut mean, &mut inv);
             (y, mean, inv)
         };
         let (_, mean, inv) = forward(&x, &gamma, &beta);
         let (mut dx, mut dgamma, mut dbeta) = (weights.clone(), vec![0.0; cols], vec![0.0; cols]);
-        layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &mut dx, &mut dgamma, &mut dbeta);
+        let after = (Saved::Input(&x), Act::Identity, 0.0);
+        layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, after, &mut dx, &mut dgamma, &mut dbeta);
         assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta).0, &weights));
         assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta).0, &weights));
         assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b).0, &weights));
@@ -208,10 +213,11 @@ mod tests {
         let (gamma, beta) = (numbers.vec(cols), numbers.vec(cols));
         assert_same_at_any_thread_count(|| {
             let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
-            layer_norm(rows, cols, &x, &gamma, &beta, &mut y, &mut mean, &mut inv);
+            layer_norm(rows, cols, &x, &gamma, &beta, (Act::Prelu, 0.25), &mut y, &mut mean, &mut inv);
             let (mut dx, mut dg, mut db) = (d.clone(), vec![0.0; cols], vec![0.0; cols]);
-            layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, &mut dx, &mut dg, &mut db);
-            [y, mean, inv, dx, dg, db].concat()
+            let after = (Saved::Output(&y), Act::Prelu, 0.25);
+            let ds = layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, after, &mut dx, &mut dg, &mut db);
+            [y, mean, inv, dx, dg, db, vec![ds]].concat()
         });
     }
 }

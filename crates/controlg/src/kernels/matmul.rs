@@ -150,6 +150,10 @@ fn product(
             product(m, k, n, a, Factor::rows(turned, n), c, add, tail);
         });
     }
+    #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
+    if work > SMALL && on_unit(m, k, n) && super::amx::fits(k, n) {
+        return super::amx::product(m, k, n, a, b, c, add, tail);
+    }
     // An even number of equal tasks, so that two threads end together; none of them is left with a few rows, for which
     // the product would be summed in other pieces: a row's result does not depend on how many rows there are.
     let tasks = match () {

@@ -33,6 +33,16 @@ pub enum Saved<'a> {
     Output(&'a [Real]),
 }
 
+impl<'a> Saved<'a> {
+    /// Some of it.
+    pub(crate) fn part(self, span: Range<usize>) -> Self {
+        match self {
+            Saved::Input(x) => Saved::Input(&x[span]),
+            Saved::Output(y) => Saved::Output(&y[span]),
+        }
+    }
+}
+
 impl Act {
     /// Whether the backward pass can work from the result alone, so that x may be overwritten.
     pub fn output_is_enough(self, slope: Real) -> bool {
@@ -249,11 +259,7 @@ fn backward(
             if let Some(dout) = dout {
                 dx.copy_from_slice(&dout[from..to]);
             }
-            let saved = match saved {
-                Saved::Input(x) => Saved::Input(&x[from..to]),
-                Saved::Output(y) => Saved::Output(&y[from..to]),
-            };
-            backward_rows(cols, saved, cols, bias, act, slope, dx, partial);
+            backward_rows(cols, saved.part(from..to), cols, bias, act, slope, dx, partial);
         });
         if let Some(dslope) = dslope {
             *dslope += total[cols..].iter().sum::<f64>() as Real;
@@ -327,7 +333,7 @@ pub(crate) fn activate_rows<const FMA: bool>(
 simd! {
     /// d times the derivative over whole rows, in place; `partial` gets the column sums of it and of the slope's terms. Rows of
     /// what was saved are `stride` apart.
-    fn backward_rows[FMA](
+    pub(crate) fn backward_rows[FMA](
         cols: usize,
         saved: Saved<'_>,
         stride: usize,

@@ -16,6 +16,7 @@ mod unit;
 pub(super) use unit::able;
 
 use super::matmul::{Factor, Tail};
+use super::parallel::{Shared, each};
 use super::rowwise::activate;
 use super::scratch;
 use pack::{left, right};
@@ -32,8 +33,58 @@ pub(super) fn worthwhile(m: usize, k: usize, n: usize) -> bool {
     m >= 2 * EDGE && k >= DEPTH && n >= EDGE / 2
 }
 
+/// Whether the parts of B are few enough to stay in an L2 cache as a whole: then they are made once for all threads.
+pub(super) fn fits(k: usize, n: usize) -> bool {
+    const BYTES: usize = 800 << 10;
+    n <= COLUMNS && split(k, n) * size_of::<u16>() <= BYTES
+}
+
+/// C(m×n) = A·B on all threads, added to C when `add` is set, for a B that [`fits`], and then the tail. Bytes are those of
+/// [`block`].
+pub(super) fn product(
+    m: usize,
+    k: usize,
+    n: usize,
+    a: Factor<'_>,
+    b: Factor<'_>,
+    c: &mut [f32],
+    add: bool,
+    tail: Option<Tail<'_>>,
+) {
+    assert!(a.holds(m, k) && b.holds(k, n) && c.len() >= m * n, "factors as long as their sizes say");
+    let all = Stretch { first: 0, count: n };
+    scratch::with(split(k, n), |packed_b: &mut [u16]| {
+        let shared = Shared::new(packed_b);
+        let strips = n.div_ceil(EDGE);
+        each(strips * k.div_ceil(INNER), |task| {
+            let p = Stretch::of(task / strips, INNER, k);
+            let at = Stretch::of(task % strips, EDGE, n);
+            let length = split(p.count, EDGE);
+            // SAFETY: tasks have their own strips.
+            let strip = unsafe { shared.part(split(p.first, n) + task % strips * length, length) };
+            right(b.from(p.first, at.first), p.count, at.count, strip);
+        });
+        let packed_b = &*packed_b;
+        let shared = Shared::new(c);
+        each(m.div_ceil(ROWS), |task| {
+            let i = Stretch::of(task, ROWS, m);
+            // SAFETY: tasks have their own rows.
+            let c = unsafe { shared.part(i.first * n, i.count * n) };
+            let (unit, a) = (Unit::new(), a.from(i.first, 0));
+            scratch::with(split(INNER, ROWS), |packed_a: &mut [u16]| {
+                for p in tiled(k, INNER) {
+                    let packed_b = &packed_b[split(p.first, n)..][..split(p.count, n)];
+                    let tail = tail.filter(|_| p.first + p.count == k);
+                    let c = Rows { c: &mut *c, stride: n, columns: all, add: add || p.first > 0, tail };
+                    c.multiply(&unit, i.count, a.from(0, p.first), p.count, packed_a, packed_b);
+                }
+            });
+        });
+    });
+}
+
 /// C(m×n) = A·B on this thread, added to C when `add` is set; rows of C are `stride` apart. A sum is taken in the same
-/// order whatever m and n are. The tail is applied to rows that are still in the cache.
+/// order whatever m and n are.
 pub(super) fn block(
     m: usize,
     k: usize,
@@ -50,44 +101,69 @@ pub(super) fn block(
         "factors as long as their sizes say"
     );
     let unit = Unit::new();
-    let strip = |inner: usize| inner.div_ceil(DEPTH) * STEP;
     let (inner, columns) = (k.min(INNER), n.min(COLUMNS));
-    let lengths = [columns.div_ceil(EDGE), ROWS / EDGE].map(|strips| strips * strip(inner));
-    scratch::with(lengths[0] + lengths[1], |packed: &mut [u16]| {
-        let (packed_b, packed_a) = packed.split_at_mut(lengths[0]);
+    scratch::with(split(inner, columns) + split(inner, ROWS), |packed: &mut [u16]| {
+        let (packed_b, packed_a) = packed.split_at_mut(split(inner, columns));
         for (j, p) in tiled(n, COLUMNS).flat_map(|j| tiled(k, INNER).map(move |p| (j, p))) {
-            let length = strip(p.count);
-            for (b_strip, at) in packed_b.chunks_exact_mut(length).zip(tiled(j.count, EDGE)) {
-                right(b.from(p.first, j.first + at.first), p.count, at.count, b_strip);
+            let packed_b = &mut packed_b[..split(p.count, j.count)];
+            for (strip, at) in packed_b.chunks_exact_mut(split(p.count, EDGE)).zip(tiled(j.count, EDGE)) {
+                right(b.from(p.first, j.first + at.first), p.count, at.count, strip);
             }
             for i in tiled(m, ROWS) {
-                for (a_strip, at) in packed_a.chunks_exact_mut(length).zip(tiled(i.count, EDGE)) {
-                    left(a.from(i.first + at.first, p.first), at.count, p.count, a_strip);
-                }
-                for (b_strip, right) in packed_b.chunks_exact(length).zip(tiled(j.count, EDGE)) {
-                    for (a_strip, left) in packed_a.chunks_exact(length).zip(tiled(i.count, EDGE)) {
-                        let c = &mut c[(i.first + left.first) * stride + j.first + right.first..];
-                        unit.multiply(
-                            a_strip,
-                            b_strip,
-                            left.count,
-                            right.count,
-                            c,
-                            stride,
-                            add || p.first > 0,
-                        );
-                    }
-                }
-                if let Some((bias, act, slope)) = tail.filter(|_| p.first + p.count == k) {
-                    let columns = j.first..j.first + j.count;
-                    let bias = bias.map(|bias| &bias[columns.clone()]);
-                    for row in c[i.first * stride..].chunks_mut(stride).take(i.count) {
-                        activate(j.count, &mut row[columns.clone()], bias, act, slope);
-                    }
-                }
+                let tail = tail.filter(|_| p.first + p.count == k);
+                let c = &mut c[i.first * stride..];
+                let c = Rows { c, stride, columns: j, add: add || p.first > 0, tail };
+                c.multiply(&unit, i.count, a.from(i.first, p.first), p.count, packed_a, packed_b);
             }
         }
     });
+}
+
+/// Numbers that a factor of `inner` by `outer` is split into.
+fn split(inner: usize, outer: usize) -> usize {
+    inner.div_ceil(DEPTH) * STEP * outer.div_ceil(EDGE)
+}
+
+/// Some columns of some rows of C.
+struct Rows<'a> {
+    c: &'a mut [f32],
+    stride: usize,
+    columns: Stretch,
+    add: bool,
+    tail: Option<Tail<'a>>,
+}
+
+impl Rows<'_> {
+    /// C = A·B for a block of A, which is packed here, and one of B that is packed already; the tail is applied to rows that
+    /// are still in the cache.
+    fn multiply(
+        self,
+        unit: &Unit,
+        rows: usize,
+        a: Factor<'_>,
+        inner: usize,
+        packed_a: &mut [u16],
+        packed_b: &[u16],
+    ) {
+        let Rows { c, stride, columns, add, tail } = self;
+        let length = split(inner, EDGE);
+        for (strip, at) in packed_a.chunks_exact_mut(length).zip(tiled(rows, EDGE)) {
+            left(a.from(at.first, 0), at.count, inner, strip);
+        }
+        for (b_strip, right) in packed_b.chunks_exact(length).zip(tiled(columns.count, EDGE)) {
+            for (a_strip, left) in packed_a.chunks_exact(length).zip(tiled(rows, EDGE)) {
+                let c = &mut c[left.first * stride + columns.first + right.first..];
+                unit.multiply(a_strip, b_strip, left.count, right.count, c, stride, add);
+            }
+        }
+        if let Some((bias, act, slope)) = tail {
+            let columns = columns.first..columns.first + columns.count;
+            let bias = bias.map(|bias| &bias[columns.clone()]);
+            for row in c.chunks_mut(stride).take(rows) {
+                activate(columns.len(), &mut row[columns.clone()], bias, act, slope);
+            }
+        }
+    }
 }
 
 /// A stretch of a size.
@@ -97,9 +173,16 @@ struct Stretch {
     count: usize,
 }
 
+impl Stretch {
+    /// One of those that [`tiled`] gives.
+    fn of(at: usize, step: usize, size: usize) -> Self {
+        Stretch { first: at * step, count: step.min(size - at * step) }
+    }
+}
+
 /// A size in stretches of `step`, the last as long as what is left.
 fn tiled(size: usize, step: usize) -> impl Iterator<Item = Stretch> {
-    (0..size).step_by(step).map(move |first| Stretch { first, count: step.min(size - first) })
+    (0..size.div_ceil(step)).map(move |at| Stretch::of(at, step, size))
 }
 
 #[cfg(test)]

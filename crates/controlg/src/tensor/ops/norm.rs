@@ -2,6 +2,7 @@
 
 use super::Activation;
 use crate::Real;
+use crate::kernels::rowwise::{Act, Saved};
 use crate::kernels::{layer_norm, norm};
 use crate::tensor::tape::put;
 use crate::tensor::{Tape, Var};
@@ -90,18 +91,27 @@ impl Tape<'_> {
         let pool = self.pool();
         let (mut out, mut mean, mut inverse_std) = (pool.take(n * c), pool.take(n), pool.take(n));
         let (g, b) = (self.value(gamma), self.value(beta));
-        layer_norm::layer_norm(n, c, self.value(x), g, b, &mut out, &mut mean, &mut inverse_std);
-        self.push_activated(shape, out, None, activation, &[x, gamma, beta], move |back, mut gradient| {
+        let (act, slope, learned) = self.act(activation);
+        // With the norm itself, unless the derivative needs what the activation is applied to.
+        let at_once = act.output_is_enough(slope);
+        let with = if at_once { (act, slope) } else { (Act::Identity, 0.0) };
+        layer_norm::layer_norm(n, c, self.value(x), g, b, with, &mut out, &mut mean, &mut inverse_std);
+        let kept = (!at_once).then(|| self.activate_kept(c, &mut out, None, activation));
+        let inputs: Vec<Var> = [Some(x), Some(gamma), Some(beta), learned].into_iter().flatten().collect();
+        let result = self.next();
+        self.push(shape, out, &inputs, move |back, mut gradient| {
             let pool = back.pool();
             let (mut dgamma, mut dbeta) = (pool.zeros(c), pool.zeros(c));
             let (x_value, g) = (back.value(x), back.value(gamma));
-            layer_norm::layer_norm_backward(
+            let saved = kept.as_deref().map_or_else(|| Saved::Output(back.value(result)), Saved::Input);
+            let dslope = layer_norm::layer_norm_backward(
                 n,
                 c,
                 x_value,
                 &mean,
                 &inverse_std,
                 g,
+                (saved, act, slope),
                 &mut gradient,
                 &mut dgamma,
                 &mut dbeta,
@@ -109,6 +119,9 @@ impl Tape<'_> {
             back.give(x, gradient);
             back.give(gamma, dgamma);
             back.give(beta, dbeta);
+            if let Some(learned) = learned {
+                back.accumulate(learned, |slot, add| put(&[dslope], slot, add));
+            }
         })
     }
 }
