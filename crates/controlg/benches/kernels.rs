@@ -352,7 +352,17 @@ fn elementwise(bench: &Bench) {
         });
         let (mut mean, mut inv) = (numbers(n), numbers(n));
         bench.run("layer_norm 169343x256", Bytes(2.0 * size), || {
-            layer_norm::layer_norm(n, cols, &x, &line, &line, (Act::Identity, 0.0), &mut y, &mut mean, &mut inv);
+            layer_norm::layer_norm(
+                n,
+                cols,
+                &x,
+                &line,
+                &line,
+                (Act::Identity, 0.0),
+                &mut y,
+                &mut mean,
+                &mut inv,
+            );
         });
         bench.run("layer_norm_backward 169343x256, with a copy", Bytes(5.0 * size), || {
             y.copy_from_slice(&d);

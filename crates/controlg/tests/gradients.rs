@@ -176,9 +176,13 @@ fn products_with_features() {
                     t.convolve_view(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
                 });
             }
-            check(&format!("convolve and carry {kind} {name}"), &[(6, 3), (1, 3), (1, 1), (1, 6)], &|t, v| {
-                t.convolve_view_and_carry(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
-            });
+            check(
+                &format!("convolve and carry {kind} {name}"),
+                &[(6, 3), (1, 3), (1, 1), (1, 6)],
+                &|t, v| {
+                    t.convolve_view_and_carry(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
+                },
+            );
             check(&format!("project {kind} {name}"), &[(6, 3), (1, 6)], &|t, v| {
                 t.project(&view, v[0], Some(v[1]))
             });

@@ -42,7 +42,7 @@ pub fn twice(
     by_strips(s, t, out, |s, t, out| {
         let columns = out.columns.clone();
         scratch::with(t.n_rows() * columns.len(), |first: &mut [Real]| {
-            t.sum_copied(h, width, columns.start, &Target::alone(&Shared::new(first), columns.len(), None));
+            t.sum_copied(h, width, columns.start, &strip(&Shared::new(first), &columns, None));
             s.sum_strip(first, &out);
         });
     });
@@ -71,10 +71,10 @@ pub fn forth(
         let columns = out.columns.clone();
         let lengths = [t.n_rows(), s.n_rows()].map(|rows| rows * columns.len());
         scratch::with(lengths[0], |first: &mut [Real]| {
-            t.sum_copied(h, width, columns.start, &Target::alone(&Shared::new(first), columns.len(), None));
+            t.sum_copied(h, width, columns.start, &strip(&Shared::new(first), &columns, None));
             scratch::with(lengths[1], |second: &mut [Real]| {
                 let tail = Tail::new(tail).of(columns.clone());
-                s.sum_strip(first, &Target::alone(&Shared::new(second), columns.len(), Some(tail)));
+                s.sum_strip(first, &strip(&Shared::new(second), &columns, Some(tail)));
                 s.sum_strip(second, &out);
                 put_strip(second, &hidden, width, &columns);
             });
@@ -120,11 +120,11 @@ pub fn back(
             let length = s.n_rows() * columns.len();
             scratch::with(length, |second: &mut [Real]| {
                 scratch::with(length, |first: &mut [Real]| {
-                    s.sum_copied(gradient, width, columns.start, &Target::alone(&Shared::new(first), columns.len(), None));
+                    s.sum_copied(gradient, width, columns.start, &strip(&Shared::new(first), &columns, None));
                     // SAFETY: tasks have their own columns.
                     let sums = [0, width].map(|at| unsafe { shared.part(at + columns.start, columns.len()) });
                     backward_strip(width, columns.clone(), hidden, act, slope, first, sums);
-                    s.sum_strip(first, &Target::alone(&Shared::new(second), columns.len(), None));
+                    s.sum_strip(first, &strip(&Shared::new(second), &columns, None));
                 });
                 t.sum_strip(second, &out);
             });
@@ -155,6 +155,11 @@ fn by_strips(
     Parts::with(t, |t| Parts::with(s, |s| each(out.strips(), |at| work(&s, &t, out.strip(at)))));
 }
 
+/// A product that goes into a strip of its own, row after row.
+fn strip<'a>(out: &'a Shared<Real>, columns: &Range<usize>, tail: Option<Tail<'a>>) -> Target<'a> {
+    Target::whole(out, columns.len(), false, tail)
+}
+
 simd! {
     /// Puts a strip into its columns of rows of `width`.
     fn put_strip[FMA](strip: &[Real], out: &Shared<Real>, width: usize, columns: &Range<usize>) {
@@ -171,6 +176,7 @@ simd! {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // bytes that are the same
 mod tests {
     use super::super::spmm::{spmm, spmm_bias_act};
     use super::super::testing::{Numbers, Owned};

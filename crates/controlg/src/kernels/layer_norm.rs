@@ -216,7 +216,8 @@ mod tests {
             layer_norm(rows, cols, &x, &gamma, &beta, (Act::Prelu, 0.25), &mut y, &mut mean, &mut inv);
             let (mut dx, mut dg, mut db) = (d.clone(), vec![0.0; cols], vec![0.0; cols]);
             let after = (Saved::Output(&y), Act::Prelu, 0.25);
-            let ds = layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, after, &mut dx, &mut dg, &mut db);
+            let ds =
+                layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, after, &mut dx, &mut dg, &mut db);
             [y, mean, inv, dx, dg, db, vec![ds]].concat()
         });
     }

@@ -78,11 +78,6 @@ impl<'a> Target<'a> {
         Target { out, width, columns: 0..width, add, tail }
     }
 
-    /// A strip of its own, row after row.
-    pub(super) fn alone(out: &'a Shared<Real>, columns: usize, tail: Option<Tail<'a>>) -> Self {
-        Self::whole(out, columns, false, tail)
-    }
-
     pub(super) fn strips(&self) -> usize {
         self.columns.len().div_ceil(COLUMNS)
     }

@@ -319,8 +319,7 @@ fn chained_features<'a>(
         return None;
     }
     let (x, turned) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
-    let pay =
-        chain::pays(operator.forward(), x, width) && chain::pays(turned, operator.backward(), width);
+    let pay = chain::pays(operator.forward(), x, width) && chain::pays(turned, operator.backward(), width);
     pay.then_some((x, turned))
 }
 
