@@ -115,26 +115,17 @@ impl Csr {
 
     /// Some rows, in the order given, their columns renamed or left out; the result has `n_cols` columns.
     pub fn rows(&self, rows: &[u32], n_cols: usize, rename: impl Fn(u32) -> Option<u32>) -> Csr {
-        let span = |row: u32| self.offsets[row as usize]..self.offsets[row as usize + 1];
-        let longest = rows.iter().map(|&row| span(row).len()).max().unwrap_or(0);
         let (mut offsets, mut columns, mut values) =
             (Vec::with_capacity(rows.len() + 1), Vec::new(), Vec::new());
         offsets.push(0);
-        // An entry is written in any case and counts where it stays: a branch would be guessed wrong too often.
-        let (mut kept, mut kept_values) = (vec![0; longest], vec![0.0; longest]);
         for &row in rows {
-            let mut count = 0;
-            for at in span(row) {
-                let column = rename(self.columns[at]);
-                kept[count] = column.unwrap_or(0);
-                if let Some(of) = &self.values {
-                    kept_values[count] = of[at];
+            for at in self.offsets[row as usize]..self.offsets[row as usize + 1] {
+                if let Some(column) = rename(self.columns[at]) {
+                    columns.push(column);
+                    if let Some(of) = &self.values {
+                        values.push(of[at]);
+                    }
                 }
-                count += usize::from(column.is_some());
-            }
-            columns.extend_from_slice(&kept[..count]);
-            if self.values.is_some() {
-                values.extend_from_slice(&kept_values[..count]);
             }
             offsets.push(columns.len());
         }

@@ -57,15 +57,18 @@ impl Subgraph {
 
 /// Memory for cutting many parts out of one graph: the cost of each is that of the part, not of the graph.
 #[derive(Clone, Debug)]
-pub struct Places(Vec<u32>);
-
-/// In [`Places`]: not in the part.
-const NOWHERE: u32 = u32::MAX;
+pub struct Places {
+    /// The place of each node within the part, of those that are in it.
+    places: Vec<u32>,
+    /// A bit for each node, set for those in the part: hubs have many neighbours and few of them are, and the bits of all nodes
+    /// stay in a cache that their places do not fit into.
+    members: Vec<u64>,
+}
 
 impl Places {
     /// For parts of a graph with so many nodes.
     pub fn new(n: usize) -> Self {
-        Places(vec![NOWHERE; n])
+        Places { places: vec![0; n], members: vec![0; n.div_ceil(64)] }
     }
 
     /// The part between these nodes; repetitions count once.
@@ -76,11 +79,15 @@ impl Places {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
         nodes.dedup();
-        nodes.iter().enumerate().for_each(|(at, &node)| self.0[node as usize] = at as u32);
+        for (at, &node) in nodes.iter().enumerate() {
+            self.places[node as usize] = at as u32;
+            self.members[node as usize / 64] |= 1 << (node % 64);
+        }
         let adjacency = of.adjacency().rows(&nodes, nodes.len(), |column| {
-            Some(self.0[column as usize]).filter(|&place| place != NOWHERE)
+            let is_member = self.members[column as usize / 64] >> (column % 64) & 1 == 1;
+            is_member.then(|| self.places[column as usize])
         });
-        nodes.iter().for_each(|&node| self.0[node as usize] = NOWHERE);
+        nodes.iter().for_each(|&node| self.members[node as usize / 64] = 0);
         let ids =
             Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
         Ok(Subgraph { graph: Graph::new(adjacency, of.rows(&nodes)?, ids)?, nodes })

@@ -6,7 +6,7 @@ use super::rows::fold_lanes;
 use super::rowwise::{Act, Saved, activate, backward_rows};
 use super::scratch;
 use super::simd::madd;
-use super::sums::sum_rows;
+use super::sums::{ROWS, sum_rows};
 use crate::Real;
 
 /// out = act((x − mean)·inv_std·gamma + beta) with the statistics of each row, which come back.
@@ -61,16 +61,19 @@ pub fn layer_norm_backward(
     // Sums of the activation's, of which those of the slope's terms are wanted, then of the norm's.
     scratch::with(4 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
-            let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
-            let span = first * cols..last * cols;
-            // SAFETY: chunks of rows do not overlap.
-            let gradient = unsafe { shared.part(span.start, span.len()) };
             let (of_act, of_norm) = partial.split_at_mut(2 * cols);
-            if act != Act::Identity {
-                backward_rows(cols, saved.part(span.clone()), cols, None, act, slope, gradient, of_act);
+            // A few rows at a time go through all passes while the L1 cache holds them.
+            for first in (chunk * step..rows.min((chunk + 1) * step)).step_by(ROWS) {
+                let last = rows.min((chunk + 1) * step).min(first + ROWS);
+                let span = first * cols..last * cols;
+                // SAFETY: chunks of rows do not overlap.
+                let gradient = unsafe { shared.part(span.start, span.len()) };
+                if act != Act::Identity {
+                    backward_rows(cols, saved.part(span.clone()), cols, None, act, slope, gradient, of_act);
+                }
+                let (mean, inv_std) = (&mean[first..last], &inv_std[first..last]);
+                layer_rows_backward(cols, &x[span], mean, inv_std, gamma, gradient, of_norm);
             }
-            let (mean, inv_std) = (&mean[first..last], &inv_std[first..last]);
-            layer_rows_backward(cols, &x[span], mean, inv_std, gamma, gradient, of_norm);
         });
         for j in 0..cols {
             dbeta[j] += total[2 * cols + j] as Real;

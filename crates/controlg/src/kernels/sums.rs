@@ -4,7 +4,7 @@
 use crate::Real;
 
 /// Rows added up before the totals are touched: few, so that f32 loses nothing that matters.
-const ROWS: usize = 16;
+pub(crate) const ROWS: usize = 16;
 /// Columns of a line.
 const WIDTH: usize = 512;
 

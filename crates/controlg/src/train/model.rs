@@ -173,13 +173,13 @@ impl<'g> Model<'g> {
             Ground::Whole(scene) => lesson.differentiate(scene, &*scene.objectives[task], grads, dropper),
             Ground::Parts(feed, objectives) => {
                 let part = feed.part(step)?;
-                let objective = objectives[task].on_part(&part)?;
-                let scene = Scene::new(&part.graph, Vec::new());
                 let more = step + 1 < self.total_steps;
                 rayon::in_place_scope(|scope| {
                     if more {
                         scope.spawn(|_| feed.look_ahead(step + 1));
                     }
+                    let objective = objectives[task].on_part(&part)?;
+                    let scene = Scene::new(&part.graph, Vec::new());
                     lesson.differentiate(&scene, &*objective, grads, dropper)
                 })
             }

@@ -30,7 +30,7 @@ const ROWS: usize = 128;
 
 /// Whether a product is large enough to fill tiles.
 pub(super) fn worthwhile(m: usize, k: usize, n: usize) -> bool {
-    m >= 2 * EDGE && k >= DEPTH && n >= EDGE / 2
+    m >= 2 * EDGE && k >= DEPTH / 2 && n >= EDGE / 2
 }
 
 /// Whether the parts of B are few enough to stay in an L2 cache as a whole: then they are made once for all threads.
