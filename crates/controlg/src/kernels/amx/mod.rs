@@ -285,6 +285,31 @@ mod tests {
     }
 
     #[test]
+    fn all_threads_give_the_bytes_of_one() {
+        if missing() {
+            return;
+        }
+        let mut numbers = Numbers::new(55);
+        for (m, k, n) in [(150, 300, 100), (400, 20, 256), (129, 600, 130)] {
+            assert!(fits(k, n), "{k}×{n}");
+            let (a, b, bias, before) =
+                (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n), numbers.vec(m * n));
+            for (a, b) in [
+                (Factor::rows(&a, k), Factor::rows(&b, n)),
+                (Factor::columns(&a, m), Factor::rows(&b, n)),
+                (Factor::rows(&a, k), Factor::columns(&b, k)),
+            ] {
+                for (add, tail) in [(true, None), (false, Some((Some(&bias[..]), Act::Elu, 0.0)))] {
+                    let (mut all, mut one) = (before.clone(), before.clone());
+                    product(m, k, n, a, b, &mut all, add, tail);
+                    block(m, k, n, a, b, &mut one, n, add, tail);
+                    assert!(all == one, "{m}×{k}×{n}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn a_row_has_the_same_bytes_in_any_company() {
         if missing() {
             return;
