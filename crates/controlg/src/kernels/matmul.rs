@@ -169,6 +169,7 @@ fn product(
         let count = m * (task + 1) / tasks - first;
         // SAFETY: tasks have their own rows.
         let c = unsafe { shared.part(first * n, count * n) };
+        // The unit applies the tail itself, while rows are in the cache.
         #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
         if on_unit(count, k, n) {
             return super::amx::block(count, k, n, a.from(first, 0), b, c, n, add, tail);
@@ -266,7 +267,7 @@ simd! {
     }
 }
 
-/// Whether a product on one thread goes to the matrix unit.
+/// Whether a product goes to the matrix unit.
 fn on_unit(m: usize, k: usize, n: usize) -> bool {
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
     return simd::tiled() && super::amx::worthwhile(m, k, n);
