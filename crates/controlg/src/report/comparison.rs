@@ -6,9 +6,9 @@ use std::fmt::Write;
 use super::axis::Axis;
 use super::chart::{Plot, stacked};
 use super::figures::Figure;
-use crate::compare::{Report, TaskReport};
+use crate::compare::Report;
 use crate::eval::stats;
-use crate::eval::table::Cell;
+use crate::eval::table::{Cell, Table};
 use crate::eval::{Task, paper};
 
 /// All figures that a comparison has something for.
@@ -28,20 +28,22 @@ fn critical_difference(methods: usize, data_sets: usize) -> Option<f64> {
     (data_sets > 0).then(|| q * (k * (k + 1.0) / (6.0 * data_sets as f64)).sqrt())
 }
 
+/// Methods with their average ranks and the number of data sets these are over, the best first.
+fn ranked(table: &Table) -> Vec<(&str, f64, usize)> {
+    let ranks = table.rows.iter().filter_map(|row| Some((row.method.as_str(), row.rank?)));
+    let mut ranked: Vec<_> = ranks.map(|(method, rank)| (method, rank.rank, rank.n)).collect();
+    ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+    ranked
+}
+
 fn ranks(report: &Report) -> Option<Figure> {
     let mut csv = "task,method,average_rank,data_sets\n".to_owned();
     let mut pictures = Vec::new();
     for task in &report.tasks {
-        let mut ranked: Vec<(&str, f64, usize)> = task
-            .table
-            .rows
-            .iter()
-            .filter_map(|row| row.rank.map(|rank| (row.method.as_str(), rank.rank, rank.n)))
-            .collect();
+        let ranked = ranked(&task.table);
         if ranked.len() < 2 {
             continue;
         }
-        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
         let whole = task.table.columns.len();
         for (method, rank, n) in &ranked {
             let _ = writeln!(csv, "{},{method},{rank},{n}", task.task.name());
@@ -159,24 +161,32 @@ fn beside_paper(cells: &[Cell]) -> Option<Figure> {
     })
 }
 
-/// The tables and a sentence on who leads.
+/// For each task a sentence on who leads, and whether that can be told from chance.
 pub(super) fn story(report: &Report) -> Vec<String> {
-    let leader = |task: &TaskReport| {
-        let best = task
-            .table
-            .rows
-            .iter()
-            .filter_map(|row| row.rank.map(|rank| (row, rank)))
-            .min_by(|a, b| a.1.rank.total_cmp(&b.1.rank))?;
-        Some(format!(
-            "{}: {} has the best average rank, {:.2} over {} data sets.",
-            task.title(),
-            best.0.method,
-            best.1.rank,
-            best.1.n
-        ))
-    };
-    report.tasks.iter().filter_map(leader).collect()
+    report.tasks.iter().filter_map(|task| leaders(&task.title(), &task.table)).collect()
+}
+
+fn leaders(title: &str, table: &Table) -> Option<String> {
+    let ranked = ranked(table);
+    let &(_, best, n) = ranked.first()?;
+    let (first, others) = ranked.split_at(ranked.partition_point(|(_, rank, _)| *rank == best));
+    let names: Vec<&str> = first.iter().map(|(method, ..)| *method).collect();
+    let verb = if names.len() == 1 { "has" } else { "share" };
+    let mut sentence =
+        format!("{title}: {} {verb} the best average rank, {best:.2} over {n} data set", names.join(" and "));
+    sentence += if n == 1 { "" } else { "s" };
+    if let (Some(difference), false) =
+        (critical_difference(ranked.len(), table.columns.len()), others.is_empty())
+    {
+        let behind = others.iter().filter(|(_, rank, _)| rank - best > difference).count();
+        let behind = if behind == 0 { "none".to_owned() } else { behind.to_string() };
+        let _ = write!(
+            sentence,
+            "; beyond chance ahead of {behind} of the other {} (Nemenyi, 5 %)",
+            others.len()
+        );
+    }
+    Some(sentence + ".")
 }
 
 #[cfg(test)]
@@ -188,5 +198,32 @@ mod tests {
         // Demšar's example: 4 classifiers, 14 data sets.
         assert!((critical_difference(4, 14).unwrap() - 1.25).abs() < 0.01);
         assert_eq!((critical_difference(1, 5), critical_difference(40, 5)), (None, None));
+    }
+
+    /// What is said of a table with these values on each of `data_sets` data sets.
+    fn said(methods: &[(&str, f64)], data_sets: usize) -> String {
+        let line = |method: &str, data: usize, value: f64| {
+            format!(
+                r#"{{"data":"{data}","method":"{method}","seed":0,"task":"nc","value":{value},"protocol":"p","probe":"lbfgs","embedding":"l2","config_hash":""}}"#
+            )
+        };
+        let cells: Vec<Cell> = (0..data_sets)
+            .flat_map(|data| methods.iter().map(move |(method, value)| line(method, data, *value)))
+            .map(|line| serde_json::from_str(&line).unwrap())
+            .collect();
+        leaders("nc", &Table::new(&cells, "nc", &[], &[]).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn who_leads_is_said_with_ties_and_what_chance_explains() {
+        let three = [("a", 3.0), ("b", 2.0), ("c", 1.0)];
+        let few = "nc: a has the best average rank, 1.00 over 1 data set; beyond chance ahead of none of the other 2 (Nemenyi, 5 %).";
+        assert_eq!(said(&three, 1), few);
+        // Ten data sets: a difference of 1.05 is critical, so 2 ranks are beyond it and 1 is not.
+        let many = "nc: a has the best average rank, 1.00 over 10 data sets; beyond chance ahead of 1 of the other 2 (Nemenyi, 5 %).";
+        assert_eq!(said(&three, 10), many);
+        let tie = said(&[("a", 3.0), ("b", 3.0), ("c", 1.0)], 3);
+        assert!(tie.starts_with("nc: a and b share the best average rank, 1.50 over 3 data sets;"), "{tie}");
+        assert!(said(&[("a", 1.0), ("b", 1.0)], 2).ends_with("over 2 data sets."));
     }
 }
