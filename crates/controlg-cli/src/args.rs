@@ -122,7 +122,7 @@ pub(crate) struct Pretrain {
     /// Where node features come from [default: given].
     #[arg(long, value_enum)]
     pub(crate) features: Option<Features>,
-    /// The run's folder [default: runs/DATA-METHOD-SEED].
+    /// The run's folder [default: runs/DATA-METHOD-SEED, with --for lp runs/DATA-METHOD-SEED-lp].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// A run file; what it does not say comes from the data set's preset.

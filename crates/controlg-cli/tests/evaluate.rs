@@ -76,13 +76,21 @@ fn a_run_is_judged_and_its_scores_kept() {
 #[test]
 fn links_are_judged_on_runs_that_saw_the_training_edges_only() {
     let folder = TempDir::new().unwrap();
-    let (all, some) = (folder.path().join("all"), folder.path().join("some"));
+    let all = folder.path().join("all");
     pretrain(&all, &["--seed", "3"]);
     let words = refusal(&[path(&all), "--tasks", "lp"]);
-    assert!(words.contains(&format!("controlg pretrain {DATA} --for lp --seed 3")), "{words}");
     assert!(!all.join("metrics.json").exists());
-    pretrain(&some, &["--seed", "3", "--for", "lp"]);
-    let found = scores(&[path(&some)]);
+    // The command that would be right is named, and is right.
+    let command = format!("pretrain --config {} --for lp", path(&all.join("config.toml")));
+    assert!(words.contains(&command), "{words}");
+    let asked = command.split(' ').chain(["--quiet"]);
+    let done =
+        Command::new(env!("CARGO_BIN_EXE_controlg")).args(asked).current_dir(&folder).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let runs: Vec<_> =
+        fs::read_dir(folder.path().join("runs")).unwrap().map(|run| run.unwrap().path()).collect();
+    assert!(runs.len() == 1 && path(&runs[0]).ends_with("-controlg-3-lp"), "{runs:?}");
+    let found = scores(&[path(&runs[0])]);
     assert_eq!(found["lp"]["protocol"], "edges-70-10-20");
     assert!(found["lp"]["value"].as_f64().unwrap() > 50.0, "{found}");
 }

@@ -120,8 +120,9 @@ impl Subject {
             }
             return Ok(tasks);
         }
-        if asked.contains(&Task::Lp) && self.edges == Some(Edges::All) {
-            let command = format!("controlg pretrain {} --for lp --seed {}", self.data, self.seed);
+        if let (true, Some(Edges::All), Some(run)) = (asked.contains(&Task::Lp), self.edges, &self.run) {
+            let command =
+                format!("controlg pretrain --config {} --for lp", run.join("config.toml").display());
             let found = "lp on a run that saw all edges, those it would be judged on among them";
             return Err(Error::value(
                 "--tasks",

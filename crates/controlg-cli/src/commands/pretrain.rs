@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config, FeatureChoice};
+use controlg::config::{self, Config, Edges, FeatureChoice};
 use controlg::data::{self, LoadOptions, catalogue};
 use controlg::eval::Task;
 use controlg::report::EventFile;
@@ -193,12 +193,14 @@ fn in_file(error: Error, path: &Path) -> Error {
     }
 }
 
-/// `runs/DATA-METHOD-SEED`, beside the user.
+/// `runs/DATA-METHOD-SEED`, beside the user; of a run on the training edges with `-lp` behind, so that it has a place
+/// beside the one on all edges.
 fn default_folder(config: &Config) -> PathBuf {
     // `.` and `..` are folders with names too.
     let path = Path::new(&config.data).canonicalize().unwrap_or_else(|_| PathBuf::from(&config.data));
     let name = path.file_name().map_or("graph".into(), |name| name.to_string_lossy());
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.chars().map(plain).collect();
-    PathBuf::from("runs").join(format!("{name}-{}-{}", config.method, config.seed))
+    let seen = if config.edges == Edges::Train { "-lp" } else { "" };
+    PathBuf::from("runs").join(format!("{name}-{}-{}{seen}", config.method, config.seed))
 }
