@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use controlg::compare::{Budget, Shard};
+use controlg::data::FeatureSource;
 use controlg::eval::{Normalisation, Probe, Task};
 
 /// Pretrains a graph neural network on one graph with several self-supervised objectives, and shows why it
@@ -172,7 +173,7 @@ fn size(text: &str) -> Result<u64, String> {
 
 #[derive(clap::Args)]
 pub(crate) struct Evaluate {
-    /// A run's folder, a file of embeddings (.npy, .npz, .parquet, .csv), or a floor: raw or sgc.
+    /// A run's folder, a file of embeddings (.npy, .npz, .parquet, .csv), or a floor: raw or sgc (./raw is a path).
     pub(crate) subject: PathBuf,
     /// The graph they belong to [default: the run's].
     #[arg(long, value_name = "DATA")]
@@ -193,6 +194,9 @@ pub(crate) struct Evaluate {
     /// The seed of drawn splits [default: the run's, else 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Where the node features of the floors come from [default: given].
+    #[arg(long, value_enum)]
+    pub(crate) features: Option<Features>,
 }
 
 #[derive(clap::Args)]
@@ -219,7 +223,10 @@ pub(crate) struct Compare {
     /// One setting of all runs, e.g. train.epochs=4.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// What all methods have the same of: steps, or evaluations of objectives.
+    /// Where node features come from, those of the floors too [default: given].
+    #[arg(long, value_enum)]
+    pub(crate) features: Option<Features>,
+    /// What a method has as much of as its settings have steps: steps, or evaluations of objectives.
     #[arg(long, default_value = "steps")]
     pub(crate) budget: Budget,
     /// Choose settings first, on validation, from the values in a file; `paper` for the paper's grids.
@@ -300,6 +307,24 @@ pub(crate) enum Features {
     Given,
     /// Made from the edges alone.
     Structural,
+}
+
+impl Features {
+    /// Its name on the command line and in run files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Features::Given => "given",
+            Features::Structural => "structural",
+        }
+    }
+
+    /// What a loader is told.
+    pub(crate) fn source(self) -> FeatureSource {
+        match self {
+            Features::Given => FeatureSource::Given,
+            Features::Structural => FeatureSource::Structural,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]

@@ -205,3 +205,41 @@ fn what_cannot_be_compared_is_said_before_any_work() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("results.jsonl: line 1"));
     assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), "my notes\n");
 }
+
+#[test]
+fn a_graph_that_has_changed_is_judged_anew_and_floors_have_the_features_of_the_runs() {
+    let folder = TempDir::new().unwrap();
+    let program = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_controlg"));
+        let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    program(&["data", "convert", DATA, "graph"]);
+    // A folder of that name is not the floor.
+    fs::create_dir(folder.path().join("raw")).unwrap();
+    let asked =
+        ["compare", "--data", "graph", "--methods", "raw", "--skip-singles", "--seeds", "1", "--tasks", "nc"];
+    let all = |more: &[&str]| program(&[&asked[..], &SMALL, more].concat());
+    assert!(all(&[]).contains("3 runs to do"));
+    assert!(!all(&[]).contains("runs to do"));
+    let labels = folder.path().join("graph/labels.csv");
+    let text = fs::read_to_string(&labels).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let other: Vec<&str> = rest.lines().skip(1).collect();
+    fs::write(&labels, format!("{first}\n{}\n", other.join("\n"))).unwrap();
+    assert!(all(&[]).contains("3 runs to do"), "a node without its label");
+    // Of the floor `raw`: every line names the data that it is of.
+    let hashes = || {
+        let cells = cells(&folder.path().join("comparison/results.jsonl"));
+        let raw: Vec<Value> = cells.iter().map(|cell| serde_json::from_str(cell).unwrap()).collect();
+        raw.into_iter()
+            .filter(|cell| cell["method"] == "raw")
+            .map(|cell| cell["data_hash"].to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(hashes().len(), 2);
+    assert!(all(&["--features", "structural"]).contains("3 runs to do"));
+    let distinct: std::collections::HashSet<String> = hashes().into_iter().collect();
+    assert_eq!(distinct.len(), 3, "three graphs");
+}

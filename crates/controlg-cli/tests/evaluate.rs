@@ -91,6 +91,12 @@ fn links_are_judged_on_runs_that_saw_the_training_edges_only() {
         fs::read_dir(folder.path().join("runs")).unwrap().map(|run| run.unwrap().path()).collect();
     assert!(runs.len() == 1 && path(&runs[0]).ends_with("-controlg-3-lp"), "{runs:?}");
     let found = scores(&[path(&runs[0])]);
+    // Another seed, or a graph with other edges, would judge by edges that the run was trained on.
+    let words = refusal(&[path(&runs[0]), "--tasks", "lp", "--seed", "4"]);
+    assert!(words.contains("--seed: found 4, expected 3 for lp"), "{words}");
+    let words = refusal(&[path(&runs[0]), "--tasks", "lp", "--data", "synthetic:nodes=240,seed=1"]);
+    assert!(words.contains("with other edges"), "{words}");
+    assert!(scores(&[path(&runs[0]), "--tasks", "nc", "--seed", "4"]).get("nc").is_some());
     assert_eq!(found["lp"]["protocol"], "edges-70-10-20");
     assert!(found["lp"]["value"].as_f64().unwrap() > 50.0, "{found}");
 }

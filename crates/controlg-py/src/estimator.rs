@@ -227,8 +227,8 @@ fn chosen(given: Vec<Given>, protocol: &str, labels: &controlg::Labels, seed: u6
 #[pyfunction]
 pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
     let cells = || {
-        let results = Lines::<Cell>::open(&folder, "results", None)?;
-        compare::Kept::read(&folder)?.cells(results.all())
+        let results = Lines::<Cell>::read(&folder, "results")?;
+        compare::Kept::read(&folder)?.cells(&results)
     };
     json(&cells().map_err(|error| raised(&error))?)
 }

@@ -5,6 +5,7 @@
 
 mod child;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
@@ -55,7 +56,9 @@ pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Resul
         budget: args.budget,
         probe: args.probe,
         embedding: args.embedding,
+        data_hashes: BTreeMap::new(),
     };
+    comparison.set.extend(args.features.map(|features| format!("features={}", features.name())));
     let reference = args.reference.clone().or(args.methods.first().cloned()).unwrap_or_default();
     comparison.complete(!args.skip_singles);
     if !comparison.methods.contains(&reference) {
@@ -63,7 +66,7 @@ pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Resul
     }
     // What is wrong with a name or a setting is said before any work.
     comparison.jobs(&[])?;
-    let at_once = at_once(&comparison, args, common)?;
+    let at_once = at_once(&mut comparison, args, common)?;
     let children = Children { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let choices = match &args.grid {
         None => Vec::new(),
@@ -75,7 +78,10 @@ pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Resul
     let jobs = comparison.jobs(&choices)?;
     let mut results = Lines::<Cell>::open(&args.out, "results", args.shard)?;
     let open = open_jobs(&jobs, args, |job| comparison.left_of(job, results.all()));
-    let failed = do_all(open, at_once, output, &children, |_, cells: &Vec<Cell>| results.append(cells))?;
+    let failed = do_all(open, at_once, output, &children, |_, outcome| match outcome {
+        Ok(cells) => results.append(cells),
+        Err(_) => Ok(()),
+    })?;
     let kept = Kept { comparison, reference, against_paper: args.against.is_some(), choices };
     let cells = kept.cells(results.all())?;
     Ok(Some(Done { kept, cells, failed }))
@@ -111,20 +117,19 @@ fn search(
     let limit = args.grid_limit.map(std::num::NonZeroUsize::get);
     let jobs = grid.jobs(children.comparison, limit)?;
     let mut trials = Lines::<Trial>::open(&args.out, "trials", args.shard)?;
+    // What could not be trained is tried again: the reason may be gone.
     let known = |job: &Job| {
-        let hash = job.subject.hash().unwrap_or_default();
-        trials.all().iter().any(|trial| trial.config_hash == hash && job.tasks.contains(&trial.task))
+        let mut own = trials.all().iter().filter(|trial| trial.is_of(job, children.comparison));
+        own.any(|trial| trial.validation.is_some())
     };
     let open = open_jobs(&jobs, args, |job| (!known(job)).then(|| job.clone()));
     output.remark(format_args!("{} combinations of settings, {} left to try", jobs.len(), open.len()));
-    let failed = do_all(open, at_once, output, children, |job, cells: &Vec<Cell>| {
-        let found: Vec<Trial> = cells.iter().filter_map(|cell| trial(job, cell)).collect();
-        trials.append(&found)
+    do_all(open, at_once, output, children, |job, outcome| {
+        let found: Result<Vec<Trial>> =
+            job.tasks.iter().map(|task| trial(job, *task, outcome, children.comparison)).collect();
+        trials.append(&found?)
     })?;
-    // A combination that cannot be trained is no choice; anything else would be chosen from less than was asked for.
-    let tried: Vec<Job> =
-        jobs.into_iter().filter(|job| !failed.iter().any(|failure| failure.starts_with(&key(job)))).collect();
-    let choices = compare::choose(&tried, trials.all())?;
+    let choices = compare::choose(children.comparison, &jobs, trials.all())?;
     if let Some(choices) = &choices {
         let text = serde_json::to_string_pretty(choices).map_err(|error| Error::Failed(error.to_string()))?;
         files::whole_bytes(&args.out.join("chosen.json"), text + "\n")?;
@@ -140,15 +145,19 @@ fn search(
     Ok(choices)
 }
 
-fn trial(job: &Job, cell: &Cell) -> Option<Trial> {
-    Some(Trial {
-        data: cell.data.clone(),
-        method: cell.method.clone(),
-        seed: cell.seed,
-        task: cell.task.parse().ok()?,
+/// What a combination came to; without a figure where it could not be trained.
+fn trial(job: &Job, task: Task, outcome: &Result<Vec<Cell>>, comparison: &Comparison) -> Result<Trial> {
+    let cell = outcome.iter().flatten().find(|cell| cell.task == task.name());
+    Ok(Trial {
+        data: job.data.clone(),
+        method: job.method.clone(),
+        seed: job.seed,
+        task,
         settings: job.settings.clone(),
-        validation: cell.validation?,
-        config_hash: cell.config_hash.clone(),
+        validation: cell.and_then(|cell| cell.validation),
+        config_hash: job.subject.hash()?,
+        probe: comparison.probe.name().to_owned(),
+        embedding: comparison.embedding.name().to_owned(),
     })
 }
 
@@ -158,7 +167,7 @@ fn do_all(
     at_once: usize,
     output: &Output,
     children: &Children<'_>,
-    mut keep: impl FnMut(&Job, &Vec<Cell>) -> Result<()> + Send,
+    mut keep: impl FnMut(&Job, &Result<Vec<Cell>>) -> Result<()> + Send,
 ) -> Result<Vec<String>> {
     if jobs.is_empty() {
         return Ok(Vec::new());
@@ -168,15 +177,15 @@ fn do_all(
     let run = |job: &Job, threads: usize| children.run(job, threads);
     compare::work(jobs, at_once, cores(children.common), run, |progress: Progress<'_, Vec<Cell>>| {
         let Progress { job, outcome, done, total, left } = progress;
+        keep(job, outcome)?;
         let said = match outcome {
             Ok(cells) => {
-                keep(job, cells)?;
                 let values: Vec<String> =
                     cells.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect();
                 values.join(", ")
             }
             Err(error) => {
-                failed.push(format!("{}: {error}", key(job)));
+                failed.push(format!("{}: {error}", job.title()));
                 format!("failed: {error}")
             }
         };
@@ -187,20 +196,16 @@ fn do_all(
     Ok(failed)
 }
 
-fn key(job: &Job) -> String {
-    job.folder_name().unwrap_or_default()
-}
-
 fn cores(common: &Common) -> usize {
     let all = || available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     common.threads.map_or_else(all, std::num::NonZeroUsize::get)
 }
 
 /// How many runs go at once: one a core, as long as the largest of them fits that often into the memory that is free.
-/// Data sets are looked at, so that a name or file that is wrong is said before any work.
-fn at_once(comparison: &Comparison, args: &Compare, common: &Common) -> Result<usize> {
+/// Data sets are looked at, so that a name or file that is wrong is said before any work; their hashes are noted.
+fn at_once(comparison: &mut Comparison, args: &Compare, common: &Common) -> Result<usize> {
     let mut largest = 0;
-    for data in &comparison.data {
+    for data in &comparison.data.clone() {
         let config = comparison.jobs(&[])?.into_iter().find_map(|job| match job.subject {
             compare::Subject::Run(config) if config.data == *data => Some(config),
             _ => None,
@@ -216,6 +221,7 @@ fn at_once(comparison: &Comparison, args: &Compare, common: &Common) -> Result<u
         if needs_labels && dataset.labels.is_none() {
             return Err(Error::value(data, "no labels", "labels, which nc and cluster are judged by"));
         }
+        comparison.data_hashes.insert(data.clone(), dataset.fingerprint());
         let width = config.encoder.get("width").and_then(toml::Value::as_integer).unwrap_or(512) as usize;
         // A run holds about thirty matrices of one row a node, and the graph as read and as seen.
         largest = largest.max(dataset.graph.n_nodes() * width * 120 + 4 * dataset.graph.memory_bytes());

@@ -28,6 +28,7 @@ pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
         out: out.to_owned(),
         shard: None,
         set: SETTINGS.map(str::to_owned).to_vec(),
+        features: None,
         budget: Budget::Steps,
         grid: None,
         grid_limit: None,

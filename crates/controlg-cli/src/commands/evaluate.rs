@@ -9,7 +9,7 @@ use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
 use controlg::{Error, Labels, Result, files};
 
-use crate::args::{Common, Evaluate};
+use crate::args::{Common, Evaluate, Features as Choice};
 use crate::output::Output;
 
 pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<()> {
@@ -21,6 +21,9 @@ pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<(
     };
     let dataset = data::load(&subject.data, &options)?;
     let tasks = subject.tasks(&args.tasks, dataset.labels.is_some())?;
+    if tasks.contains(&Task::Lp) {
+        subject.check_held_out(args, common, &dataset)?;
+    }
     let given = match subject.floor {
         Some(_) => None,
         None => Some(data::read_embeddings(&subject.embeddings, dataset.graph.ids(), &subject.data)?),
@@ -63,7 +66,6 @@ struct Subject {
 impl Subject {
     fn open(args: &Evaluate) -> Result<Subject> {
         let floor = floors::MADE.into_iter().find(|name| args.subject.as_os_str() == *name);
-        let floor = floor.filter(|_| !args.subject.exists());
         if !args.subject.exists() && floor.is_none() {
             return Err(Error::input(
                 &args.subject,
@@ -72,12 +74,13 @@ impl Subject {
                 "a run's folder, embeddings, or the floor raw or sgc",
             ));
         }
-        if !args.subject.is_dir() {
+        if floor.is_some() || !args.subject.is_dir() {
             let Some(data) = args.data.clone() else {
                 return Err(Error::value("--data", "nothing", "the graph that the embeddings belong to"));
             };
             let seed = args.seed.unwrap_or(0);
-            let (embeddings, features) = (args.subject.clone(), FeatureSource::Given);
+            let features = args.features.map_or(FeatureSource::Given, Choice::source);
+            let embeddings = args.subject.clone();
             return Ok(Subject { embeddings, run: None, floor, data, features, seed, edges: None });
         }
         let config = Config::from_table(config::read(&args.subject.join("config.toml"))?)?;
@@ -138,6 +141,29 @@ impl Subject {
 }
 
 impl Subject {
+    /// Whether the edges that a run would be judged on are those that it was kept from: other seeds and other graphs
+    /// hold out others.
+    fn check_held_out(&self, args: &Evaluate, common: &Common, dataset: &Dataset) -> Result<()> {
+        let Some(run) = &self.run else { return Ok(()) };
+        let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
+        if self.seed != config.seed {
+            let expected = format!("{} for lp, whose test edges the run was kept from", config.seed);
+            return Err(Error::value("--seed", self.seed, expected));
+        }
+        if args.data.as_ref().is_some_and(|data| *data != config.data) {
+            let options = LoadOptions {
+                data_dir: common.data_dir.clone(),
+                features: config.feature_source(),
+                stay_on_disk: true,
+            };
+            if data::load(&config.data, &options)?.graph.adjacency() != dataset.graph.adjacency() {
+                let found = format!("{}, with other edges than {}", self.data, config.data);
+                return Err(Error::value("--data", found, "for lp the edges that the run was made of"));
+            }
+        }
+        Ok(())
+    }
+
     /// A floor's embeddings for a task: those for link prediction know the training edges only.
     fn make(&self, floor: &str, task: Task, dataset: &Dataset) -> Result<Features> {
         let made = match task {

@@ -37,12 +37,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn load_options(common: &Common, features: Features) -> LoadOptions {
-    LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: match features {
-            Features::Given => controlg::data::FeatureSource::Given,
-            Features::Structural => controlg::data::FeatureSource::Structural,
-        },
-        stay_on_disk: false,
-    }
+    LoadOptions { data_dir: common.data_dir.clone(), features: features.source(), stay_on_disk: false }
 }

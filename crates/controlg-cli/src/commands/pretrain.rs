@@ -161,11 +161,7 @@ fn resolve(args: &Pretrain, common: &Common, output: &Output) -> Result<Config> 
         table.insert("seed".to_owned(), seed.into());
     }
     if let Some(features) = args.features {
-        let word = match features {
-            crate::args::Features::Given => "given",
-            crate::args::Features::Structural => "structural",
-        };
-        table.insert("features".to_owned(), word.into());
+        table.insert("features".to_owned(), features.name().into());
     }
     if let Some(task) = args.task {
         let edges = if task == Task::Lp { "train" } else { "all" };

@@ -43,10 +43,28 @@ pub struct Trial {
     pub task: Task,
     /// The combination, as `key=value`.
     pub settings: Vec<String>,
-    /// The validation figure in percent.
-    pub validation: f64,
+    /// The validation figure in percent; `None` of a combination that could not be trained.
+    pub validation: Option<f64>,
     /// The hash of the run's settings.
     pub config_hash: String,
+    /// The probe whose figure it is.
+    #[serde(default)]
+    pub probe: String,
+    /// What was done to the embeddings before it.
+    #[serde(default)]
+    pub embedding: String,
+}
+
+impl Trial {
+    /// Whether it is of this job in this comparison. Lines of versions that did not write the probe are taken as they are.
+    pub fn is_of(&self, job: &Job, comparison: &Comparison) -> bool {
+        let same_probe = self.task == Task::Lp
+            || self.probe.is_empty()
+            || (self.probe == comparison.probe.name() && self.embedding == comparison.embedding.name());
+        same_probe
+            && job.tasks.contains(&self.task)
+            && job.subject.hash().is_ok_and(|hash| hash == self.config_hash)
+    }
 }
 
 /// The combination that did best on validation.
@@ -161,6 +179,7 @@ impl Grid {
 fn deciding(tasks: &[Task]) -> Vec<Task> {
     let mut deciding: Vec<Task> =
         tasks.iter().map(|task| if *task == Task::Lp { Task::Lp } else { Task::Nc }).collect();
+    deciding.sort();
     deciding.dedup();
     deciding
 }
@@ -173,35 +192,39 @@ impl Choice {
 }
 
 /// The best combination for each data set, method and task; `None` while trials are missing. Of equals the one that stands
-/// first in the grid is taken.
-pub fn choose(jobs: &[Job], trials: &[Trial]) -> Result<Option<Vec<Choice>>> {
+/// first in the grid is taken; one that could not be trained is no choice, and where none could that is an error.
+pub fn choose(comparison: &Comparison, jobs: &[Job], trials: &[Trial]) -> Result<Option<Vec<Choice>>> {
     let mut choices: Vec<Choice> = Vec::new();
     for job in jobs {
-        let hash = job.subject.hash()?;
-        for &task in &job.tasks {
-            let Some(trial) = trials.iter().find(|trial| trial.config_hash == hash && trial.task == task)
-            else {
-                return Ok(None);
-            };
-            let known = choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, edges_of(task)));
-            match known {
-                Some(known) => {
-                    known.trials += 1;
-                    if trial.validation > known.validation {
-                        known.validation = trial.validation;
-                        known.settings.clone_from(&job.settings);
-                    }
+        let own: Vec<&Trial> = trials.iter().filter(|trial| trial.is_of(job, comparison)).collect();
+        let Some(Trial { task, .. }) = own.last() else { return Ok(None) };
+        let Some(validation) = own.iter().rev().find_map(|trial| trial.validation) else { continue };
+        let known = choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, job.edges));
+        match known {
+            Some(known) => {
+                known.trials += 1;
+                if validation > known.validation {
+                    known.validation = validation;
+                    known.settings.clone_from(&job.settings);
                 }
-                None => choices.push(Choice {
-                    data: job.data.clone(),
-                    method: job.method.clone(),
-                    task,
-                    settings: job.settings.clone(),
-                    validation: trial.validation,
-                    trials: 1,
-                }),
             }
+            None => choices.push(Choice {
+                data: job.data.clone(),
+                method: job.method.clone(),
+                task: *task,
+                settings: job.settings.clone(),
+                validation,
+                trials: 1,
+            }),
         }
     }
-    Ok(Some(choices))
+    let unsettled =
+        |job: &&Job| !choices.iter().any(|choice| choice.is_for(&job.data, &job.method, job.edges));
+    match jobs.iter().find(unsettled) {
+        None => Ok(Some(choices)),
+        Some(job) => {
+            let place = format!("--grid, {} on {}", job.method, job.data);
+            Err(Error::value(place, "no combination that could be trained", "at least one"))
+        }
+    }
 }

@@ -33,28 +33,14 @@ impl<T: Serialize + DeserializeOwned + Clone> Lines<T> {
             None => format!("{stem}.jsonl"),
         };
         let path = folder.join(name);
-        let (own, kept) = if path.exists() { read::<T>(&path)? } else { (Vec::new(), 0) };
-        let mut others = Vec::new();
-        for other in beside(folder, stem)? {
-            if other != path {
-                others.extend(read::<T>(&other)?.0);
-            }
-        }
-        let doing = || format!("writing {}", path.display());
+        let Found { own, kept, news } = find(folder, stem, &path)?;
         let file = OpenOptions::new()
             .create(true)
             .append(true)
             .open(&path)
             .and_then(|file| file.set_len(kept).map(|()| file))
-            .map_err(|error| Error::io(doing(), error))?;
-        let known: Vec<String> = own.iter().map(as_line).collect::<Result<_>>()?;
+            .map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
         let mut lines = Lines { path, file, all: own };
-        let mut news: Vec<T> = Vec::new();
-        for other in others {
-            if !known.contains(&as_line(&other)?) {
-                news.push(other);
-            }
-        }
         match shard {
             None => lines.append(&news)?,
             Some(_) => lines.all.extend(news),
@@ -62,21 +48,59 @@ impl<T: Serialize + DeserializeOwned + Clone> Lines<T> {
         Ok(lines)
     }
 
+    /// The lines that [`Lines::open`] would have without a shard; nothing is written, so that whoever only looks disturbs
+    /// no comparison that goes on.
+    pub fn read(folder: &Path, stem: &str) -> Result<Vec<T>> {
+        let Found { mut own, news, .. } = find(folder, stem, &folder.join(format!("{stem}.jsonl")))?;
+        own.extend(news);
+        Ok(own)
+    }
+
     /// All lines there are, in the order in which they came.
     pub fn all(&self) -> &[T] {
         &self.all
     }
 
-    /// Writes lines, together and at once, to the disk.
+    /// Writes lines, together and at once, to the disk. What could not be written whole is taken back, so that the file
+    /// never has half a line before others.
     pub fn append(&mut self, new: &[T]) -> Result<()> {
         let text = new.iter().map(as_line).collect::<Result<String>>()?;
-        self.file
-            .write_all(text.as_bytes())
-            .and_then(|()| self.file.sync_data())
+        let write = |file: &mut File| {
+            let before = file.metadata()?.len();
+            let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
+            written.or_else(|error| file.set_len(before).and(Err(error)))
+        };
+        write(&mut self.file)
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
         self.all.extend_from_slice(new);
         Ok(())
     }
+}
+
+/// What a folder has of one kind of lines.
+struct Found<T> {
+    /// The lines of the file that is asked for.
+    own: Vec<T>,
+    /// How many of its bytes they are.
+    kept: u64,
+    /// Lines that other files have and it has not.
+    news: Vec<T>,
+}
+
+fn find<T: Serialize + DeserializeOwned>(folder: &Path, stem: &str, path: &Path) -> Result<Found<T>> {
+    let (own, kept) = if path.exists() { read::<T>(path)? } else { (Vec::new(), 0) };
+    let known: Vec<String> = own.iter().map(as_line).collect::<Result<_>>()?;
+    let mut news = Vec::new();
+    for other in beside(folder, stem)? {
+        if other != path {
+            for line in read::<T>(&other)?.0 {
+                if !known.contains(&as_line(&line)?) {
+                    news.push(line);
+                }
+            }
+        }
+    }
+    Ok(Found { own, kept, news })
 }
 
 /// The lines of a file, and how many of its bytes they are.
@@ -131,6 +155,16 @@ mod tests {
         assert_eq!(lines.all(), [(1, 2), (3, 4)]);
         lines.append(&[(7, 8)]).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "[1,2]\n[3,4]\n[7,8]\n");
+    }
+
+    #[test]
+    fn who_only_looks_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, shard) = (folder.path().join("results.jsonl"), folder.path().join("results-1-of-2.jsonl"));
+        fs::write(&own, "[1,2]\n[3,").unwrap();
+        fs::write(&shard, "[1,2]\n[5,6]\n").unwrap();
+        assert_eq!(Lines::<(u8, u8)>::read(folder.path(), "results").unwrap(), [(1, 2), (5, 6)]);
+        assert_eq!(fs::read_to_string(&own).unwrap(), "[1,2]\n[3,");
     }
 
     #[test]

@@ -16,11 +16,14 @@ pub use lines::Lines;
 pub use report::{Kept, Report, TaskReport};
 pub use work::{Progress, work};
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::{self, Config, Edges};
+use crate::coordinator::UNTRAINED;
+use crate::data::FeatureSource;
 use crate::error::{Error, Result};
 use crate::eval::table::Cell;
 use crate::eval::{Normalisation, Probe, Task, floors};
@@ -45,17 +48,21 @@ pub struct Comparison {
     pub probe: Probe,
     /// What is done to the embeddings before it.
     pub embedding: Normalisation,
+    /// The hash of each data set as it was when the comparison was made: results on others are not its own.
+    #[serde(default)]
+    pub data_hashes: BTreeMap<String, String>,
 }
 
 /// What all methods have the same of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Budget {
-    /// Steps of the optimiser, however many objectives each looks at.
+    /// Steps of the optimiser, however many objectives each looks at: those of its settings, which are the data set's but
+    /// for methods that have an author's own.
     #[default]
     Steps,
-    /// Evaluations of an objective, those of sensing included: a method that looks at five objectives a step has a
-    /// fifth of the steps. Whole epochs only, so a method may have less, never more.
+    /// Evaluations of an objective, those of sensing included, as many as its settings have steps: a method that looks at
+    /// five objectives a step has a fifth of the steps. Whole epochs only, so a method may have less, never more.
     Evaluations,
 }
 
@@ -154,6 +161,11 @@ impl Comparison {
         Ok(Job { data, method, seed, edges, tasks: tasks.to_vec(), subject, settings })
     }
 
+    /// Where the node features of all runs on a data set come from, and so those of its floors.
+    pub fn features_of(&self, data: &str) -> Result<FeatureSource> {
+        Ok(self.config(data, UNTRAINED, 0, Edges::All, &[])?.feature_source())
+    }
+
     fn config(
         &self,
         data: &str,
@@ -196,11 +208,15 @@ impl Comparison {
     pub fn is_result(&self, job: &Job, task: Task, cell: &Cell) -> bool {
         let same_probe =
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.embedding.name());
+        // Lines of versions that did not write the hash are taken as they are.
+        let known = self.data_hashes.get(&job.data).filter(|_| !cell.data_hash.is_empty());
+        let same_data = known.is_none_or(|hash| *hash == cell.data_hash);
         cell.data == job.data
             && cell.method == job.method
             && cell.seed == job.seed
             && cell.task == task.name()
             && job.subject.hash().is_ok_and(|hash| hash == cell.config_hash)
+            && same_data
             && same_probe
     }
 

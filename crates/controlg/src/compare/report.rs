@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Comparison};
+use super::{Budget, Choice, Comparison};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::eval::stats::{self, Summary};
@@ -24,6 +24,8 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Steps, evaluations, seconds and memory of the runs.
     pub costs: Plain,
+    /// Whether all runs on a data set had the same number of steps.
+    pub equal_steps: bool,
 }
 
 /// The tables of one task.
@@ -108,7 +110,8 @@ impl Report {
                 paper: against_paper.then(|| beside_paper(comparison, &of_task, task)),
             });
         }
-        Ok(Report { comparison: comparison.clone(), tasks, costs: costs(comparison, cells) })
+        let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
+        Ok(Report { comparison: comparison.clone(), tasks, costs, equal_steps })
     }
 
     /// All tables as one text.
@@ -164,8 +167,11 @@ impl Report {
     fn setting(&self) -> String {
         let Comparison { seeds, budget, probe, embedding, set, .. } = &self.comparison;
         let budget = match budget {
-            super::Budget::Steps => "the same number of optimiser steps for every method",
-            super::Budget::Evaluations => "the same number of evaluations of objectives for every method",
+            Budget::Steps if self.equal_steps => "the same number of optimiser steps for every method",
+            Budget::Steps => "optimiser steps as each method's settings have them (see what a run takes)",
+            Budget::Evaluations => {
+                "at most as many evaluations of objectives as a method's settings have steps"
+            }
         };
         let set = match set.is_empty() {
             true => "the presets of the data sets".to_owned(),
@@ -229,11 +235,10 @@ fn best_singles(comparison: &Comparison, cells: &[Cell], task: Task) -> Vec<(Str
 
 /// The row of the best single objectives. They have rows of their own: this one takes no place and no rank.
 fn single_row(comparison: &Comparison, cells: &[&Cell], best: &[(String, String)]) -> Row {
-    const NO_PLACE: usize = usize::MAX;
     let summary = |data: &String| {
         let (_, method) = best.iter().find(|(known, _)| known == data)?;
         let values: Vec<f64> = by_seed(cells, data, method).into_iter().map(|(_, value)| value).collect();
-        Summary::of(&values).map(|summary| (summary, NO_PLACE))
+        Summary::of(&values).map(|summary| (summary, None))
     };
     let cells = comparison.data.iter().map(summary).collect();
     Row { method: "best single objective".to_owned(), cells, rank: None, rank_missing_last: None }
@@ -284,6 +289,13 @@ fn beside_paper(comparison: &Comparison, cells: &[&Cell], task: Task) -> Plain {
         head: head(comparison),
         rows: rows.collect(),
     }
+}
+
+/// Whether all runs on a data set had the same number of steps; floors have none.
+fn equal_steps(cells: &[Cell]) -> bool {
+    let mut steps: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut trained = cells.iter().filter(|cell| cell.steps > 0);
+    trained.all(|cell| *steps.entry(&cell.data).or_insert(cell.steps) == cell.steps)
 }
 
 /// What a run takes, the means over its seeds and kinds of runs.

@@ -10,6 +10,7 @@ fn comparison() -> Comparison {
         budget: Budget::Steps,
         probe: Probe::Lbfgs,
         embedding: Normalisation::L2,
+        data_hashes: BTreeMap::new(),
     };
     comparison.complete(true);
     comparison
@@ -130,12 +131,16 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
         seed: job.seed,
         task: Task::Nc,
         settings: job.settings.clone(),
-        validation,
+        validation: Some(validation),
         config_hash: job.subject.hash().unwrap(),
+        probe: "lbfgs".to_owned(),
+        embedding: "l2".to_owned(),
     };
     let trials: Vec<Trial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
-    assert_eq!(choose(&jobs, &trials[..5]).unwrap(), None);
-    let choices = choose(&jobs, &trials).unwrap().unwrap();
+    assert_eq!(choose(&comparison, &jobs, &trials[..5]).unwrap(), None);
+    let other = Comparison { probe: Probe::AdamEs, ..comparison.clone() };
+    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "another probe's figures decide nothing");
+    let choices = choose(&comparison, &jobs, &trials).unwrap().unwrap();
     let settings: Vec<&str> = choices.iter().map(|choice| choice.settings[0].as_str()).collect();
     assert_eq!(settings, ["train.lr=0.001", "train.lr=0.0001"]);
     let chosen = comparison.jobs(&choices).unwrap();
@@ -143,6 +148,40 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
         panic!("a run")
     };
     assert!((config.train.lr - 1e-4).abs() < 1e-18);
+    // One that could not be trained is no choice; where none could, nothing is chosen in silence.
+    let mut failed = trials.clone();
+    failed[1].validation = None;
+    let choices = choose(&comparison, &jobs, &failed).unwrap().unwrap();
+    assert_eq!((choices[0].settings[0].as_str(), choices[0].trials), ("train.lr=0.01", 2));
+    failed[..3].iter_mut().for_each(|trial| trial.validation = None);
+    let error = choose(&comparison, &jobs, &failed).unwrap_err().to_string();
+    assert!(error.contains("random on cora"), "{error}");
+}
+
+#[test]
+fn every_combination_is_tried_once_whatever_the_tasks() {
+    let comparison = Comparison { methods: vec!["random".into()], ..comparison() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grid.toml");
+    std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
+    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None).unwrap();
+    // Two data sets, once on all edges and once on the training edges.
+    assert_eq!(jobs.len(), 2 * 2 * 3);
+    let names: std::collections::HashSet<_> = jobs.iter().map(|job| job.folder_name().unwrap()).collect();
+    assert_eq!(names.len(), jobs.len());
+}
+
+#[test]
+fn results_of_other_data_are_not_taken() {
+    let mut comparison = comparison();
+    let jobs = comparison.jobs(&[]).unwrap();
+    let cell = |hash: &str| Cell { data_hash: hash.to_owned(), ..cell_of(&jobs[0], Task::Nc) };
+    comparison.data_hashes.insert("cora".to_owned(), "now".to_owned());
+    let taken = |comparison: &Comparison, hash| comparison.is_result(&jobs[0], Task::Nc, &cell(hash));
+    assert!(taken(&comparison, "now") && !taken(&comparison, "before"));
+    assert!(taken(&comparison, ""), "of a version that did not write it");
+    comparison.data_hashes.clear();
+    assert!(taken(&comparison, "before"), "of a comparison that did not note it");
 }
 
 #[test]
@@ -164,4 +203,13 @@ fn the_row_of_the_best_single_objective_is_chosen_by_validation_alone() {
     // The paper's 81.92 on Cora.
     assert!(report.markdown().contains("80.00 / 81.92 (-1.92)"), "{}", report.markdown());
     assert!(report.html().contains("<h2>Node classification"));
+    // The row repeats others, so it has no place.
+    let (_, csv) = report.files().into_iter().find(|(name, _)| name == "nc.csv").unwrap();
+    assert!(csv.contains("best single objective,1,60,,,,,0,"), "{csv}");
+    // Steps are said to be the same only where they are.
+    assert!(report.markdown().contains("the same number of optimiser steps"));
+    let mut unequal = cells.to_vec();
+    (unequal[0].steps, unequal[1].steps) = (1000, 50);
+    let report = Report::new(&comparison, &unequal, "controlg", true).unwrap();
+    assert!(report.markdown().contains("as each method's settings have them"));
 }

@@ -36,7 +36,7 @@ pub fn work<T: Send>(
     let total = jobs.len();
     let at_once = at_once.clamp(1, total.max(1));
     let queue = Mutex::new(VecDeque::from(jobs));
-    let ended = Mutex::new((Ended { at_once, done: 0, times: BTreeMap::new() }, on_end));
+    let ended = Mutex::new((Ended { at_once, done: 0, times: BTreeMap::new(), is_over: false }, on_end));
     let worker = || -> Result<()> {
         loop {
             let (job, waiting) = {
@@ -49,10 +49,14 @@ pub fn work<T: Send>(
             let outcome = run(&job, threads.max(1));
             let mut guard = ended.lock().map_err(poisoned)?;
             let (ended, on_end) = &mut *guard;
+            if ended.is_over {
+                return Ok(());
+            }
             ended.add(&job, start.elapsed());
             let left = ended.left(queue.lock().map_err(poisoned)?.iter());
             let progress = Progress { job: &job, outcome: &outcome, done: ended.done, total, left };
             if let Err(error) = on_end(progress) {
+                ended.is_over = true;
                 queue.lock().map_err(poisoned)?.clear();
                 return Err(error);
             }
@@ -72,6 +76,8 @@ struct Ended {
     done: usize,
     /// Seconds and number of the jobs of a data set and method.
     times: BTreeMap<(String, String), (f64, usize)>,
+    /// Whether the comparison was ended: what still comes in is not handed on.
+    is_over: bool,
 }
 
 impl Ended {

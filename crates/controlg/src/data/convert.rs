@@ -21,6 +21,8 @@ pub fn to_folder(dataset: &Dataset, out: &Path) -> Result<()> {
     write_ids(graph.ids(), &draft.path("ids.txt"))?;
     write_edges(graph, &draft.path("edges.csv"))?;
     match graph.features() {
+        // They are made again of the edges, whichever these then are.
+        _ if graph.has_features_from_edges() => {}
         Features::Sparse(csr) => arrays::write_csr_npz(&draft.path("features.npz"), csr)?,
         Features::Dense(dense) => {
             arrays::write_npy(&draft.path("features.npy"), dense.n_rows(), dense.n_cols(), dense.data())?;

@@ -21,7 +21,7 @@ use super::{Dataset, FeatureSource, LoadOptions, limits};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::graph::{Csr, Features, Graph, Ids, Layout, Stored, Tally, structural};
+use crate::graph::{Csr, Features, Graph, Ids, Layout, Stored, Tally};
 
 const HEADER: &str = "graph.json";
 const FORMAT: &str = "controlg mapped 1";
@@ -46,6 +46,9 @@ struct Header {
     /// Stored ends of edges, two for each.
     entries: usize,
     features: usize,
+    /// Whether the features were made of the edges.
+    #[serde(default)]
+    features_from_edges: bool,
     /// What a user should know about how the graph was made.
     notes: Vec<String>,
     files: BTreeMap<String, About>,
@@ -62,6 +65,7 @@ struct About {
 pub fn to_mapped(dataset: &Dataset, out: &Path) -> Result<()> {
     let graph = &dataset.graph;
     let mut writer = Writer::new(out, graph.n_features(), dataset.notes.clone())?;
+    writer.header.features_from_edges = graph.has_features_from_edges();
     writer.adjacency(graph.adjacency())?;
     writer.ids(graph.ids())?;
     match graph.features() {
@@ -84,7 +88,15 @@ impl Writer {
         let (format, files) = (FORMAT.to_owned(), BTreeMap::new());
         Ok(Writer {
             draft: Draft::beside(out)?,
-            header: Header { format, nodes: 0, entries: 0, features, notes, files },
+            header: Header {
+                format,
+                nodes: 0,
+                entries: 0,
+                features,
+                features_from_edges: false,
+                notes,
+                files,
+            },
         })
     }
 
@@ -222,11 +234,11 @@ pub(super) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
     let graph = match options.features {
         FeatureSource::Structural => {
             notes.push("features are structural, made from the edges alone".to_owned());
-            let features = structural::features(&adjacency);
-            Graph::new(adjacency, features, ids)?
+            Graph::structural(adjacency, ids)?
         }
         FeatureSource::Given => {
             let graph = Graph::stored(adjacency, header.stored(path)?, ids)?;
+            let graph = graph.with_features_from_edges(header.features_from_edges);
             if options.stay_on_disk { graph } else { graph.resident()? }
         }
     };

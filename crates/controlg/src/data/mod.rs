@@ -28,8 +28,11 @@ mod wikics;
 
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+
 use crate::error::{Error, Result};
-use crate::graph::{EdgeList, Features, Graph, Ids, Tally, structural};
+use crate::files::hex;
+use crate::graph::{EdgeList, Features, Graph, Ids, Tally};
 
 pub use folder::read_embeddings;
 pub use split::{EdgeSplit, PROTOCOLS, Split};
@@ -51,6 +54,19 @@ pub struct Dataset {
     pub tally: Tally,
     /// What a user should know about how this graph was read: nodes without a label, features made up, ….
     pub notes: Vec<String>,
+}
+
+impl Dataset {
+    /// SHA-256 over all that a score depends on: graph, labels and splits, in hexadecimal.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.graph.fingerprint());
+        if let Some(labels) = &self.labels {
+            labels.classes.iter().for_each(|class| hash.update(class.to_le_bytes()));
+        }
+        self.splits.iter().for_each(|split| hash.update(split.hash()));
+        hex(hash.finalize())
+    }
 }
 
 /// The class of each node. Kept apart from [`Graph`], so that pretraining cannot see it.
@@ -198,14 +214,13 @@ pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
 pub fn assemble(name: String, format: &'static str, raw: Raw, source: FeatureSource) -> Result<Dataset> {
     let Raw { edges, features, ids, labels, splits, mut notes } = raw;
     let (adjacency, tally) = edges.into_adjacency(ids.len());
-    let features = match (source, features) {
-        (FeatureSource::Given, Some(features)) => features,
+    let graph = match (source, features) {
+        (FeatureSource::Given, Some(features)) => Graph::new(adjacency, features, ids)?,
         (source, _) => {
             let why = if source == FeatureSource::Given { " (none are given)" } else { "" };
             notes.push(format!("features are structural, made from the edges alone{why}"));
-            structural::features(&adjacency)
+            Graph::structural(adjacency, ids)?
         }
     };
-    let graph = Graph::new(adjacency, features, ids)?;
     Ok(Dataset { name, format, graph, labels, splits, tally, notes })
 }

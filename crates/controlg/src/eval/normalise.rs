@@ -83,15 +83,21 @@ fn standardised(matrix: &Features, train: &[u32]) -> Features {
     let count = train.len().max(1) as f64;
     let (mut mean, mut spread) = (vec![0.0f64; d], vec![0.0f64; d]);
     for start in rows() {
-        data[start..start + d].iter().zip(&mut mean).for_each(|(&x, sum)| *sum += f64::from(x) / count);
+        data[start..start + d].iter().zip(&mut mean).for_each(|(&x, sum)| *sum += f64::from(x));
     }
+    mean.iter_mut().for_each(|sum| *sum /= count);
     for start in rows() {
         for ((&x, mean), sum) in data[start..start + d].iter().zip(&mean).zip(&mut spread) {
             *sum += (f64::from(x) - mean).powi(2) / count;
         }
     }
     // A column that is constant over the training nodes says nothing there; it is only centred.
-    let factor: Vec<f64> = spread.iter().map(|s| if *s > 0.0 { 1.0 / s.sqrt() } else { 1.0 }).collect();
+    // Rounding gives such a column a spread of about 10⁻¹⁶ times its mean.
+    let factor = |(mean, spread): (&f64, &f64)| {
+        let spread = spread.sqrt();
+        if spread > 1e-12 * mean.abs() { 1.0 / spread } else { 1.0 }
+    };
+    let factor: Vec<f64> = mean.iter().zip(&spread).map(factor).collect();
     for row in data.chunks_exact_mut(d) {
         for ((x, mean), factor) in row.iter_mut().zip(&mean).zip(&factor) {
             *x = ((f64::from(*x) - mean) * factor) as Real;
@@ -145,6 +151,19 @@ mod tests {
         for matrix in [dense, sparse] {
             let unit = dense_data(&unit_rows(&matrix));
             assert!(unit.iter().zip([0.6, 0.8, 0.0, 0.0]).all(|(x, want)| (x - want).abs() < 1e-6));
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_constant_over_the_training_nodes_is_only_centred() {
+        for (rows, value) in [(10, 1.0), (140, 1.0), (7, 0.1), (23, 0.0)] {
+            let mut data = vec![value; rows];
+            data.push(value + 2.0);
+            let matrix = Features::Dense(Dense::new(rows + 1, 1, data));
+            let train: Vec<u32> = (0..rows as u32).collect();
+            let scaled = dense_data(&Normalisation::Zscore.apply(&matrix, &train));
+            assert!(scaled[..rows].iter().all(|x| x.abs() < 1e-6), "{rows} rows: {scaled:?}");
+            assert!((scaled[rows] - 2.0).abs() < 1e-5, "{rows} rows: {}", scaled[rows]);
         }
     }
 

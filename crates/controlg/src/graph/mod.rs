@@ -46,6 +46,8 @@ use rows::Rows;
 pub struct Graph {
     adjacency: Arc<Csr>,
     features: Rows,
+    /// Whether the features say nothing but what the edges say, so that other edges make others.
+    features_from_edges: bool,
     ids: Arc<Ids>,
 }
 
@@ -58,6 +60,12 @@ impl Graph {
     /// The same with features that stay in their file.
     pub fn stored(adjacency: Csr, features: Stored, ids: Ids) -> Result<Self> {
         Graph::of_parts(Arc::new(adjacency), Rows::Stored(Arc::new(features)), Arc::new(ids))
+    }
+
+    /// A graph of which nothing but the edges is known: its features are [`structural`].
+    pub fn structural(adjacency: Csr, ids: Ids) -> Result<Self> {
+        let features = structural::features(&adjacency);
+        Ok(Graph::new(adjacency, features, ids)?.with_features_from_edges(true))
     }
 
     fn of_parts(adjacency: Arc<Csr>, features: Rows, ids: Arc<Ids>) -> Result<Self> {
@@ -76,7 +84,17 @@ impl Graph {
             return Err(Error::value("ids", ids.len(), format_args!("{n}, one for each node")));
         }
         debug_assert!(adjacency.is_simple_undirected());
-        Ok(Graph { adjacency, features, ids })
+        Ok(Graph { adjacency, features, features_from_edges: false, ids })
+    }
+
+    /// Whether its features were made of its edges.
+    pub fn has_features_from_edges(&self) -> bool {
+        self.features_from_edges
+    }
+
+    /// The same, with a word on whether its features were made of its edges.
+    pub(crate) fn with_features_from_edges(self, features_from_edges: bool) -> Self {
+        Graph { features_from_edges, ..self }
     }
 
     /// Number of nodes.
@@ -133,7 +151,8 @@ impl Graph {
             Rows::Stored(stored) => {
                 let all: Vec<u32> = (0..self.n_nodes() as u32).collect();
                 let features = Rows::Held(Arc::new(stored.rows(&all)?));
-                Graph::of_parts(self.adjacency.clone(), features, self.ids.clone())
+                let graph = Graph::of_parts(self.adjacency.clone(), features, self.ids.clone())?;
+                Ok(graph.with_features_from_edges(self.features_from_edges))
             }
         }
     }
@@ -159,8 +178,12 @@ impl Graph {
             .flat_map(|u| self.neighbours(u as usize).iter().filter(move |&&v| u < v).map(move |&v| (u, v)))
     }
 
-    /// The same nodes and features with other edges between them.
+    /// The same nodes and features with other edges between them. Features that were made of the edges are made again, of
+    /// these: they would tell of the others.
     pub fn with_adjacency(&self, adjacency: Csr) -> Result<Self> {
+        if self.features_from_edges {
+            return Graph::structural(adjacency, Ids::clone(&self.ids));
+        }
         Graph::of_parts(Arc::new(adjacency), self.features.clone(), self.ids.clone())
     }
 

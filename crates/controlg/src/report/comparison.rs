@@ -169,7 +169,7 @@ pub(super) fn story(report: &Report) -> Vec<String> {
 fn leaders(title: &str, table: &Table) -> Option<String> {
     let ranked = ranked(table);
     let &(_, best, n) = ranked.first()?;
-    let (first, others) = ranked.split_at(ranked.partition_point(|(_, rank, _)| *rank == best));
+    let (first, others) = ranked.split_at(ranked.partition_point(|(_, rank, _)| *rank <= best));
     let names: Vec<&str> = first.iter().map(|(method, ..)| *method).collect();
     let verb = if names.len() == 1 { "has" } else { "share" };
     let mut sentence =

@@ -67,8 +67,7 @@ pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<Drawn> {
 /// Draws a comparison's folder.
 pub fn of_comparison(folder: &Path) -> Result<Drawn> {
     let kept = Kept::read(folder)?;
-    let results = Lines::<Cell>::open(folder, "results", None)?;
-    let cells = kept.cells(results.all())?;
+    let cells = kept.cells(&Lines::<Cell>::read(folder, "results")?)?;
     let report = kept.report(&cells)?;
     let figures = comparison::figures(&report, &cells);
     let mut page = Page::new(&format!(

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use controlg::compare::{Comparison, Job, Subject};
+use controlg::data::FeatureSource;
 use controlg::eval::table::Cell;
 use controlg::eval::{Score, Task};
 use controlg::trace::{self, Record};
@@ -52,6 +53,9 @@ impl Children<'_> {
         let (scores, cost) = match &job.subject {
             Subject::Floor(name) => {
                 evaluate.extend([name, "--data", &job.data]);
+                if self.comparison.features_of(&job.data)? == FeatureSource::Structural {
+                    evaluate.extend(["--features", "structural"]);
+                }
                 (self.call::<BTreeMap<Task, Score>>(&evaluate, threads)?, Cost::default())
             }
             Subject::Run(config) => {
@@ -73,7 +77,11 @@ impl Children<'_> {
             }
         };
         let hash = job.subject.hash()?;
-        Ok(scores.into_iter().map(|(task, score)| cell(job, task, &score, &cost, &hash, threads)).collect())
+        let data_hash = self.comparison.data_hashes.get(&job.data).cloned().unwrap_or_default();
+        Ok(scores
+            .into_iter()
+            .map(|(task, score)| cell(job, task, &score, &cost, [&hash, &data_hash], threads))
+            .collect())
     }
 
     /// Runs this program with other arguments and reads the document that it prints.
@@ -104,7 +112,14 @@ impl Children<'_> {
     }
 }
 
-fn cell(job: &Job, task: Task, score: &Score, cost: &Cost, hash: &str, threads: usize) -> Cell {
+fn cell(
+    job: &Job,
+    task: Task,
+    score: &Score,
+    cost: &Cost,
+    [hash, data_hash]: [&str; 2],
+    threads: usize,
+) -> Cell {
     Cell {
         data: job.data.clone(),
         method: job.method.clone(),
@@ -118,6 +133,7 @@ fn cell(job: &Job, task: Task, score: &Score, cost: &Cost, hash: &str, threads: 
         validation: score.figure("validation"),
         settings: job.settings.clone(),
         config_hash: hash.to_owned(),
+        data_hash: data_hash.to_owned(),
         steps: cost.steps,
         evaluations: cost.evaluations,
         seconds: cost.seconds,

@@ -153,6 +153,23 @@ mod tests {
     }
 
     #[test]
+    fn features_made_of_edges_know_the_training_edges_alone() {
+        let split = EdgeSplit::draw(&ring(), 4).unwrap();
+        let known = Graph::structural(ring().adjacency().clone(), Ids::Numbered(50)).unwrap();
+        let training = split.training_graph(&known).unwrap();
+        let list = EdgeList { pairs: split.train.clone(), weights: None };
+        let degrees = |graph: &Graph| (0..50).map(|node| graph.degree(node)).collect::<Vec<_>>();
+        let (alone, _): (Csr, _) = list.into_adjacency(50);
+        assert_eq!(degrees(&training), (0..50).map(|node| alone.row(node).len()).collect::<Vec<_>>());
+        let made = crate::graph::structural::features(training.adjacency());
+        assert_eq!(training.features(), &made);
+        assert_ne!(training.features(), known.features());
+        assert!(training.has_features_from_edges());
+        // Those that came with the nodes stay.
+        assert_eq!(split.training_graph(&ring()).unwrap().features(), ring().features());
+    }
+
+    #[test]
     fn a_graph_too_full_or_too_small_is_refused() {
         let pairs: Pairs = (0..6).flat_map(|u| (0..u).map(move |v| (v, u))).collect();
         let features = Features::Dense(Dense::new(6, 1, vec![1.0; 6]));

@@ -51,6 +51,9 @@ pub struct Cell {
     /// The hash of the run's settings.
     #[serde(default)]
     pub config_hash: String,
+    /// The hash of the data set.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data_hash: String,
     /// Optimiser steps.
     #[serde(default)]
     pub steps: u64,
@@ -87,8 +90,9 @@ pub struct Table {
 pub struct Row {
     /// The method.
     pub method: String,
-    /// For each column its values summed up, and its place among the methods, 1 for the best.
-    pub cells: Vec<Option<(Summary, usize)>>,
+    /// For each column its values summed up, and its place among the methods, 1 for the best; none for a row that repeats
+    /// others.
+    pub cells: Vec<Option<(Summary, Option<usize>)>>,
     /// The average rank over the data sets on which it has a value.
     pub rank: Option<AverageRank>,
     /// The average rank over all data sets, last where it has no value.
@@ -115,14 +119,18 @@ impl Table {
         };
         let summaries: Vec<Vec<Option<Summary>>> =
             data.iter().map(|data| methods.iter().map(|method| summary(data, method)).collect()).collect();
+        // The same values in another order of seeds have the same mean but for its last bits: such are equals.
+        let compared = |summary: Summary| (summary.mean * 1e9).round();
         let means: Vec<Vec<Option<f64>>> =
-            summaries.iter().map(|of_data| of_data.iter().map(|s| s.map(|s| s.mean)).collect()).collect();
+            summaries.iter().map(|of_data| of_data.iter().map(|s| s.map(compared)).collect()).collect();
         let place =
             |data: usize, mean: f64| 1 + means[data].iter().flatten().filter(|other| **other > mean).count();
         let (skip, last) = (average_ranks(&means, Missing::Skip), average_ranks(&means, Missing::Last));
         let row = |(at, method): (usize, &String)| Row {
             method: method.clone(),
-            cells: (0..data.len()).map(|d| summaries[d][at].map(|s| (s, place(d, s.mean)))).collect(),
+            cells: (0..data.len())
+                .map(|d| summaries[d][at].map(|s| (s, Some(place(d, compared(s))))))
+                .collect(),
             rank: skip.get(at).copied().flatten(),
             rank_missing_last: last.get(at).copied().flatten(),
         };
@@ -175,7 +183,7 @@ pub(super) mod tests {
         let table = Table::new(&cells(), "nc", &[], &[]).unwrap();
         let methods: Vec<_> = table.rows.iter().map(|row| row.method.as_str()).collect();
         assert_eq!(methods, ["p_link", "random", "raw"]);
-        let places: Vec<_> = table.rows.iter().map(|row| row.cells[0].map(|(_, place)| place)).collect();
+        let places: Vec<_> = table.rows.iter().map(|row| row.cells[0].and_then(|(_, place)| place)).collect();
         assert_eq!(places, [Some(1), Some(3), Some(1)]); // equal means share the first place
         assert_eq!(table.rows[0].cells[0].unwrap().0.n, 2);
         assert!((table.rows[1].cells[0].unwrap().0.mean - 60.0).abs() < 1e-12);
@@ -183,6 +191,20 @@ pub(super) mod tests {
         assert_eq!(table.rows[0].rank_missing_last, Some(AverageRank { rank: 2.0, n: 2 }));
         assert_eq!(table.rows[2].rank, Some(AverageRank { rank: 1.25, n: 2 }));
         assert_eq!(Table::new(&cells(), "lp", &[], &[]).unwrap().rows, []);
+    }
+
+    #[test]
+    fn equal_values_in_another_order_of_seeds_are_equals() {
+        let values = [80.9, 81.7, 82.3, 81.1, 81.0];
+        let of = |method: &'static str, from: usize| {
+            (0..5).map(move |seed| cell("a", method, seed as u64, values[(seed + from) % 5]))
+        };
+        let table =
+            Table::new(&of("p_link", 0).chain(of("raw", 2)).collect::<Vec<_>>(), "nc", &[], &[]).unwrap();
+        let means: Vec<f64> = table.rows.iter().map(|row| row.cells[0].unwrap().0.mean).collect();
+        assert_ne!(means[0].to_bits(), means[1].to_bits(), "as summed they differ");
+        assert!(table.rows.iter().all(|row| row.cells[0].unwrap().1 == Some(1)));
+        assert!(table.rows.iter().all(|row| row.rank == Some(AverageRank { rank: 1.5, n: 1 })));
     }
 
     #[test]

@@ -19,9 +19,9 @@ impl Table {
                 Some((summary, place)) => {
                     let text = value(summary, "±");
                     match place {
-                        1 => format!("**{text}**"),
-                        2 => format!("<u>{text}</u>"),
-                        3 => format!("*{text}*"),
+                        Some(1) => format!("**{text}**"),
+                        Some(2) => format!("<u>{text}</u>"),
+                        Some(3) => format!("*{text}*"),
                         _ => text,
                     }
                 }
@@ -44,11 +44,12 @@ impl Table {
                 let names = [&self.task, data, protocol, &row.method].map(|name| quoted(name)).join(",");
                 let _ = writeln!(
                     out,
-                    "{names},{},{},{},{},{place},{},{},{}",
+                    "{names},{},{},{},{},{},{},{},{}",
                     summary.n,
                     summary.mean,
                     optional(summary.std),
                     optional(summary.half_width),
+                    place.map_or(String::new(), |place| place.to_string()),
                     optional(row.rank.map(|rank| rank.rank)),
                     row.rank.map_or(0, |rank| rank.n),
                     optional(row.rank_missing_last.map(|rank| rank.rank)),
@@ -75,9 +76,9 @@ impl Table {
                     Some((summary, place)) => {
                         let text = value(summary, "$\\pm$");
                         out += &match place {
-                            1 => format!("\\textbf{{{text}}}"),
-                            2 => format!("\\underline{{{text}}}"),
-                            3 => format!("\\textit{{{text}}}"),
+                            Some(1) => format!("\\textbf{{{text}}}"),
+                            Some(2) => format!("\\underline{{{text}}}"),
+                            Some(3) => format!("\\textit{{{text}}}"),
                             _ => text,
                         };
                     }
@@ -101,9 +102,9 @@ impl Table {
                 let text = match cell {
                     None => "–".to_owned(),
                     Some((summary, place)) => match (value(summary, "±"), place) {
-                        (text, 1) => format!("<strong>{text}</strong>"),
-                        (text, 2) => format!("<u>{text}</u>"),
-                        (text, 3) => format!("<em>{text}</em>"),
+                        (text, Some(1)) => format!("<strong>{text}</strong>"),
+                        (text, Some(2)) => format!("<u>{text}</u>"),
+                        (text, Some(3)) => format!("<em>{text}</em>"),
                         (text, _) => text,
                     },
                 };
