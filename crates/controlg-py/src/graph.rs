@@ -99,6 +99,12 @@ impl Graph {
         self.dataset.graph.n_features()
     }
 
+    /// Whether its features were made of its edges.
+    #[getter]
+    fn has_features_from_edges(&self) -> bool {
+        self.dataset.graph.has_features_from_edges()
+    }
+
     fn __repr__(&self) -> String {
         let graph = &self.dataset.graph;
         let (n, edges, width) = (graph.n_nodes(), graph.n_edges(), graph.n_features());

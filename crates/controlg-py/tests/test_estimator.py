@@ -12,6 +12,7 @@ import pytest
 from conftest import DATA, SMALL, flags, program
 
 from controlg import ControlG, evaluate, load_graph
+from controlg._record import blocks
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,77 @@ def test_scipy_and_networkx(arrays):
     assert ControlG(**SMALL).fit_transform(edges, rows).shape == (n, 8)
 
 
+def test_entries_of_a_matrix_at_one_place_are_summed_and_the_matrix_stays_as_it_is(arrays):
+    sparse = pytest.importorskip("scipy.sparse")
+    _, features = arrays
+    ends = (np.array([0, 0, 1, 2, 2]), np.array([1, 1, 2, 3, 3]))
+    twice = sparse.coo_matrix((np.array([1.0, 1, 2, 1, -1]), ends), shape=(60, 60))  # those of 2 and 3 cancel out
+    by_rows = sparse.csr_matrix((twice.data, ends[1], np.searchsorted(ends[0], np.arange(61))), shape=(60, 60))
+    once = sparse.coo_matrix((np.array([2.0, 2]), ([0, 1], [1, 2])), shape=(60, 60))
+    expected = ControlG(**SMALL).fit_transform(once, features).tobytes()
+    for matrix in (twice, twice.tocsr(), by_rows):
+        assert load_graph(matrix).n_edges == 2
+        assert ControlG(**SMALL).fit_transform(matrix, features).tobytes() == expected
+    assert load_graph(once, by_rows).x.tobytes() == twice.toarray().astype(np.float32).tobytes()
+    assert twice.nnz == by_rows.nnz == 5
+
+
+def test_two_names_of_a_setting_are_one_parameter():
+    assert ControlG(seed=5).get_params()["random_state"] == 5
+    assert ControlG(seed=5).set_params(random_state=0).get_params() == ControlG().get_params()
+    assert ControlG(train__epochs=3).set_params(epochs=10).get_params() == ControlG(epochs=10).get_params()
+    assert ControlG(epochs=3).set_params(train__epochs=10).get_params() == ControlG(epochs=10).get_params()
+    named = ControlG(**SMALL, seed=5).set_params(random_state=3).fit(DATA)
+    assert json.loads(named.record_.splitlines()[0])["seed"] == 3
+    for settings, words in (
+        ({"epochs": 3, "train__epochs": 10}, "found both epochs and train__epochs"),
+        ({"random_state": 7, "seed": 5}, "found both random_state and seed"),
+        ({"plan__delta": 0.1, "plan.delta": 0.3}, "found both plan__delta and plan.delta"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            ControlG(**settings).fit(DATA)
+
+
+def test_structural_features_are_not_those_of_a_finished_graph(arrays):
+    edges, features = arrays
+    own, made = load_graph(edges, features), load_graph(edges, features, features="structural")
+    assert made.has_features_from_edges and not own.has_features_from_edges
+    with pytest.raises(ValueError, match="features of its own, expected one of load_graph"):
+        ControlG(**SMALL, features="structural").fit(own)
+    model = ControlG(**SMALL, features="structural").fit(made)
+    assert model.embedding_.tobytes() == ControlG(**SMALL, features="structural").fit_transform(edges).tobytes()
+    with pytest.raises(ValueError, match="features of its own"):
+        model.transform(own)
+
+
+def test_a_column_has_one_entry_a_block_where_lines_differ():
+    lines = [
+        {"kind": "run", "objectives": ["a", "b"]},
+        {"kind": "block", "block": 1, "loss": None, "seal": "x"},
+        {"kind": "block", "block": 2, "task": "a", "slope": [1.0, 2.0], "loss": 3.0},
+    ]
+    columns = blocks("\n".join(map(json.dumps, lines)))
+    assert list(columns) == ["block", "loss", "task", "slope_a", "slope_b"]
+    assert columns["task"].tolist() == ["", "a"] and columns["block"].tolist() == [1, 2]
+    for name, last in (("loss", 3), ("slope_a", 1), ("slope_b", 2)):
+        assert np.isnan(columns[name][0]) and columns[name][1] == last
+
+
+def test_columns_are_of_equal_length_where_only_some_blocks_look_ahead():
+    schedule = ControlG(**SMALL, method="autossl").fit(DATA).schedule_
+    assert {len(column) for column in schedule.values()} == {len(schedule["block"])}
+    assert 0 < np.isnan(schedule["slope_p_link"]).sum() < len(schedule["block"])
+
+
+def test_what_there_is_before_fit_and_after_load(fitted, tmp_path):
+    assert not hasattr(ControlG(), "schedule_") and not hasattr(ControlG(), "sensings_")
+    fitted.save(tmp_path / "run")
+    loaded = ControlG.load(tmp_path / "run")
+    assert loaded.n_features_in_ == fitted.n_features_in_ == 40
+    assert loaded.get_params() == fitted.get_params() | {"data": DATA}
+    assert hasattr(loaded, "schedule_")
+
+
 def test_columns_are_ready_for_pandas(fitted):
     schedule, sensings = fitted.schedule_, fitted.sensings_
     assert {len(column) for column in schedule.values()} == {len(schedule["task"])}
@@ -124,6 +196,33 @@ def test_scores_are_those_of_the_program(fitted, tmp_path):
     mask = np.arange(120) % 3
     own = evaluate(fitted.embedding_, graph.labels, {"train": mask == 0, "val": mask == 1, "test": mask == 2})
     assert own["protocol"] == "own" and 0 <= own["value"] <= 100
+
+
+def test_a_graph_with_splits_of_two_protocols(fitted, tmp_path):
+    graph = load_graph(DATA)
+    folder = tmp_path / "own"
+    folder.mkdir()
+    folder.joinpath("edges.csv").write_text("src,dst\n" + "".join(f"{u},{v}\n" for u, v in graph.edge_index.T))
+    folder.joinpath("labels.csv").write_text("id,label\n" + "".join(f"{u},{c}\n" for u, c in enumerate(graph.labels)))
+    parts = ["train", "val", "test"]
+    rows = [f"{u},{parts[u % 3]},{parts[(u + 1) % 3]},{parts[u // 40]}\n" for u in range(120)]
+    folder.joinpath("splits.csv").write_text("id,first:0,first:1,planetoid-public\n" + "".join(rows))
+    np.save(tmp_path / "z.npy", fitted.embedding_)
+    own = load_graph(folder)
+    for split, flags in ((None, []), ("first", ["--protocol", "first"])):
+        done = program("evaluate", tmp_path / "z.npy", "--data", folder, "--tasks", "nc", "--json", "--quiet", *flags)
+        assert done.returncode == 0, done.stderr
+        ours = evaluate(fitted.embedding_, split=split, graph=own)
+        assert {**ours, "seconds": 0} == {**json.loads(done.stdout)["nc"], "seconds": 0}
+        assert ours["protocol"] == "first"
+    public = evaluate(fitted.embedding_, split="planetoid-public", graph=own)
+    assert public["protocol"] == "planetoid-public"
+    assert public["value"] == evaluate(fitted.embedding_, graph.labels, own.splits[2])["value"]
+    assert evaluate(fitted.embedding_, split="random-10-10-80", graph=own)["protocol"] == "random-10-10-80"
+    for task in ("cluster", "lp"):
+        with pytest.raises(ValueError, match=f"split: found one for the task '{task}', expected one for 'nc' only"):
+            evaluate(fitted.embedding_, split="first", graph=own, task=task)
+    assert evaluate(fitted.embedding_, graph=own, task="cluster")["value"] >= 0
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ def test_pyg_loop_alone_and_on_two_ranks(data, tmp_path):
 def test_what_is_wrong_with_a_comparison_is_said():
     with pytest.raises(ValueError, match="unknown method 'contrlg'"):
         compare("synthetic:nodes=100", ["contrlg"], seeds=1)
+    with pytest.raises(ValueError, match="found both epochs and train__epochs"):
+        compare("synthetic:nodes=100", "random", seeds=1, epochs=3, train__epochs=10)
 
 
 def test_a_comparison_is_kept_and_gives_its_own_cells_alone(tmp_path):

@@ -37,6 +37,12 @@ def test_its_record_passes_the_audit_and_a_changed_one_does_not(tmp_path):
         audit(record)
 
 
+def test_two_names_of_the_seed_are_not_both_taken():
+    assert drive(Scheduler(NAMES, seed=5), range(30)) == drive(Scheduler(NAMES, random_state=5), range(30))
+    with pytest.raises(ValueError, match="found both random_state and seed"):
+        Scheduler(NAMES, random_state=7, seed=5)
+
+
 def test_a_saved_state_goes_on_with_the_schedule_and_the_record(tmp_path):
     whole = drive(Scheduler(NAMES), range(90))
     record = tmp_path / "record.jsonl"

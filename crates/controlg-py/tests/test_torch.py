@@ -1,5 +1,7 @@
 """The scheduler in PyTorch; skipped where torch is not installed."""
 
+import random
+
 import numpy as np
 import pytest
 from conftest import SMALL
@@ -60,19 +62,79 @@ def test_readings_leave_the_random_stream_alone_and_see_one_sample():
     x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
     encoder = torch.nn.Linear(5, 3)
 
-    def noisy():
+    def of_torch():
         z = encoder(x + torch.randn_like(x))
         return z.square().mean(), z
 
-    scheduler = cg.Scheduler({"a": noisy, "b": noisy}, encoder.parameters(), edges)
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
+    def of_python():
+        z = encoder(x * random.random())
+        return z.square().mean(), z
+
+    def of_numpy():
+        z = encoder(x * np.random.rand())
+        return z.square().mean(), z
+
+    def seeded():
+        torch.manual_seed(7)
+        random.seed(7)
+        np.random.seed(7)
+
+    def draws():
+        return torch.rand(3).tolist(), random.random(), np.random.rand()
+
+    closures = {"torch": of_torch, "python": of_python, "numpy": of_numpy}
+    scheduler = cg.Scheduler(closures, encoder.parameters(), edges, random_state=2**40)
+    seeded()
+    expected = draws()
+    seeded()
     readings = []
     for _ in range(2):
         readings.append(scheduler._measured())
     scheduler.next()
-    assert torch.equal(torch.rand(3), expected) and readings[0] == readings[1]
+    assert draws() == expected and readings[0] == readings[1]
+
+
+def test_readings_leave_the_streams_of_all_devices_alone(monkeypatch):
+    kept, fork = [], torch.random.fork_rng
+
+    def watched(devices):
+        kept.extend(devices)
+        return fork([])
+
+    monkeypatch.setattr(torch.random, "fork_rng", watched)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with cg._frozen_streams(0):
+        assert kept == [0, 1]
+
+
+def test_readings_leave_running_statistics_alone():
+    x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
+    encoder = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.BatchNorm1d(3))
+    head = torch.nn.BatchNorm1d(3)
+
+    def state():
+        return [buffer.clone() for layer in (encoder, head) for buffer in layer.buffers()]
+
+    def same(one, other):
+        return all(torch.equal(a, b) for a, b in zip(one, other))
+
+    def fails():
+        encoder(x)
+        raise KeyError
+
+    parameters = list(encoder.parameters())
+    z = encoder(x)
+    before = state()
+    both = {"a": lambda: head(z).pow(4).mean(), "b": lambda: encoder(x).square().mean()}
+    cg.measure(list(both.values()), parameters, cg.Rayleigh(edges), z)
+    cg.Scheduler(both, parameters, edges, embedding=lambda: encoder(x)).read()
+    with pytest.raises(KeyError):
+        cg.measure([fails], parameters, cg.Rayleigh(edges))
+    assert same(state(), before)
+    z.sum().backward()  # a graph of before can still be gone back through
+    encoder(x)
+    assert not same(state(), before)  # the loop's own steps count
 
 
 def test_a_geometric_graph_is_the_graph_of_its_arrays(arrays):

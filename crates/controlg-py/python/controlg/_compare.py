@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Optional, Sequence, Union
 
 from . import _core
-from ._settings import key, plain, threads
+from ._settings import threads, to_json
 
 
 def compare(
@@ -38,9 +38,8 @@ def compare(
         command += [] if singles else ["--skip-singles"]
         command += ["--threads", str(threads(n_jobs))] if threads(n_jobs) else []
         command += ["--data-dir", str(data_dir)] if data_dir is not None else []
-        for name, value in settings.items():
-            if value is not None:
-                command += ["--set", f"{key(name)}={json.dumps(value, default=plain)}"]
+        for key, value in json.loads(to_json(settings)).items():
+            command += ["--set", f"{key}={json.dumps(value)}"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             raise (ValueError if done.returncode == 2 else RuntimeError)(_reason(done.stderr))

@@ -12,17 +12,21 @@ from numpy.typing import NDArray
 from . import _core
 from ._graph import as_graph
 from ._record import blocks, sensings
-from ._settings import SHORT, flat, threads, to_json
+from ._settings import SHORT, flat, short, threads, to_json, twice
 
 #: Parameters that are no settings.
 _OTHERS = ("n_jobs", "callback", "data_dir")
+
+
+class NotFittedError(ValueError, AttributeError):
+    """What is asked for is there after ``fit`` only; as in scikit-learn both classes, so that ``hasattr`` works."""
 
 
 class ControlG:
     """Pretrains a graph neural network on one graph with several self-supervised objectives.
 
     Every key of the run file (``controlg list config`` shows them all) is a parameter: write two underscores for a
-    dot, ``ControlG(plan__delta=0.3, objective__p_recon__mask=0.7)``. Some have short names:
+    dot, ``ControlG(plan__delta=0.3, objective__p_recon__mask=0.7)``. Some have short names, under which they are kept:
 
     method : who decides which objective learns next; ``controlg list methods``.
     objectives : the objectives that take part; by default the paper's five.
@@ -69,17 +73,24 @@ class ControlG:
         self.n_jobs = n_jobs
         self.callback = callback
         self.data_dir = data_dir
-        self.settings = settings
+        self.settings: dict[str, Any] = {}
+        for name, value in settings.items():
+            known = short(name)
+            # A short name that was not given is None, or the seed 0.
+            if known is not None and getattr(self, known):
+                raise twice(known, name)
+            self.set_params(**{name: value})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All parameters, the settings among them, as they were given."""
         return {**{name: getattr(self, name) for name in (*SHORT, *_OTHERS)}, **self.settings}
 
     def set_params(self, **params: Any) -> ControlG:
-        """Changes parameters; any key of the run file is one."""
+        """Changes parameters; any key of the run file is one. Of two names for one the last counts."""
         for name, value in params.items():
-            if name in SHORT or name in _OTHERS:
-                setattr(self, name, value)
+            known = short(name)
+            if known is not None or name in _OTHERS:
+                setattr(self, known or name, value)
             else:
                 self.settings[name] = value
         return self
@@ -140,12 +151,10 @@ class ControlG:
         usual = flat(json.loads(_core.resolve(preset)))
         params = {name: value for name, value in flat(complete).items() if usual.get(name) != value}
         params.update(data=complete["data"], method=complete["method"])
-        for name, key in SHORT.items():
-            if key.replace(".", "__") in params:
-                params[name] = params.pop(key.replace(".", "__"))
         estimator = cls(**params)
         estimator._keep(run, None)
         estimator.notes_ = []
+        estimator.n_features_in_ = _trained_features(estimator.model_)
         return estimator
 
     def _settings(self, graph: Any) -> str:
@@ -171,7 +180,7 @@ class ControlG:
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise ValueError("ControlG: found an estimator without a run, expected fit(...) first")
+            raise NotFittedError("ControlG: found an estimator without a run, expected fit(...) first")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -182,3 +191,9 @@ class ControlG:
             name: value for name, value in self.get_params().items() if name not in plain or plain[name] != value
         }
         return f"ControlG({', '.join(f'{name}={value!r}' for name, value in differ.items())})"
+
+
+def _trained_features(model: bytes) -> int:
+    """The number of features that a model was trained on, from the table that safetensors begin with."""
+    length = int.from_bytes(model[:8], "little")
+    return int(json.loads(model[8 : 8 + length])["__metadata__"]["features"])

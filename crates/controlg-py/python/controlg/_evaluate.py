@@ -31,13 +31,17 @@ def evaluate(
 
     labels : one class a node, 0, 1, 2, ...; negative for none.
     split : for ``nc``: three lists of nodes, or three masks, as a tuple (train, val, test) or a dictionary with these
-        names; a list of such for the mean over several; or a protocol's name, drawn from ``random_state``.
+        names; a list of such for the mean over several; or a protocol's name: the graph's splits of this name, else
+        one drawn from ``random_state``.
     task : ``nc`` (accuracy), ``cluster`` (NMI), ``lp`` (ROC-AUC of the edges that the split of
         ``random_state`` holds back; the embeddings must not have seen them: ``ControlG(edges="train")``, same seed).
-    graph : for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels and splits are used where none are given.
+    graph : for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels, and the splits of its first protocol, are
+        used where none are given.
 
     Gives ``value`` in percent, and with it the protocol, the split's hash, the probe and its settings.
     """
+    if split is not None and task != "nc":
+        raise ValueError(f"split: found one for the task '{task}', expected one for 'nc' only")
     rows = numpy_of(embeddings)
     if rows.ndim != 2:
         raise ValueError(f"embeddings: found {shape(rows)}, expected two dimensions")
@@ -46,14 +50,18 @@ def evaluate(
         raise ValueError(f"embeddings: found {len(rows)} rows, expected {made.n_nodes}, one for each node")
     if labels is None and made is not None:
         labels = made.labels
-    if split is None and made is not None:
-        split = made.splits or None
-    protocol, splits = (split, []) if isinstance(split, str) else (_PROTOCOL, _splits(split, len(rows)))
+    own = [] if made is None else made.splits
+    if split is None:
+        split = own[0]["protocol"] if own else _PROTOCOL
+    if isinstance(split, str):
+        protocol, split = split, [one for one in own if one["protocol"] == split]
+    else:
+        protocol, split = "own", split if _several(split) else [split]
     score = _core.evaluate(
         task,
         reals(rows, "embeddings"),
         None if labels is None else _classes(numpy_of(labels)),
-        splits,
+        [_one(at, one, len(rows)) for at, one in enumerate(split)],
         protocol,
         seed(random_state),
         (probe, embedding),
@@ -69,11 +77,8 @@ def _classes(labels: Any) -> list[int]:
     return labels.astype(np.int64).tolist()
 
 
-def _splits(split: Any, n_nodes: int) -> list[Any]:
-    if split is None:
-        return []
-    several = isinstance(split, list) and split and isinstance(split[0], (dict, tuple))
-    return [_one(at, one, n_nodes) for at, one in enumerate(split if several else [split])]
+def _several(split: Any) -> bool:
+    return isinstance(split, list) and bool(split) and isinstance(split[0], (dict, tuple))
 
 
 def _one(at: int, split: Any, n_nodes: int) -> Any:

@@ -31,6 +31,11 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
     if isinstance(graph, _core.Graph):
         if X is not None:
             raise ValueError("X: found an array beside a finished graph, expected its own features")
+        if structural and not graph.has_features_from_edges:
+            raise ValueError(
+                "features: found a finished graph with features of its own, "
+                "expected one of load_graph(..., features='structural')"
+            )
         return graph, graph.ids
     nodes: Optional[list[Any]] = None
     count: Optional[int] = None
@@ -79,11 +84,20 @@ def _of_matrix(matrix: Any) -> tuple[NDArray[np.int64], Optional[NDArray[np.floa
     rows, columns = matrix.shape
     if rows != columns:
         raise ValueError(f"graph: found a matrix of {rows} × {columns}, expected as many columns as rows")
-    entries = matrix.tocoo()
+    entries = _summed(matrix).tocoo()
     there = entries.data != 0
     edges = np.stack([entries.row[there], entries.col[there]]).astype(np.int64)
     values = entries.data[there]
     return edges, None if np.all(values == 1) else _weights(values), rows
+
+
+def _summed(matrix: Any) -> Any:
+    """A SciPy matrix by rows, every entry once: those at one place are summed, which is what SciPy takes them for."""
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # it may be the caller's own
+        rows.sum_duplicates()
+    return rows
 
 
 def _of_networkx(graph: Any) -> tuple[NDArray[np.int64], Optional[NDArray[np.float32]], list[Any]]:
@@ -100,8 +114,7 @@ def _features(X: Any) -> tuple[Optional[NDArray[np.float32]], Optional[Any]]:
     if X is None:
         return None, None
     if hasattr(X, "tocsr"):
-        rows = X.tocsr()
-        rows.sum_duplicates()
+        rows = _summed(X)
         data = np.asarray(rows.data).astype(np.float32, copy=False)
         return None, (tuple(rows.shape), rows.indptr.astype(np.int64), rows.indices.astype(np.int64), data)
     array = numpy_of(X)

@@ -22,15 +22,20 @@ def sensings(record: str) -> dict[str, NDArray[Any]]:
 def _columns(record: str, kind: str) -> dict[str, NDArray[Any]]:
     lines = [json.loads(line) for line in record.splitlines()]
     objectives = lines[0]["objectives"]
-    columns: dict[str, list[Any]] = {}
-    for line in lines:
-        if line["kind"] != kind:
-            continue
-        for key, value in line.items():
-            if key not in ("kind", "seal"):
-                for name, number in _spread(key, value, objectives):
-                    columns.setdefault(name, []).append(np.nan if number is None else number)
-    return {name: np.array(values) for name, values in columns.items()}
+    rows = [_row(line, objectives) for line in lines if line["kind"] == kind]
+    names = dict.fromkeys(name for row in rows for name in row)  # in their order, each once
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def _row(line: dict[str, Any], objectives: list[str]) -> dict[str, Any]:
+    told = [_spread(key, value, objectives) for key, value in line.items() if key not in ("kind", "seal")]
+    return dict(pair for pairs in told for pair in pairs)
+
+
+def _column(values: list[Any]) -> NDArray[Any]:
+    """One entry a line, also where a line has none: NaN, or no text."""
+    gap = "" if any(isinstance(value, str) for value in values) else np.nan
+    return np.array([gap if value is None else value for value in values])
 
 
 def _spread(key: str, value: Any, objectives: list[str]) -> list[tuple[str, Any]]:

@@ -52,7 +52,8 @@ class Scheduler:
         if state is not None:
             Scheduler.load_state_dict(self, state)
             return
-        given = to_json({"seed": random_state, "blocks_per_epoch": blocks_per_epoch, **settings})
+        # The seed 0 may be what nobody gave: ``seed`` among the settings then counts.
+        given = to_json({"random_state": random_state or None, "blocks_per_epoch": blocks_per_epoch, **settings})
         self._loop = _core.OwnLoop(self._tasks, given, self._record)
 
     @property

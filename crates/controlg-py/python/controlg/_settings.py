@@ -20,10 +20,24 @@ def key(name: str) -> str:
     return SHORT.get(name, name.replace("__", "."))
 
 
+def short(name: str) -> Optional[str]:
+    """The short name of a parameter, where it has one."""
+    return next((known for known, long in SHORT.items() if long == key(name)), None)
+
+
 def to_json(settings: Mapping[str, Any]) -> str:
     """One JSON object, without what was left open; NumPy's numbers are numbers."""
-    given = {key(name): value for name, value in settings.items() if value is not None}
-    return json.dumps(given, default=plain)
+    given = {name: value for name, value in settings.items() if value is not None}
+    names: dict[str, str] = {}
+    for name in given:
+        if names.setdefault(key(name), name) != name:
+            raise twice(names[key(name)], name)
+    return json.dumps({key(name): value for name, value in given.items()}, default=plain)
+
+
+def twice(first: str, second: str) -> ValueError:
+    """What is wrong when two names of one setting are given."""
+    return ValueError(f"settings: found both {first} and {second}, which are the same one, expected one of them")
 
 
 def plain(value: Any) -> Any:

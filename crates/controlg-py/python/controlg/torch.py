@@ -10,8 +10,9 @@
         loss.backward()
         optimizer.step()
 
-Readings draw from a random stream of their own, the same at every reading, so that losses which sample are seen on one
-frozen sample and the loop's own draws stay what they were.
+Readings draw from random streams of their own (torch's, Python's and NumPy's), the same at every reading, so that losses
+which sample are seen on one frozen sample and the loop's own draws stay what they were. Running statistics of
+normalisation layers stay what they were, too.
 
 Under ``torch.distributed`` every rank draws the same task: readings are averaged over the ranks and then taken from rank
 0, whose state is the truth when a scheduler is made or loaded; rank 0 alone keeps the record.
@@ -19,11 +20,17 @@ Under ``torch.distributed`` every rank draws the same task: readings are average
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
+import random
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.nn.parameter import is_lazy
 
 from ._scheduler import Scheduler as _Scheduler
 
@@ -54,6 +61,44 @@ class Rayleigh:
         return energy / (h.square().sum().item() + 1e-12)
 
 
+@contextmanager
+def _frozen_streams(seed: int) -> Iterator[None]:
+    """Draws start from the seed inside, and go on outside as if there had been none."""
+    # Seeding reaches every device, whether parameters are there or not.
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # it takes no larger ones
+        try:
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+
+
+@contextmanager
+def _kept_statistics() -> Iterator[None]:
+    """Normalisation layers that are called inside have the same running statistics afterwards."""
+    kept: dict[Tensor, Tensor] = {}
+
+    def keep(module: torch.nn.Module, _: Any) -> None:
+        if isinstance(module, _NormBase):
+            for buffer in module.buffers(recurse=False):
+                if buffer not in kept and not is_lazy(buffer):
+                    kept[buffer] = buffer.detach().clone()
+
+    hook = register_module_forward_pre_hook(keep)
+    try:
+        yield
+    finally:
+        hook.remove()
+        for buffer, value in kept.items():
+            buffer.data.copy_(value)  # by ``data``: the loop may still go back through the layer
+
+
+@_kept_statistics()
 def measure(
     closures: Sequence[Closure],
     parameters: Sequence[Tensor],
@@ -62,7 +107,8 @@ def measure(
 ) -> tuple[list[float], list[list[float]], list[float]]:
     """Losses, inner products of the gradients at the shared parameters, Rayleigh quotients of those at the embedding.
 
-    ``embedding`` are the representations of closures that give their loss alone. No gradient is left behind.
+    ``embedding`` are the representations of closures that give their loss alone. No gradient is left behind, and
+    no running statistics are altered.
     """
     losses: list[float] = []
     quotients: list[float] = []
@@ -143,9 +189,7 @@ class Scheduler(_Scheduler):
 
     def _measured(self) -> Any:
         """What all ranks agree on; their random streams are left as they were."""
-        devices = sorted({p.device.index for p in self._parameters if p.is_cuda})
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(self._seed)
+        with _frozen_streams(int(self._seed)), _kept_statistics():
             z = None if self._embedding is None else self._embedding()
             return self._agreed(*measure(self._closures, self._parameters, self._rayleigh, z))
 
