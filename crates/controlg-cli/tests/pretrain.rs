@@ -122,6 +122,44 @@ fn a_run_leaves_everything_and_its_audit_passes() {
 }
 
 #[test]
+fn a_run_kept_from_edges_embeds_its_own_graph_without_them() {
+    let folder = TempDir::new().unwrap();
+    for features in ["given", "structural"] {
+        let out = folder.path().join(features);
+        let trained = embeddings(&out, &["--for", "lp", "--features", features]);
+        let output = run(&["embed", out.to_str().unwrap(), SMALL[0]]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(fs::read(out.join("embed/embeddings.npy")).unwrap(), trained, "{features}");
+    }
+}
+
+#[test]
+fn a_run_file_is_judged_with_the_rest_of_the_command() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("own.toml");
+    fs::write(&file, "[train]\nepochs = 1\nbatches_per_epoch = 20\n").unwrap();
+    let asked = ["pretrain", SMALL[0], "--dry-run", "--config", file.to_str().unwrap()];
+    // The warm-up of controlg does not fit; random has none.
+    let output = run(&asked);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("own.toml"), "said of the file");
+    let output = run(&[&asked[..], &["--method", "random"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_refused_run_leaves_no_folder_and_the_same_command_mended_works() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("run");
+    let refused = pretrain(&out, &["--tensorboard", "--set", "objective.p_par.parts=100000"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert!(!out.exists());
+    let output = pretrain(&out, &["--tensorboard"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read_dir(out.join("tensorboard")).unwrap().count() == 1);
+}
+
+#[test]
 fn a_run_killed_ten_times_ends_with_the_same_bytes_at_any_number_of_threads() {
     let folder = TempDir::new().unwrap();
     let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));

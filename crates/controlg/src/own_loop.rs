@@ -244,6 +244,7 @@ impl OwnLoop {
 mod tests {
     use super::*;
     use crate::audit::audit;
+    use crate::coordinator::PlanMode;
 
     fn names() -> Vec<String> {
         vec!["a".into(), "b".into(), "c".into()]
@@ -286,6 +287,51 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replacen("\"steps\":2", "\"steps\":3", 1)).unwrap();
         assert!(audit(&path).is_err());
+    }
+
+    #[test]
+    fn a_record_passes_the_audit_whatever_the_loop_may_do() {
+        let home = tempfile::tempdir().unwrap();
+        // A warm-up that a uniform plan has no use for.
+        let path = home.path().join("uniform.jsonl");
+        let mut uniform = Settings::default();
+        uniform.plan.mode = PlanMode::Uniform;
+        let mut own = OwnLoop::new(names(), uniform, Some(&path)).unwrap();
+        own.warm_up(vec![1.0, 1.0, 1.0]).unwrap();
+        drive(&mut own, 0..20);
+        drop(own);
+        assert_eq!(audit(&path).unwrap().blocks, 20);
+        // Rayleigh quotients that could not be measured, of one task and of all.
+        let path = home.path().join("unknown.jsonl");
+        let mut own = OwnLoop::new(names(), Settings::default(), Some(&path)).unwrap();
+        let products = [vec![1.0, -0.5, 0.1], vec![-0.5, 2.0, 0.1], vec![0.1, 0.1, 0.7]];
+        for block in 0..40 {
+            if own.due() {
+                let unknown = if block < 20 { vec![0.3, f64::NAN, 1.4] } else { vec![f64::NAN; 3] };
+                own.sense(vec![1.0, 0.8, 0.5], &products, unknown).unwrap();
+            }
+            own.next(1).unwrap();
+        }
+        drop(own);
+        assert_eq!(audit(&path).unwrap().blocks, 40);
+        // More tasks than the geometry is solved for exactly.
+        let path = home.path().join("many.jsonl");
+        let mut settings = Settings::default();
+        settings.plan.floor = 0.01;
+        let k = 12;
+        let mut own =
+            OwnLoop::new((0..k).map(|a| format!("task {a}")).collect(), settings, Some(&path)).unwrap();
+        let cosine =
+            |a: usize, b: usize| if a == b { 1.0 } else { 0.9 * ((a * b + a + b) as f64).sin() / k as f64 };
+        let products: Vec<Vec<f64>> = (0..k).map(|a| (0..k).map(|b| cosine(a, b)).collect()).collect();
+        for _ in 0..15 {
+            if own.due() {
+                own.sense(vec![1.0; k], &products, vec![0.5; k]).unwrap();
+            }
+            own.next(1).unwrap();
+        }
+        drop(own);
+        assert_eq!(audit(&path).unwrap().blocks, 15);
     }
 
     #[test]

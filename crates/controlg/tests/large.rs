@@ -295,6 +295,15 @@ fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
     assert!(train::memory::need(&graph, &smaller).unwrap().total() <= total / 3);
     let message = train::within(&graph, &config, 20_000_000).unwrap_err().to_string();
     assert!(message.starts_with("--memory: found 20 MB, expected at least "), "{message}");
+    // What is said to be needed is enough, also where parts of a small graph would take more than the whole.
+    let needed = |message: &str| -> u64 {
+        let megabytes = message.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        megabytes.parse::<u64>().unwrap() * 1_000_000
+    };
+    assert!(train::within(&graph, &config, needed(&message)).is_ok(), "{message}");
+    let small = data::load("synthetic:nodes=1000,features=50", &LoadOptions::default()).unwrap().graph;
+    let message = train::within(&small, &config, 10_000_000).unwrap_err().to_string();
+    assert!(train::within(&small, &config, needed(&message)).is_ok(), "{message}");
     // Who asks for whole steps gets no others.
     let mut whole = config.clone();
     whole.train.batch = config::Batch::Full;

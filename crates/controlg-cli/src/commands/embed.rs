@@ -24,7 +24,9 @@ pub(super) fn run(
         features: config.feature_source(),
         stay_on_disk: true,
     };
-    let graph = data::load(data, &options)?.graph;
+    let dataset = data::load(data, &options)?;
+    dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
+    let graph = dataset.graph;
     let folder = match out {
         Some(out) => out.clone(),
         None => run.join("embed"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config, Edges, FeatureChoice};
+use controlg::config::{self, Batch, Config, Edges, FeatureChoice};
 use controlg::data::{self, LoadOptions, catalogue};
 use controlg::eval::Task;
 use controlg::report::EventFile;
@@ -44,12 +44,11 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
     if let Some(limit) = args.memory {
         let fitting = train::within(&graph, &config, limit)?;
         if fitting != config {
-            let train = &fitting.train;
-            output.remark(format_args!(
-                "{} allow steps of about {} nodes",
-                train::size(limit),
-                train.batch_nodes
-            ));
+            let allowed = match fitting.train.batch.on(graph.n_nodes()) {
+                Batch::Full => "the whole graph when views are encoded again".to_owned(),
+                _ => format!("steps of about {} nodes", fitting.train.batch_nodes),
+            };
+            output.remark(format_args!("{} allow {allowed}", train::size(limit)));
         }
         config = fitting;
     }
@@ -63,11 +62,17 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         let address = watch::serve(&folder, port)?;
         output.remark(format_args!("watch: http://{address}"));
     }
-    let mut events = match args.tensorboard {
-        true => Some(EventFile::create(&folder.join("tensorboard"), &config.objectives)?),
-        false => None,
-    };
+    // Made with the first line: a run that is refused leaves nothing behind.
+    let mut events: Option<EventFile> = None;
     let mut unwritten = None;
+    let begin = |events: &mut Option<EventFile>, unwritten: &mut Option<Error>| {
+        if args.tensorboard && events.is_none() && unwritten.is_none() {
+            match EventFile::create(&folder.join("tensorboard"), &config.objectives) {
+                Ok(file) => *events = Some(file),
+                Err(error) => *unwritten = Some(error),
+            }
+        }
+    };
     let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
     let mut progress = Progress::new(&config, output);
     let outcome = run.pretrain(&graph, |event| match event {
@@ -75,11 +80,13 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         Event::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
         Event::Resumed(steps) => {
             output.remark(format_args!("going on after step {steps}"));
+            begin(&mut events, &mut unwritten);
             let before = events.as_mut().map(|events| so_far(events, &folder, steps));
-            unwritten = before.and_then(Result::err);
+            unwritten = unwritten.take().or(before.and_then(Result::err));
         }
         Event::Line(record) => {
             progress.show(record);
+            begin(&mut events, &mut unwritten);
             if let Some(Err(error)) = events.as_mut().map(|events| events.append(record)) {
                 unwritten.get_or_insert(error);
             }
@@ -137,13 +144,8 @@ fn orphaned(parent: Option<u32>) -> bool {
 /// The settings in their layers: preset, run file, single keys, flags. A known data set of which the features alone are
 /// missing is taken with structural ones, unless the settings say which to take.
 fn resolve(args: &Pretrain, common: &Common, output: &Output) -> Result<Config> {
-    let mut table = toml::Table::new();
-    if let Some(path) = &args.config {
-        table = config::read(path)?;
-        let mut alone = table.clone();
-        alone.entry("data").or_insert_with(|| "any".into());
-        Config::from_table(alone).map_err(|error| in_file(error, path))?;
-    }
+    let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
+    let mut table = file.clone();
     if let Some(data) = &args.data {
         table.insert("data".to_owned(), data.as_str().into());
     }
@@ -176,7 +178,17 @@ fn resolve(args: &Pretrain, common: &Common, output: &Output) -> Result<Config> 
             table.insert("features".to_owned(), "structural".into());
         }
     }
-    Config::from_table(table)
+    Config::from_table(table).map_err(|error| match &args.config {
+        // What is wrong in the file by itself is said of the file; the rest of the command may have made it right.
+        Some(path) if is_wrong_alone(file, &error) => in_file(error, path),
+        _ => error,
+    })
+}
+
+/// Whether a run file by itself has this mistake.
+fn is_wrong_alone(mut file: toml::Table, error: &Error) -> bool {
+    file.entry("data").or_insert_with(|| "any".into());
+    Config::from_table(file).is_err_and(|own| own.to_string() == error.to_string())
 }
 
 /// The same error, with the file that it is about.

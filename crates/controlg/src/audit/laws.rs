@@ -1,7 +1,7 @@
 //! The laws of the method, checked on recorded numbers.
 
 use super::{Place, Terms};
-use crate::coordinator::{ControlMode, PlanMode, Promise, Sensing};
+use crate::coordinator::{ControlMode, PlanMode, Promise, Sensing, min_norm};
 use crate::error::Result;
 use crate::trace::{BlockLine, SenseLine};
 
@@ -48,10 +48,13 @@ pub(super) fn sensed(
 ) -> Result<()> {
     let Sensing { sensed, state, plan } = &line.sensing;
     let (k, settings) = (terms.k(), &terms.settings);
-    let used: Vec<usize> =
-        (0..k).filter(|&a| line.grad_norm[a] > 0.0 && line.grad_norm[a].is_finite()).collect();
+    let reading = line.reading();
+    let used: Vec<usize> = (0..k).filter(|&a| reading.usable(a)).collect();
     if !used.is_empty() {
         sums_to_one(&sensed.lambda, &place("lambda"))?;
+    }
+    // Of more tasks the point is found by steps towards it, and is near it only.
+    if !used.is_empty() && used.len() <= min_norm::EXACT_UP_TO {
         optimal(&line.gram, &sensed.lambda, &used, &place("lambda"))?;
     }
     within(&sensed.lambda, 0.0, 1.0, &place("lambda"))?;

@@ -4,7 +4,7 @@
 //! measurement of which objectives hold the compromise back; on raw gradients it is MGDA (Désidéri, 2012).
 
 /// K for which all subsets are tried; beyond it there would be too many.
-const EXACT_UP_TO: usize = 10;
+pub(crate) const EXACT_UP_TO: usize = 10;
 
 /// The weights λ*.
 ///

@@ -7,15 +7,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Training;
 use super::tensors::Tensors;
-use crate::config::{Config, FeatureChoice};
+use super::{Input, Training};
+use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::graph::Graph;
 use crate::trace::End;
 
 /// How many are kept.
 const KEPT: usize = 2;
+
+/// The word of a model that says where its features came from, and what it then says.
+pub(super) const FEATURE_SOURCE: &str = "feature_source";
+pub(super) const STRUCTURAL: &str = "structural";
 
 /// What a checkpoint belongs to; going on with other data or settings is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,10 +32,10 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// A run with these settings on this graph.
-    pub(super) fn of(config: &Config, graph: &Graph) -> Result<Owner> {
-        let structural = config.features == FeatureChoice::Structural;
-        Ok(Owner { config: config.hash()?, data: graph.fingerprint(), structural })
+    /// A run with these settings on what it sees.
+    pub(super) fn of(config: &Config, input: &Input) -> Result<Owner> {
+        let (data, structural) = (input.graph.fingerprint(), input.structural);
+        Ok(Owner { config: config.hash()?, data, structural })
     }
 
     /// Says in a file's words whose it is.
@@ -43,7 +46,7 @@ impl Owner {
             tensors.words.insert(name.to_owned(), text.to_owned());
         }
         if self.structural {
-            tensors.words.insert("feature_source".to_owned(), "structural".to_owned());
+            tensors.words.insert(FEATURE_SOURCE.to_owned(), STRUCTURAL.to_owned());
         }
     }
 }

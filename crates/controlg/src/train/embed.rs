@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::checkpoint::{FEATURE_SOURCE, STRUCTURAL};
 use super::input::{Input, normalised_graph};
 use super::model::{second_name, with_second};
 use super::tensors::Tensors;
 use super::{Model, folder};
 use crate::Real;
-use crate::config::{self, Batch, Config, FeatureChoice};
+use crate::config::{self, Batch, Config, Edges};
+use crate::data::EdgeSplit;
 use crate::encoder::{self, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
@@ -19,6 +21,8 @@ use crate::tensor::{ColumnStats, Params, Pool};
 /// The embeddings of a graph by the encoder of a finished run. Batch norms and scaled columns use the statistics of the
 /// graph that was trained on: a node's embedding does not depend on who else is embedded beyond its neighbourhood, and
 /// the same graph gives the same bytes again.
+///
+/// Of a run that was kept from some edges of a graph, as one for link prediction is, the embeddings of that graph are too.
 pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
     let (config, path) = settings_and_model(run)?;
     embed_with(&config, &path, &Tensors::read(&path)?, graph)
@@ -33,7 +37,7 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let width = encoder::build(config.encoder.clone())?.width();
     std::fs::create_dir_all(folder)
         .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
-    let structural = config.features == FeatureChoice::Structural;
+    let structural = graph.has_features_from_edges();
     let about = folder::About { n: graph.n_nodes(), width, structural };
     folder::stream_embeddings(folder, about, graph.ids(), |rows| {
         embed_rows(&config, &path, &tensors, graph, folder, rows)
@@ -69,6 +73,7 @@ fn embed_rows(
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<()> {
     let width = trained_features(path, tensors, graph)?;
+    let graph = &seen(config, tensors, graph)?;
     let encoder = encoder::build(config.encoder.clone())?;
     let mut params = Params::new();
     let group = params.add_group("encoder");
@@ -107,6 +112,25 @@ fn embed_rows(
     rows(with_second(z, &**objective, &*encoder, &params, second, &prepared).data())
 }
 
+/// The part of a graph that its run was allowed to see, where it is that run's own; else all of it.
+fn seen(config: &Config, tensors: &Tensors<'_>, graph: &Graph) -> Result<Graph> {
+    if config.edges == Edges::All {
+        return Ok(graph.clone());
+    }
+    // A graph too small or too full to be parted is another one.
+    let own = Input::new(graph, config)
+        .is_ok_and(|input| tensors.words.get("data_hash") == Some(&input.graph.fingerprint()));
+    match own {
+        true => EdgeSplit::draw(graph, config.seed)?.training_graph(graph),
+        false => Ok(graph.clone()),
+    }
+}
+
+/// Whether a model was trained on features that were made of edges.
+pub(super) fn is_structural(tensors: &Tensors<'_>) -> bool {
+    tensors.words.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
+}
+
 /// The number of features that a model was trained on, which a graph must have.
 fn trained_features(path: &Path, tensors: &Tensors<'_>, graph: &Graph) -> Result<usize> {
     let width = tensors.words.get("features").and_then(|text| text.parse::<usize>().ok());
@@ -114,6 +138,10 @@ fn trained_features(path: &Path, tensors: &Tensors<'_>, graph: &Graph) -> Result
     if graph.n_features() != width {
         let expected = format!("{width}, as in the graph that {} was trained on", path.display());
         return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
+    }
+    if is_structural(tensors) && !graph.has_features_from_edges() {
+        let expected = format!("structural ones, as {} was trained on", path.display());
+        return Err(Error::value("features", "features of the graph's own", expected));
     }
     Ok(width)
 }

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 
 use super::checkpoint::Owner;
-use super::embed::{embed_with, model_file};
+use super::embed::{embed_with, is_structural, model_file};
 use super::folder::{self, About, stream_embeddings};
 use super::tensors::Tensors;
 use super::{Input, Training};
-use crate::config::{self, Config, FeatureChoice};
+use crate::config::{self, Config};
 use crate::data::{self, limits};
 use crate::error::{Error, Result};
 use crate::files;
@@ -35,7 +35,7 @@ impl Finished {
         let config = training.config().clone();
         let (embeddings, stats) = training.model().embed()?;
         let mut model = model_file(training.model(), &stats, input);
-        Owner::of(&config, &input.graph)?.sign(&mut model);
+        Owner::of(&config, input)?.sign(&mut model);
         let model = model.to_bytes()?;
         Ok(Finished { config, record, model, embeddings, ids: input.graph.ids().clone() })
     }
@@ -56,7 +56,8 @@ impl Finished {
         files::whole_bytes(&to.join(folder::TRACE), &self.record)?;
         files::whole_bytes(&to.join(folder::MODEL), &self.model)?;
         let (n, width) = (self.embeddings.n_rows(), self.embeddings.n_cols());
-        let about = About { n, width, structural: self.config.features == FeatureChoice::Structural };
+        let structural = is_structural(&Tensors::parse(&to.join(folder::MODEL), &self.model)?);
+        let about = About { n, width, structural };
         stream_embeddings(to, about, &self.ids, |rows| rows(self.embeddings.data()))
     }
 

@@ -94,7 +94,7 @@ impl<'a> Folder<'a> {
         on_event(Event::Memory(memory::need(graph, self.config)?.total()));
         let input = Input::new(graph, self.config)?;
         let mut training = Training::new(&input, self.config)?;
-        let owner = Owner::of(self.config, &input.graph)?;
+        let owner = Owner::of(self.config, &input)?;
 
         fs::create_dir_all(self.path)
             .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
@@ -138,7 +138,7 @@ impl<'a> Folder<'a> {
         self.write_results(&training, &input, &owner)?;
         Ok(Outcome {
             run: self.path.to_owned(),
-            features: self.config.features,
+            features: if input.structural { FeatureChoice::Structural } else { FeatureChoice::Given },
             steps: training.progress().steps,
             resumed_at,
             seconds: start.elapsed().as_secs_f64(),

@@ -19,6 +19,8 @@ pub struct Input {
     pub probe: Option<Subgraph>,
     /// How the columns were scaled, where they were: new nodes are scaled alike.
     pub scale: Option<ColumnScale>,
+    /// Whether the features were made of the edges.
+    pub structural: bool,
 }
 
 impl Input {
@@ -31,6 +33,7 @@ impl Input {
             Edges::All => graph,
             Edges::Train => EdgeSplit::draw(&graph, config.seed)?.training_graph(&graph)?,
         };
+        let structural = seen.has_features_from_edges();
         let scale = match (config.normalise, seen.stored_features()) {
             (Normalise::Columns, Some(stored)) => Some(ColumnScale::of_stored(stored)?),
             (Normalise::Columns, None) => Some(ColumnScale::of(seen.features())),
@@ -44,7 +47,7 @@ impl Input {
             }
             false => None,
         };
-        Ok(Input { graph, probe, scale })
+        Ok(Input { graph, probe, scale, structural })
     }
 }
 

@@ -136,15 +136,22 @@ const SMALLEST: usize = 512;
 /// changes no byte; else with steps on parts of the graph, as large as the limit allows. A limit that is too small for
 /// that is refused, with what is needed.
 pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
-    let mut least = memory::need(graph, config)?;
-    if least.total() <= limit {
+    let mut least = (memory::need(graph, config)?, config.clone());
+    // Whether settings stay within the limit; those that come nearest are kept for the refusal.
+    let mut fits = |config: &Config| -> Result<bool> {
+        let need = memory::need(graph, config)?;
+        if need.total() < least.0.total() {
+            least = (need, config.clone());
+        }
+        Ok(least.0.total() <= limit)
+    };
+    if fits(config)? {
         return Ok(config.clone());
     }
     let mut smaller = config.clone();
     if smaller.train.recompute == Recompute::Auto {
         smaller.train.recompute = Recompute::Always;
-        least = memory::need(graph, &smaller)?;
-        if least.total() <= limit {
+        if fits(&smaller)? {
             return Ok(smaller);
         }
     }
@@ -159,16 +166,17 @@ pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
             for probe in [config.sense.probe_nodes, 2 * nodes] {
                 smaller.train.batch_nodes = nodes.max(64);
                 smaller.sense.probe_nodes = probe.min(config.sense.probe_nodes);
-                least = memory::need(graph, &smaller)?;
-                if least.total() <= limit {
+                if fits(&smaller)? {
                     return Ok(smaller);
                 }
             }
         }
     }
-    let with = match smaller.train.batch {
-        Batch::Full => "train.batch = full".to_owned(),
-        _ => format!("steps of {} nodes", smaller.train.batch_nodes),
+    let (least, nearest) = least;
+    let with = match nearest.train.batch.on(graph.n_nodes()) {
+        _ if config.train.batch == Batch::Full => "train.batch = full".to_owned(),
+        Batch::Full => "steps on the whole graph".to_owned(),
+        _ => format!("steps of {} nodes", nearest.train.batch_nodes),
     };
     let mut expected = format!("at least {} with {with}", size(least.total()));
     if graph.stored_features().is_none() && 2 * least.graph > limit {

@@ -99,7 +99,7 @@ impl Reading {
 
     /// Whether a task could be measured. One that could not, a zero gradient or a number that is none, is left out
     /// of the geometry (a zero vector would draw all weight to itself) and keeps its old state.
-    fn usable(&self, k: usize) -> bool {
+    pub(crate) fn usable(&self, k: usize) -> bool {
         self.loss[k].is_finite()
             && self.rq[k].is_finite()
             && self.grad_norm[k].is_finite()
