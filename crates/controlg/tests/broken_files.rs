@@ -498,6 +498,20 @@ fn gnn_benchmark() {
             &["element 2", "'a' again"],
         ),
         case(
+            "name of two lines",
+            toy,
+            FILE,
+            with("node_names", npy("|S3", "(3,)", b"a\0\0b\nbc\0\0")),
+            &["element 1", "an id of several lines", "'b'"],
+        ),
+        case(
+            "empty name",
+            toy,
+            FILE,
+            with("node_names", npy("|S1", "(3,)", b"a\0c")),
+            &["element 1", "an empty id"],
+        ),
+        case(
             "names that swell in memory",
             toy,
             FILE,

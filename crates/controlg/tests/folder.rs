@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, convert, load, load_path};
+use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, convert, load, load_path, mapped};
 use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids, Tally};
 use controlg::{Error, Labels, Real};
 use parquet::basic::Compression;
@@ -192,6 +192,94 @@ fn labels_alone_say_which_nodes_there_are_and_classes_txt_their_order() {
 }
 
 #[test]
+fn spaces_around_cells_and_lines_do_not_count() {
+    let dataset = read(&folder(&[("edges.csv", "src, dst\nann, bob\nbob , carl\ncarl,\tann\n")])).unwrap();
+    assert_eq!(ids(&dataset), ["ann", "bob", "carl"]);
+    assert_eq!(edges(&dataset), [(0, 1), (0, 2), (1, 2)]);
+
+    let dataset = read(&folder(&[
+        ("edges.tsv", "src\tdst\nann \tbob\n"),
+        ("ids.txt", "bob \nann\n"),
+        ("labels.csv", "id, label\nann, red\nbob,red \n"),
+        ("classes.txt", "blue\nred \n"),
+        ("splits.csv", "id, split\nann, train\nbob, \n"),
+    ]))
+    .unwrap();
+    assert_eq!(ids(&dataset), ["bob", "ann"]);
+    assert_eq!(dataset.labels.unwrap().classes(), [1, 1]);
+    assert_eq!(dataset.splits[0].train, [1]);
+}
+
+#[test]
+fn labels_of_some_nodes_leave_the_others_without() {
+    let dataset = read(&folder(&[
+        ("edges.csv", "src,dst\ndora,carl\ncarl,ann\nann,bob\n"),
+        ("labels.csv", "id,label\nann,red\nzoe,blue\n"),
+        ("splits.csv", "id,split\ndora,test\n"),
+    ]))
+    .unwrap();
+    assert_eq!(ids(&dataset), ["dora", "carl", "ann", "bob", "zoe"]);
+    assert_eq!(edges(&dataset), [(0, 1), (1, 2), (2, 3)]);
+    let labels = dataset.labels.unwrap();
+    assert_eq!(labels.classes(), [Labels::NONE, Labels::NONE, 1, Labels::NONE, 0]);
+    assert_eq!(dataset.splits[0].test, [0]);
+
+    let numbers = [("edges.csv", "src,dst\n10,9\n"), ("labels.csv", "id,label\n9,0\n2,1\n")];
+    let dataset = read(&folder(&numbers)).unwrap();
+    assert_eq!(ids(&dataset), ["2", "9", "10"]);
+    assert_eq!(dataset.labels.unwrap().classes(), [1, 0, Labels::NONE]);
+}
+
+#[test]
+fn minus_one_is_no_label_unless_classes_txt_lists_it() {
+    let labels = ("labels.csv", "id,label\na,x\nb,-1\n");
+    let classes = |files: &[(&str, &str)]| read(&folder(files)).unwrap().labels.unwrap();
+    let without = classes(&[EDGES, labels]);
+    assert_eq!((without.classes(), without.n_classes()), (&[0, Labels::NONE][..], 1));
+    assert_eq!(classes(&[EDGES, labels, ("classes.txt", "y\nx\n")]).classes(), [1, Labels::NONE]);
+    assert_eq!(classes(&[EDGES, labels, ("classes.txt", "-1\nx\n")]).classes(), [1, 0]);
+}
+
+#[test]
+fn row_numbers_of_pandas_are_no_features() {
+    let files = folder(&[EDGES]);
+    let columns = [
+        ("id", Col::Text(&["a", "b"])),
+        ("x", Col::Real(&[0.5, 2.0])),
+        ("__index_level_0__", Col::Whole(&[0, 1])),
+    ];
+    write_parquet(&files.path().join("features.parquet"), Compression::SNAPPY, &columns);
+    let dataset = read(&files).unwrap();
+    let Features::Dense(features) = dataset.graph.features() else { panic!("dense") };
+    assert_eq!(features.data(), [0.5, 2.0]);
+    let note = "features.parquet: not used: columns __index_level_0__";
+    assert!(dataset.notes.iter().any(|line| line.ends_with(note)), "{:?}", dataset.notes);
+}
+
+#[test]
+fn files_that_are_not_read_are_noted() {
+    let dataset = read(&folder(&[
+        ("Edges.CSV", "src,dst\na,b\n"),
+        ("splits.TSV", "id\tsplit\na\ttrain\n"),
+        ("labels.txt", "0\n1\n"),
+        ("features.pt", "?"),
+        ("notes.md", "mine"),
+    ]))
+    .unwrap();
+    assert_eq!(ids(&dataset), ["a", "b"]);
+    assert_eq!(dataset.splits[0].train, [0]);
+    let unused: Vec<_> = dataset.notes.iter().filter(|note| note.contains("not used")).collect();
+    let endings = ".csv, .tsv, .csv.gz, .tsv.gz, .parquet, .npy";
+    let of = |name: &str, rest: String| unused.iter().any(|note| note.ends_with(&format!("{name}: {rest}")));
+    assert!(of("labels.txt", format!("not used: labels are read from files {endings}")), "{unused:?}");
+    assert!(
+        of("features.pt", format!("not used: features are read from files {endings}, .npz")),
+        "{unused:?}"
+    );
+    assert_eq!(unused.len(), 2, "{unused:?}");
+}
+
+#[test]
 fn structural_features_leave_those_of_the_files_unread() {
     let files = folder(&[("edges.csv", "src,dst\nb,a\n"), ("features.csv", "id,x\na,not a number\nb,1\n")]);
     assert!(read(&files).is_err());
@@ -297,8 +385,56 @@ const BROKEN: &[Broken] = &[
     ),
     (
         "an edge to a node that is not there",
-        &[("edges.csv", "src,dst\na,b\n\"b\n\",a\nb,c\n"), ("features.csv", "id,x\na,1\nb,2\n\"b\n\",3\n")],
+        &[
+            ("edges.csv", "src,dst,note\na,b,\nb,a,\"two\nlines\"\nb,c,\n"),
+            ("features.csv", "id,x\na,1\nb,2\n"),
+        ],
         &["edges.csv: line 5: found node 'c', expected an id that stands in features.csv"],
+    ),
+    (
+        "an id of two lines in the edges",
+        &[("edges.csv", "src,dst\na,b\n\"b\nc\",a\n")],
+        &["edges.csv: line 3: found an id of several lines, the first 'b', expected an id on one line"],
+    ),
+    (
+        "a quote that swallows rows",
+        &[("edges.tsv", "src\tdst\na\tb\nb\t\"c\nc\td\nd\ta\n")],
+        &["edges.tsv: line 3: found an id of several lines, the first 'c'"],
+    ),
+    (
+        "an id of two lines in the features",
+        &[EDGES, ("features.csv", "id,x\na,1\n\"b\r\n\",2\n")],
+        &["features.csv: line 3: found an id of several lines, the first 'b'"],
+    ),
+    (
+        "an id of two lines in the splits",
+        &[EDGES, ("splits.csv", "id,split\na,val\n\"b\nb\",val\n")],
+        &["splits.csv: line 3: found an id of several lines"],
+    ),
+    (
+        "a label of two lines",
+        &[EDGES, ("labels.tsv", "id\tlabel\na\t\"x\nb\ty\n")],
+        &["labels.tsv: line 2: found label 'x", "expected a label on one line"],
+    ),
+    (
+        "ids.txt with old line breaks",
+        &[EDGES, ("ids.txt", "a\rb\r")],
+        &["ids.txt: line 1: found a line break of"],
+    ),
+    (
+        "a quote behind a space",
+        &[("edges.csv", "src,dst\na,b\nb, \"c\"\n")],
+        &["edges.csv: line 3: found ' \"c\"' with a quote behind a space"],
+    ),
+    (
+        "labels among the features",
+        &[EDGES, ("features.csv", "id,x,Label\na,1,0\nb,2,1\n")],
+        &["features.csv: line 1: found column 'Label'", "move it to labels.csv"],
+    ),
+    (
+        "a split of a node that neither edges nor labels have",
+        &[EDGES, ("labels.csv", "id,label\na,x\n"), ("splits.csv", "id,split\nz,val\n")],
+        &["splits.csv: line 2: found node 'z', expected an id that stands in edges.csv or labels.csv"],
     ),
     (
         "an edge to a node beyond the numbered ones",
@@ -595,7 +731,7 @@ fn dense() -> Features {
 
 #[test]
 fn odd_ids_weights_and_labels_survive() {
-    let odd = [" spaced out ", "a,b", "\"quoted\"", "日本\t語", "'; drop"].map(str::to_owned).to_vec();
+    let odd = ["spaced  out", "a,b", "\"quoted\"", "日本\t語", "'; drop"].map(str::to_owned).to_vec();
     let names = ["z", "never used", "-1", "a"].map(str::to_owned).to_vec();
     let labels = Labels::new(vec![0, 2, Labels::NONE, 3, 0], names);
     let weights = Some(vec![0.1, 1e-7, 3.0, 16_777_217.0]);
@@ -613,6 +749,11 @@ fn odd_ids_weights_and_labels_survive() {
     let dataset = small(Ids::Numbered(5), Features::Sparse(binary), None, Some(labels));
     assert_same(&dataset, &round_trip(&dataset));
 
+    // In sorted order, and still not evident: -1 alone would be no label.
+    let labels = Labels::new(vec![0, 1, 0, 1, Labels::NONE], vec!["-1".into(), "a".into()]);
+    let dataset = small(Ids::Numbered(5), dense(), None, Some(labels));
+    assert_same(&dataset, &round_trip(&dataset));
+
     let labels = Labels::numbered(vec![Labels::NONE; 5]);
     let dataset = small(Ids::Numbered(5), dense(), None, Some(labels));
     assert_same(&dataset, &round_trip(&dataset));
@@ -622,11 +763,17 @@ fn odd_ids_weights_and_labels_survive() {
 fn what_cannot_be_written_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let names = |first: &str| Ids::Named([first, "b", "c", "d", "e"].map(str::to_owned).to_vec());
-    for bad in ["", "two\nlines", "\u{feff}x"] {
+    for bad in ["", "two\nlines", "\u{feff}x", " x", "x\t"] {
         let dataset = small(names(bad), dense(), None, None);
         let error = convert::to_folder(&dataset, &folder.path().join("out")).unwrap_err();
         assert_eq!(error.exit_code(), 2);
         assert!(!error.to_string().contains('\n'));
+    }
+    let spaced = Labels::new(vec![0, 1, 0, 1, 0], vec!["x".into(), "x ".into()]);
+    let broken = Labels::new(vec![0, 1, 0, 1, 0], vec!["x".into(), "x\ny".into()]);
+    for labels in [spaced, broken] {
+        let dataset = small(names("a"), dense(), None, Some(labels));
+        assert!(convert::to_folder(&dataset, &folder.path().join("out")).is_err());
     }
     let twice = Labels::new(vec![0, 1, 0, 1, 0], vec!["x".into(), "x".into()]);
     let dataset = small(names("a"), dense(), None, Some(twice));
@@ -642,6 +789,27 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     convert::to_folder(&dataset, &folder.path().join("empty")).unwrap();
     assert_same(&dataset, &load_path(&folder.path().join("empty"), FeatureSource::Given).unwrap());
+}
+
+#[test]
+fn ids_of_a_mapped_folder_are_those_it_was_made_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("mapped");
+    let names = ["v", "w", "x", "y", "z"].map(str::to_owned).to_vec();
+    mapped::to_mapped(&small(Ids::Named(names), dense(), None, None), &out).unwrap();
+    let load = || load_path(&out, FeatureSource::Given);
+    assert_eq!(ids(&load().unwrap()), ["v", "w", "x", "y", "z"]);
+    let list = out.join("ids.txt");
+    fs::write(&list, "v\nw\nx\nz\ny\n").unwrap();
+    assert_refused("exchanged", load(), &["ids.txt: found content with another hash", "graph.json"]);
+    fs::write(&list, "v\nw\nx\ny\nzz\n").unwrap();
+    assert_refused("longer", load(), &["ids.txt: found 11 bytes, expected 10, as graph.json says"]);
+
+    // The hash is right, the ids are not.
+    fs::remove_dir_all(&out).unwrap();
+    let twice = ["v", "w", "x", "y", "v"].map(str::to_owned).to_vec();
+    mapped::to_mapped(&small(Ids::Named(twice), dense(), None, None), &out).unwrap();
+    assert_refused("twice", load(), &["ids.txt: line 5: found id \"v\" again, expected each id once"]);
 }
 
 #[test]

@@ -1,9 +1,18 @@
-//! What every reader checks in the same way: labels and splits.
+//! What every reader checks in the same way: ids, labels and splits.
 
 use std::path::Path;
 
-use super::{Labels, Split};
+use super::{Labels, Split, table};
 use crate::error::{Error, Result};
+
+/// What is wrong with an id, in the words of an error: ids are written one a line.
+pub(super) fn fault_of_id(id: &str) -> Option<String> {
+    match id.find(table::is_line_break) {
+        _ if id.is_empty() => Some("an empty id".to_owned()),
+        Some(end) => Some(format!("an id of several lines, the first {}", table::quoted(&id[..end]))),
+        None => None,
+    }
+}
 
 /// Labels from one class number a node. Every class up to the largest must have a node: a gap is the mark of labels
 /// that were cut off or numbered from 1.

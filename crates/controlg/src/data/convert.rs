@@ -8,14 +8,15 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Dataset, Labels, Split, arrays};
+use super::folder::NO_LABEL;
+use super::{Dataset, Labels, Split, arrays, table};
 use crate::error::{Error, Result};
 use crate::graph::{Features, Graph, Ids};
 
 /// Writes a data set into a folder that does not exist yet, or is empty.
 pub fn to_folder(dataset: &Dataset, out: &Path) -> Result<()> {
     check_place(out)?;
-    check_lines("id", (0..dataset.graph.n_nodes()).map(|node| dataset.graph.ids().get(node)))?;
+    check_cells("id", (0..dataset.graph.n_nodes()).map(|node| dataset.graph.ids().get(node)))?;
     let draft = Draft::beside(out)?;
     let graph = &dataset.graph;
     write_ids(graph.ids(), &draft.path("ids.txt"))?;
@@ -63,6 +64,15 @@ pub(super) fn check_lines<'a>(what: &str, names: impl Iterator<Item = Cow<'a, st
     Ok(())
 }
 
+/// Names that can stand in such a file and in a table.
+fn check_cells<'a>(what: &str, names: impl Iterator<Item = Cow<'a, str>> + Clone) -> Result<()> {
+    check_lines(what, names.clone())?;
+    match names.into_iter().find(|name| table::trimmed(name) != name) {
+        None => Ok(()),
+        Some(name) => Err(Error::value(what, format_args!("{name:?}"), "a name without spaces around it")),
+    }
+}
+
 fn write_ids(ids: &Ids, path: &Path) -> Result<()> {
     write_lines((0..ids.len()).map(|node| ids.get(node)), path)
 }
@@ -90,7 +100,7 @@ fn write_edges(graph: &Graph, path: &Path) -> Result<()> {
 fn write_labels(ids: &Ids, labels: &Labels, draft: &Draft) -> Result<()> {
     if !order_is_evident(labels) {
         let names = || labels.names().iter().map(|name| Cow::Borrowed(name.as_str()));
-        check_lines("class", names())?;
+        check_cells("class", names())?;
         let distinct: std::collections::HashSet<_> = labels.names().iter().collect();
         if distinct.len() < labels.n_classes() {
             return Err(Error::value("classes", "two of the same name", "a name of its own for each class"));
@@ -120,7 +130,11 @@ fn order_is_evident(labels: &Labels) -> bool {
     let sorted =
         names.windows(2).all(|pair| pair[0] < pair[1]) && names.first().is_none_or(|name| !name.is_empty());
     let numbers = names.iter().all(|name| name.trim().parse::<i64>().is_ok());
-    used.iter().all(|&used| used) && (numbered || (sorted && !numbers))
+    // Other names are not read back as they are: a list of classes is needed, or they cannot be written.
+    let plain = names
+        .iter()
+        .all(|name| name != NO_LABEL && table::trimmed(name) == name && !name.contains(table::is_line_break));
+    used.iter().all(|&used| used) && plain && (numbered || (sorted && !numbers))
 }
 
 fn write_splits(ids: &Ids, splits: &[Split], path: &Path) -> Result<()> {

@@ -92,6 +92,11 @@ fn read_ids(file: &mut NpzFile, n: usize) -> Result<Ids> {
         return Err(names.error("", names.shape_in_words(), format_args!("{n}, one for each node")));
     }
     let texts = names.to_texts()?;
+    for (at, name) in texts.iter().enumerate() {
+        if let Some(found) = checks::fault_of_id(name) {
+            return Err(names.error(names.place(at), found, "an id on one line"));
+        }
+    }
     let mut seen = HashSet::with_capacity(n);
     match texts.iter().position(|name| !seen.insert(name)) {
         None => Ok(Ids::from_names(texts.to_vec())),

@@ -8,7 +8,7 @@
 //!
 //! Loading reads and checks the adjacency. Features are opened only; see [`Stored`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -295,7 +295,10 @@ impl Header {
             return Ok(Ids::Numbered(self.nodes));
         }
         let path = folder.join(IDS);
-        let names: Vec<String> = limits::read_text(&path)?.lines().map(str::to_owned).collect();
+        let bytes = self.read(folder, IDS, self.files[IDS].bytes as usize, |[byte]: [u8; 1]| byte)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::input(&path, "", "bytes that are not UTF-8", "UTF-8 text"))?;
+        let names: Vec<String> = text.lines().map(str::to_owned).collect();
         if names.len() != self.nodes {
             return Err(Error::input(
                 &path,
@@ -303,6 +306,11 @@ impl Header {
                 format_args!("{} lines", names.len()),
                 format_args!("{}, one a node", self.nodes),
             ));
+        }
+        let mut seen = HashSet::with_capacity(names.len());
+        if let Some(at) = names.iter().position(|name| !seen.insert(name)) {
+            let (place, found) = (format!("line {}", at + 1), format!("id {:?} again", names[at]));
+            return Err(Error::input(&path, place, found, "each id once"));
         }
         Ok(Ids::from_names(names))
     }
@@ -351,7 +359,10 @@ impl Header {
         let size = file.metadata().map_err(|error| Error::reading(&path, error))?.len();
         // Nothing is allocated for what is not there.
         if Some(size) != (count as u64).checked_mul(N as u64) || size != about.bytes {
-            let expected = format!("{}: {count} numbers of {N}", count as u128 * N as u128);
+            let expected = match N {
+                1 => format!("{}, as {HEADER} says", about.bytes),
+                _ => format!("{}: {count} numbers of {N}", count as u128 * N as u128),
+            };
             return Err(Error::input(&path, "", format_args!("{size} bytes"), expected));
         }
         let (mut all, mut hash) = (Vec::with_capacity(count), Sha256::new());

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::super::table::{self, Column, Table};
-use super::nodes::Nodes;
-use crate::error::{Error, Result};
+use super::nodes::{self, Nodes};
+use crate::error::Result;
 use crate::graph::{EdgeList, Ids};
 
 const SOURCE: [&str; 2] = ["src", "source"];
@@ -24,31 +24,29 @@ pub(super) fn open(path: &Path) -> Result<Table> {
 pub(super) fn between(table: &Table, nodes: &Nodes<'_>) -> Result<EdgeList> {
     let (source, target) = ends(table)?;
     let find = |column: &Column, row: usize| {
-        nodes.find(&table.text(column, row)).map_err(|(found, expected)| table.bad(row, found, expected))
+        let id = nodes::id_at(table, column, row)?;
+        nodes.find(&id).map_err(|(found, expected)| table.bad(row, found, expected))
     };
     let pairs = (0..table.n_rows()).map(|row| Ok((find(source, row)?, find(target, row)?)));
     Ok(EdgeList { pairs: pairs.collect::<Result<_>>()?, weights: weights(table)? })
 }
 
-/// The nodes that the edges name, in the order in which they first appear or, when all are whole numbers, in
-/// numeric order; and the edges between them.
-pub(super) fn with_their_nodes(table: &Table) -> Result<(Ids, EdgeList)> {
+/// The nodes that the edges name, in the order in which they first appear, and behind them the `others` that no edge
+/// names; or all in numeric order when all are whole numbers. And the edges between them.
+pub(super) fn with_their_nodes(table: &Table, others: &Ids) -> Result<(Ids, EdgeList)> {
     let (source, target) = ends(table)?;
     let mut numbers: HashMap<Cow<'_, str>, u32> = HashMap::new();
     let mut number_of = |column, row| -> Result<u32> {
-        let id = table.text(column, row);
-        if id.is_empty() {
-            return Err(table.bad(row, "an empty id", "an id"));
-        }
         let next = numbers.len() as u32;
-        Ok(*numbers.entry(id).or_insert(next))
+        Ok(*numbers.entry(nodes::id_at(table, column, row)?).or_insert(next))
     };
     let mut pairs = Vec::with_capacity(table.n_rows());
     for row in 0..table.n_rows() {
         pairs.push((number_of(source, row)?, number_of(target, row)?));
     }
-    if pairs.is_empty() {
-        return Err(Error::input(table.path(), "", "no edges below the header", "at least one edge"));
+    for other in 0..others.len() {
+        let next = numbers.len() as u32;
+        numbers.entry(others.get(other)).or_insert(next);
     }
 
     let mut names = vec![String::new(); numbers.len()];

@@ -21,8 +21,8 @@ use crate::graph::{Dense, Features};
 /// Reads embeddings from a file, in the order of the graph's nodes; `graph_name` is what errors call the graph.
 pub fn read_embeddings(path: &Path, ids: &Ids, graph_name: &str) -> Result<Features> {
     let nodes = Nodes::new(ids, Path::new(graph_name))?;
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("npy") => {
+    match super::ending(path).as_str() {
+        "npy" => {
             let rows = dense(&arrays::read_npy(path)?)?;
             let list = path.with_file_name("ids.txt");
             match list.is_file() {
@@ -30,7 +30,7 @@ pub fn read_embeddings(path: &Path, ids: &Ids, graph_name: &str) -> Result<Featu
                 false => in_order(path, rows, &nodes),
             }
         }
-        Some("npz") => archive(path, &nodes),
+        "npz" => archive(path, &nodes),
         _ if table::is_table(path) => match features::open(path, FeatureSource::Given)? {
             given @ Given::Table(_) => given.of(&nodes),
             Given::Rows(rows, _) => Ok(rows),

@@ -10,6 +10,9 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, Features, Ids};
 
+/// Columns that nobody may take for features: pretraining must not see labels.
+const LABELS: [&str; 3] = ["label", "labels", "class"];
+
 /// Features as a file gives them.
 pub(super) enum Given {
     /// Rows in any order, each with the id of its node.
@@ -20,14 +23,21 @@ pub(super) enum Given {
 
 /// Opens a file of features; of a table only the ids, when features come from elsewhere.
 pub(super) fn open(path: &Path, source: FeatureSource) -> Result<Given> {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("npy") => Ok(Given::Rows(Features::Dense(dense(&arrays::read_npy(path)?)?), path.to_owned())),
-        Some("npz") => Ok(Given::Rows(archive(path)?, path.to_owned())),
+    match super::ending(path).as_str() {
+        "npy" => Ok(Given::Rows(Features::Dense(dense(&arrays::read_npy(path)?)?), path.to_owned())),
+        "npz" => Ok(Given::Rows(archive(path)?, path.to_owned())),
         _ => {
             let all = source == FeatureSource::Given;
-            Ok(Given::Table(Table::read(path, |name| all || table::is_one_of(name, &ID))?))
+            let wanted = |name: &str| table::is_one_of(name, &ID) || (all && !is_row_number(name));
+            Ok(Given::Table(Table::read(path, wanted)?))
         }
     }
+}
+
+/// Whether a column is `__index_level_0__`, as pandas names the numbers of rows when it writes them to Parquet.
+fn is_row_number(name: &str) -> bool {
+    let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
+    level.is_some_and(|level| level.parse::<u32>().is_ok())
 }
 
 impl Given {
@@ -36,6 +46,14 @@ impl Given {
         match self {
             Given::Table(table) => nodes::names_of_column(table),
             Given::Rows(features, _) => Ok(Ids::Numbered(features.n_rows())),
+        }
+    }
+
+    /// The table it is.
+    pub(super) fn table(&self) -> Option<&Table> {
+        match self {
+            Given::Table(table) => Some(table),
+            Given::Rows(..) => None,
         }
     }
 
@@ -77,6 +95,10 @@ fn archive(path: &Path) -> Result<Features> {
 }
 
 fn table_rows(table: &Table, nodes: &Nodes<'_>) -> Result<Dense> {
+    if let Some(column) = table.find(&LABELS) {
+        let found = format_args!("column '{}'", column.name);
+        return Err(table.bad_header(found, "no labels among the features: move it to labels.csv"));
+    }
     let rows = nodes.of_rows(table)?;
     let columns: Vec<&Column> = table.columns().iter().filter(|c| !table::is_one_of(&c.name, &ID)).collect();
     let lists = columns.iter().filter(|column| column.holds_lists()).count();

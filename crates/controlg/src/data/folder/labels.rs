@@ -12,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::graph::Ids;
 
 const LABEL: [&str; 2] = ["label", "class"];
+/// What stands for no label in every file of labels, as an empty cell does.
+pub(in super::super) const NO_LABEL: &str = "-1";
 
 /// A file of labels.
 pub(super) enum LabelFile {
@@ -30,7 +32,7 @@ struct Cell<'a> {
 
 impl LabelFile {
     pub(super) fn open(path: &Path) -> Result<LabelFile> {
-        if path.extension().is_some_and(|ending| ending == "npy") {
+        if super::ending(path) == "npy" {
             return Ok(LabelFile::Rows(arrays::read_npy(path)?));
         }
         let wanted = [ID, LABEL].concat();
@@ -47,10 +49,18 @@ impl LabelFile {
 
     /// The labels of these nodes; `classes` is a file with the classes in their order.
     pub(super) fn labels(&self, nodes: &Nodes<'_>, classes: Option<&Path>) -> Result<Labels> {
-        let cells = self.cells(nodes)?;
-        match classes {
-            Some(file) => self.listed(nodes, &cells, nodes::distinct_lines(file, "class")?, file),
-            None => match whole_numbers(&cells) {
+        let mut cells = self.cells(nodes)?;
+        if let Some(cell) = cells.iter().find(|cell| cell.text.contains(table::is_line_break)) {
+            return Err(self.bad(cell, "a label on one line"));
+        }
+        let names = classes.map(|file| nodes::distinct_lines(file, "class")).transpose()?;
+        // Only a list of classes can say that one of them is called so.
+        if !names.iter().flatten().any(|name| name == NO_LABEL) {
+            cells.retain(|cell| cell.text != NO_LABEL);
+        }
+        match (classes, names) {
+            (Some(file), Some(names)) => self.listed(nodes, &cells, names, file),
+            _ => match whole_numbers(&cells) {
                 Some(numbers) => self.numbered(nodes, &cells, &numbers),
                 None => Ok(sorted(nodes, &cells)),
             },
@@ -84,10 +94,10 @@ impl LabelFile {
     }
 
     fn numbered(&self, nodes: &Nodes<'_>, cells: &[Cell<'_>], numbers: &[i64]) -> Result<Labels> {
-        if let Some(at) = numbers.iter().position(|&class| class < -1) {
+        if let Some(at) = numbers.iter().position(|&class| class < 0) {
             return Err(self.bad(&cells[at], "a class from 0 on, or -1 for none"));
         }
-        let there: BTreeSet<i64> = numbers.iter().copied().filter(|&class| class >= 0).collect();
+        let there: BTreeSet<i64> = numbers.iter().copied().collect();
         if let Some((gap, class)) = (0..).zip(&there).find(|(want, class)| want != *class) {
             let at = numbers.iter().position(|number| number == class).unwrap_or_default();
             let expected =
@@ -114,7 +124,6 @@ impl LabelFile {
         for cell in cells {
             match numbers.get(cell.text.as_ref()) {
                 Some(&class) => classes[cell.node] = class,
-                None if matches!(self, LabelFile::Rows(_)) && cell.text == "-1" => {}
                 None => {
                     let file = file.file_name().unwrap_or_default().to_string_lossy();
                     return Err(self.bad(cell, format_args!("a class that stands in {file}")));
@@ -135,7 +144,7 @@ impl LabelFile {
 
 /// The labels as whole numbers, when all of them are.
 fn whole_numbers(cells: &[Cell<'_>]) -> Option<Vec<i64>> {
-    cells.iter().map(|cell| cell.text.trim().parse().ok()).collect()
+    cells.iter().map(|cell| cell.text.parse().ok()).collect()
 }
 
 fn sorted(nodes: &Nodes<'_>, cells: &[Cell<'_>]) -> Labels {

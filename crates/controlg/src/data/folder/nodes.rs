@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::super::limits;
-use super::super::table::{self, Table};
+use super::super::table::{self, Column, Table};
+use super::super::{checks, limits};
 use crate::error::{Error, Result};
 use crate::graph::Ids;
 
@@ -30,7 +30,7 @@ impl<'a> Nodes<'a> {
         let by_name = match ids {
             Ids::Numbered(_) => HashMap::new(),
             Ids::Named(names) => {
-                names.iter().enumerate().map(|(node, name)| (name.as_str(), node as u32)).collect()
+                names.iter().enumerate().map(|(node, name)| (table::trimmed(name), node as u32)).collect()
             }
         };
         let origin = origin.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -45,8 +45,9 @@ impl<'a> Nodes<'a> {
         self.ids.get(node)
     }
 
-    /// The node of that id, or what is wrong with it: what was found, what was expected.
+    /// The node of that id, spaces around it aside, or what is wrong with it: what was found, what was expected.
     pub(super) fn find(&self, id: &str) -> std::result::Result<u32, (String, String)> {
+        let id = table::trimmed(id);
         let node = match self.ids {
             Ids::Numbered(n) => number(id).filter(|&node| (node as usize) < *n),
             Ids::Named(_) => self.by_name.get(id).copied(),
@@ -66,7 +67,7 @@ impl<'a> Nodes<'a> {
         let mut seen = vec![false; self.len()];
         let mut nodes = Vec::with_capacity(table.n_rows());
         for row in 0..table.n_rows() {
-            let id = table.text(ids, row);
+            let id = id_at(table, ids, row)?;
             let node = self.find(&id).map_err(|(found, expected)| table.bad(row, found, expected))?;
             if std::mem::replace(&mut seen[node as usize], true) {
                 return Err(table.bad(row, format_args!("id {} again", table::quoted(&id)), "each id once"));
@@ -82,20 +83,32 @@ impl<'a> Nodes<'a> {
     }
 }
 
+/// The id in a cell.
+pub(super) fn id_at<'a>(table: &Table, column: &'a Column, row: usize) -> Result<Cow<'a, str>> {
+    let id = table.text(column, row);
+    match checks::fault_of_id(&id) {
+        None => Ok(id),
+        Some(found) => Err(table.bad(row, found, "an id on one line")),
+    }
+}
+
 /// The ids of a file with one a line.
 pub(super) fn names_of_lines(path: &Path) -> Result<Ids> {
     let lines = distinct_lines(path, "id")?;
     Ok(Ids::from_names(lines))
 }
 
-/// The lines of a file, none empty, no two alike.
+/// The lines of a file without the spaces around them, none empty, no two alike.
 pub(super) fn distinct_lines(path: &Path, what: &str) -> Result<Vec<String>> {
     let text = limits::read_text(path)?;
+    let lines = || text.lines().map(table::trimmed);
     let mut seen = HashMap::new();
-    for (at, line) in text.lines().enumerate() {
+    for (at, line) in lines().enumerate() {
         let found = match seen.insert(line, at + 1) {
             Some(before) => format!("{what} {} again, as on line {before}", table::quoted(line)),
             None if line.is_empty() => "an empty line".to_owned(),
+            // Some editors break lines by '\r' alone: what looks like many lines would be one.
+            None if line.contains(table::is_line_break) => "a line break of '\\r' alone".to_owned(),
             None => continue,
         };
         return Err(Error::input(
@@ -107,19 +120,17 @@ pub(super) fn distinct_lines(path: &Path, what: &str) -> Result<Vec<String>> {
     }
     match seen.is_empty() {
         true => Err(Error::input(path, "line 1", "an empty file", format_args!("one {what} a line"))),
-        false => Ok(text.lines().map(str::to_owned).collect()),
+        false => Ok(lines().map(str::to_owned).collect()),
     }
 }
 
 /// The ids in a table's column of ids.
 pub(super) fn names_of_column(table: &Table) -> Result<Ids> {
     let column = table.need(&ID)?;
-    let names: Vec<Cow<'_, str>> = (0..table.n_rows()).map(|row| table.text(column, row)).collect();
+    let names: Vec<Cow<'_, str>> =
+        (0..table.n_rows()).map(|row| id_at(table, column, row)).collect::<Result<_>>()?;
     let mut seen = HashMap::with_capacity(names.len());
     for (row, name) in names.iter().enumerate() {
-        if name.is_empty() {
-            return Err(table.bad(row, "an empty id", "an id"));
-        }
         if seen.insert(name.as_ref(), row).is_some() {
             return Err(table.bad(row, format_args!("id {} again", table::quoted(name)), "each id once"));
         }

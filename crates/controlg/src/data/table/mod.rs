@@ -2,7 +2,7 @@
 //!
 //! A table with a header line keeps every cell as the text it was; a Parquet file has types of its own. Both know
 //! the place of a row, so that an error can name it: `line 17` counts the header as line 1, `row 17` counts rows
-//! from 1.
+//! from 1. Spaces around a cell do not belong to it: `ann, bob` are the cells `ann` and `bob`.
 
 mod fence;
 mod pages;
@@ -117,13 +117,13 @@ impl Table {
         self.error(&self.place(row), found, expected)
     }
 
-    /// The cell as text: numbers as they would be written, an empty cell as "".
+    /// The cell as text without the spaces around it: numbers as they would be written, an empty cell as "".
     pub(super) fn text<'a>(&self, column: &'a Column, row: usize) -> Cow<'a, str> {
         if column.is_missing(row) {
             return Cow::Borrowed("");
         }
         match &column.cells {
-            Cells::Text { text, ends } => Cow::Borrowed(slice(text, ends, row)),
+            Cells::Text { text, ends } => Cow::Borrowed(trimmed(slice(text, ends, row))),
             Cells::Whole(values) => Cow::Owned(values[row].to_string()),
             Cells::Real(values) => Cow::Owned(values[row].to_string()),
             Cells::Lists { values, ends } => Cow::Owned(format!("{:?}", list(values, ends, row))),
@@ -200,6 +200,16 @@ impl Column {
 /// Whether a column's name is one of these, in capitals or not.
 pub(super) fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// A cell without the spaces around it. Line breaks stay: they are the mark of a quote that was never closed.
+pub(super) fn trimmed(cell: &str) -> &str {
+    cell.trim_matches(|c: char| c.is_whitespace() && !is_line_break(c))
+}
+
+/// Whether a character ends a line in a file with one name a line.
+pub(super) fn is_line_break(c: char) -> bool {
+    c == '\n' || c == '\r'
 }
 
 /// What a cell holds, for an error: quoted, shortened, and `an empty cell` by that name.

@@ -1,7 +1,7 @@
 //! Tables as text: a header line, then cells separated by commas or tabs.
 //!
-//! Cells may be quoted and then hold separators, line breaks and doubled quotes. Spaces belong to the cell, empty
-//! lines do not count as rows, and every row has as many cells as the header.
+//! Cells may be quoted and then hold separators, line breaks and doubled quotes. Empty lines do not count as rows,
+//! and every row has as many cells as the header.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::data::limits;
 use crate::error::{Error, Result};
 
 pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) -> Result<Table> {
-    let text = limits::read_text(path)?;
-    let mut reader = reader(&text, separator);
+    let text_of_file = limits::read_text(path)?;
+    let mut reader = reader(&text_of_file, separator);
     let mut record = StringRecord::new();
     if !next(&mut reader, &mut record, path)? {
         return Err(Error::input(
@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
     let mut n_rows = 0;
     while next(&mut reader, &mut record, path)? {
         if record.len() != width {
-            let line = line_of_row(&text, separator, n_rows);
+            let line = line_of_row(&text_of_file, separator, n_rows);
             let found = format_args!("{} cells", record.len());
             let expected = format_args!("{width}, as in the header");
             return Err(Error::input(path, format_args!("line {line}"), found, expected));
@@ -42,6 +42,12 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
         n_rows += 1;
         let taken = record.iter().zip(&takes).filter(|(_, take)| **take).map(|(cell, _)| cell);
         for (cell, (text, ends)) in taken.zip(&mut cells) {
+            if is_quoted_behind_a_space(cell) {
+                let line = line_of_row(&text_of_file, separator, n_rows - 1);
+                let found = format_args!("{} with a quote behind a space", super::quoted(cell));
+                let expected = "a quote at the very start of its cell";
+                return Err(Error::input(path, format_args!("line {line}"), found, expected));
+            }
             text.push_str(cell);
             ends.push(text.len());
         }
@@ -59,6 +65,11 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
         columns: columns.collect(),
         unused: unused.into_iter().map(|(name, _)| name).collect(),
     })
+}
+
+/// Whether a cell is that of `ann, "bob"`: the quotes would be taken for a part of it.
+fn is_quoted_behind_a_space(cell: &str) -> bool {
+    cell.starts_with(' ') && super::trimmed(cell).starts_with('"')
 }
 
 /// The line on which a row starts, found by reading the file again: errors are rare, so rows need not remember it.
