@@ -226,7 +226,7 @@ pub(crate) struct Compare {
     /// Where node features come from, those of the floors too [default: given].
     #[arg(long, value_enum)]
     pub(crate) features: Option<Features>,
-    /// What a method has as much of as its settings have steps: steps, or evaluations of objectives.
+    /// What is counted against the steps that a method's settings give it: steps, or evaluations of objectives.
     #[arg(long, default_value = "steps")]
     pub(crate) budget: Budget,
     /// Choose settings first, on validation, from the values in a file; `paper` for the paper's grids.

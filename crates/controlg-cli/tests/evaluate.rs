@@ -78,6 +78,7 @@ fn links_are_judged_on_runs_that_saw_the_training_edges_only() {
     let folder = TempDir::new().unwrap();
     let all = folder.path().join("all");
     pretrain(&all, &["--seed", "3"]);
+    assert!(refusal(&[path(&all), "--features", "structural"]).contains("--features"));
     let words = refusal(&[path(&all), "--tasks", "lp"]);
     assert!(!all.join("metrics.json").exists());
     // The command that would be right is named, and is right.
@@ -127,5 +128,8 @@ fn floors_are_judged_like_anything_else() {
     // The synthetic graph is homophilous: neighbours help.
     assert!(smoothed["nc"]["value"].as_f64().unwrap() > raw["nc"]["value"].as_f64().unwrap());
     assert!(refusal(&["raw"]).contains("--data"));
+    // A floor has the features that are asked for; a run has its own.
+    let structural = scores(&["raw", "--data", DATA, "--features", "structural"]);
+    assert_ne!(structural["nc"]["value"], raw["nc"]["value"]);
     assert!(refusal(&["rav", "--data", DATA]).contains("the floor raw or sgc"));
 }

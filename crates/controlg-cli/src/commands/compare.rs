@@ -64,9 +64,8 @@ pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Resul
     if !comparison.methods.contains(&reference) {
         return Err(Error::unknown("method", reference, comparison.methods.iter().map(String::as_str)));
     }
-    // What is wrong with a name or a setting is said before any work.
-    comparison.jobs(&[])?;
-    let at_once = at_once(&mut comparison, args, common)?;
+    let largest = survey(&mut comparison, common)?;
+    let at_once = at_once(largest, args, common);
     let children = Children { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let choices = match &args.grid {
         None => Vec::new(),
@@ -158,6 +157,7 @@ fn trial(job: &Job, task: Task, outcome: &Result<Vec<Cell>>, comparison: &Compar
         config_hash: job.subject.hash()?,
         probe: comparison.probe.name().to_owned(),
         embedding: comparison.embedding.name().to_owned(),
+        data_hash: comparison.data_hashes.get(&job.data).cloned().unwrap_or_default(),
     })
 }
 
@@ -201,12 +201,14 @@ fn cores(common: &Common) -> usize {
     common.threads.map_or_else(all, std::num::NonZeroUsize::get)
 }
 
-/// How many runs go at once: one a core, as long as the largest of them fits that often into the memory that is free.
-/// Data sets are looked at, so that a name or file that is wrong is said before any work; their hashes are noted.
-fn at_once(comparison: &mut Comparison, args: &Compare, common: &Common) -> Result<usize> {
+/// Looks at the data sets, so that a name or file that is wrong is said before any work. Notes their hashes, and gives the
+/// bytes that the largest run will take.
+fn survey(comparison: &mut Comparison, common: &Common) -> Result<usize> {
+    let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
+    let jobs = comparison.jobs(&[])?;
     let mut largest = 0;
-    for data in &comparison.data.clone() {
-        let config = comparison.jobs(&[])?.into_iter().find_map(|job| match job.subject {
+    for data in &comparison.data {
+        let config = jobs.iter().find_map(|job| match &job.subject {
             compare::Subject::Run(config) if config.data == *data => Some(config),
             _ => None,
         });
@@ -217,7 +219,6 @@ fn at_once(comparison: &mut Comparison, args: &Compare, common: &Common) -> Resu
             ..LoadOptions::default()
         };
         let dataset = data::load(data, &options)?;
-        let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
         if needs_labels && dataset.labels.is_none() {
             return Err(Error::value(data, "no labels", "labels, which nc and cluster are judged by"));
         }
@@ -226,8 +227,13 @@ fn at_once(comparison: &mut Comparison, args: &Compare, common: &Common) -> Resu
         // A run holds about thirty matrices of one row a node, and the graph as read and as seen.
         largest = largest.max(dataset.graph.n_nodes() * width * 120 + 4 * dataset.graph.memory_bytes());
     }
+    Ok(largest)
+}
+
+/// How many runs go at once: one a core, as long as the largest of them fits that often into the memory that is free.
+fn at_once(largest: usize, args: &Compare, common: &Common) -> usize {
     let fit = free_memory().map_or(usize::MAX, |free| free / largest.max(1)).max(1);
-    Ok(args.jobs.map_or(cores(common).min(fit), std::num::NonZeroUsize::get))
+    args.jobs.map_or(cores(common).min(fit), std::num::NonZeroUsize::get)
 }
 
 /// Bytes of memory that are free, where the system tells.

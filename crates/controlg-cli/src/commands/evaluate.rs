@@ -43,7 +43,7 @@ pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<(
         let score = serde_json::to_value(&score).map_err(|error| Error::Failed(error.to_string()))?;
         scores.insert(task.name().to_owned(), score);
     }
-    if let Some(run) = &subject.run {
+    if let Some((run, _)) = &subject.run {
         keep(&run.join("metrics.json"), &scores)?;
     }
     output.result(&scores, text)
@@ -52,15 +52,13 @@ pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<(
 /// What is to be judged, and what is known of how it came about.
 struct Subject {
     embeddings: PathBuf,
-    /// The run's folder, where it is one.
-    run: Option<PathBuf>,
+    /// The run's folder and settings, where it is one; of other embeddings nobody knows which edges they saw.
+    run: Option<(PathBuf, Config)>,
     /// The floor that it is, `raw` or `sgc`.
     floor: Option<&'static str>,
     data: String,
     features: FeatureSource,
     seed: u64,
-    /// Which edges were seen; unknown of embeddings that are not ours.
-    edges: Option<Edges>,
 }
 
 impl Subject {
@@ -81,7 +79,14 @@ impl Subject {
             let seed = args.seed.unwrap_or(0);
             let features = args.features.map_or(FeatureSource::Given, Choice::source);
             let embeddings = args.subject.clone();
-            return Ok(Subject { embeddings, run: None, floor, data, features, seed, edges: None });
+            return Ok(Subject { embeddings, run: None, floor, data, features, seed });
+        }
+        if args.features.is_some() {
+            return Err(Error::value(
+                "--features",
+                "a run, which has its own",
+                "a floor or a file of embeddings",
+            ));
         }
         let config = Config::from_table(config::read(&args.subject.join("config.toml"))?)?;
         let embeddings = args.subject.join("embeddings.npy");
@@ -99,19 +104,19 @@ impl Subject {
         }
         Ok(Subject {
             embeddings,
-            run: Some(args.subject.clone()),
             floor: None,
             features: config.feature_source(),
-            data: args.data.clone().unwrap_or(config.data),
+            data: args.data.clone().unwrap_or_else(|| config.data.clone()),
             seed: args.seed.unwrap_or(config.seed),
-            edges: Some(config.edges),
+            run: Some((args.subject.clone(), config)),
         })
     }
 
     /// The tasks asked for; else all that what was seen and what is known allow.
     fn tasks(&self, asked: &[Task], labelled: bool) -> Result<Vec<Task>> {
         if asked.is_empty() {
-            let lp = (self.edges == Some(Edges::Train) || self.floor.is_some()).then_some(Task::Lp);
+            let kept_from = self.run.as_ref().is_some_and(|(_, config)| config.edges == Edges::Train);
+            let lp = (kept_from || self.floor.is_some()).then_some(Task::Lp);
             let of_labels = if labelled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
             let tasks: Vec<Task> = of_labels.into_iter().chain(lp).collect();
             if tasks.is_empty() {
@@ -123,7 +128,8 @@ impl Subject {
             }
             return Ok(tasks);
         }
-        if let (true, Some(Edges::All), Some(run)) = (asked.contains(&Task::Lp), self.edges, &self.run) {
+        let saw_all = self.run.as_ref().filter(|(_, config)| config.edges == Edges::All);
+        if let (true, Some((run, _))) = (asked.contains(&Task::Lp), saw_all) {
             let command =
                 format!("controlg pretrain --config {} --for lp", run.join("config.toml").display());
             let found = "lp on a run that saw all edges, those it would be judged on among them";
@@ -144,8 +150,7 @@ impl Subject {
     /// Whether the edges that a run would be judged on are those that it was kept from: other seeds and other graphs
     /// hold out others.
     fn check_held_out(&self, args: &Evaluate, common: &Common, dataset: &Dataset) -> Result<()> {
-        let Some(run) = &self.run else { return Ok(()) };
-        let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
+        let Some((_, config)) = &self.run else { return Ok(()) };
         if self.seed != config.seed {
             let expected = format!("{} for lp, whose test edges the run was kept from", config.seed);
             return Err(Error::value("--seed", self.seed, expected));

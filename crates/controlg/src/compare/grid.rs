@@ -53,6 +53,9 @@ pub struct Trial {
     /// What was done to the embeddings before it.
     #[serde(default)]
     pub embedding: String,
+    /// The hash of the data set.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data_hash: String,
 }
 
 impl Trial {
@@ -62,6 +65,7 @@ impl Trial {
             || self.probe.is_empty()
             || (self.probe == comparison.probe.name() && self.embedding == comparison.embedding.name());
         same_probe
+            && comparison.is_of_data(&job.data, &self.data_hash)
             && job.tasks.contains(&self.task)
             && job.subject.hash().is_ok_and(|hash| hash == self.config_hash)
     }

@@ -208,16 +208,18 @@ impl Comparison {
     pub fn is_result(&self, job: &Job, task: Task, cell: &Cell) -> bool {
         let same_probe =
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.embedding.name());
-        // Lines of versions that did not write the hash are taken as they are.
-        let known = self.data_hashes.get(&job.data).filter(|_| !cell.data_hash.is_empty());
-        let same_data = known.is_none_or(|hash| *hash == cell.data_hash);
         cell.data == job.data
             && cell.method == job.method
             && cell.seed == job.seed
             && cell.task == task.name()
             && job.subject.hash().is_ok_and(|hash| hash == cell.config_hash)
-            && same_data
+            && self.is_of_data(&job.data, &cell.data_hash)
             && same_probe
+    }
+
+    /// Whether a line with this hash is of a data set as it is now. Lines of versions that wrote none are taken as they are.
+    fn is_of_data(&self, data: &str, hash: &str) -> bool {
+        hash.is_empty() || self.data_hashes.get(data).is_none_or(|known| known == hash)
     }
 
     /// The job without the tasks that are done; `None` when nothing is left of it.

@@ -135,11 +135,16 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
         config_hash: job.subject.hash().unwrap(),
         probe: "lbfgs".to_owned(),
         embedding: "l2".to_owned(),
+        data_hash: "then".to_owned(),
     };
     let trials: Vec<Trial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
     assert_eq!(choose(&comparison, &jobs, &trials[..5]).unwrap(), None);
     let other = Comparison { probe: Probe::AdamEs, ..comparison.clone() };
     assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "another probe's figures decide nothing");
+    let hashes =
+        [("cora", "now"), ("citeseer", "then")].map(|(data, hash)| (data.to_owned(), hash.to_owned()));
+    let other = Comparison { data_hashes: BTreeMap::from(hashes), ..comparison.clone() };
+    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "nor do those of other data");
     let choices = choose(&comparison, &jobs, &trials).unwrap().unwrap();
     let settings: Vec<&str> = choices.iter().map(|choice| choice.settings[0].as_str()).collect();
     assert_eq!(settings, ["train.lr=0.001", "train.lr=0.0001"]);
