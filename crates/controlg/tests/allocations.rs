@@ -51,10 +51,16 @@ fn the_heap_does_not_grow_and_steps_allocate_little() {
         |run: &mut Run<'_>, count: usize| (0..5 * count).for_each(|_| assert!(run.step().is_finite()));
     for (kind, run) in &mut runs {
         rounds(run, 3);
-        let early = LIVE.load(Relaxed);
-        rounds(run, 27);
-        let late = LIVE.load(Relaxed);
-        assert!(late <= early + 4096, "{kind}: {early} bytes are live after round 3, {late} after round 30");
+        let live = [0, 9, 9, 9].map(|count| {
+            rounds(run, count);
+            LIVE.load(Relaxed)
+        });
+        // What leaks grows all the time. A thread takes its working memory once, with its first product, and on a busy
+        // machine that may come late.
+        let grows = live.windows(2).all(|pair| pair[1] > pair[0] + 4096);
+        assert!(!grows, "{kind}: bytes that are live after rounds 3, 12, 21 and 30: {live:?}");
+        let once = rayon::current_num_threads() << 22;
+        assert!(live[3] <= live[0] + once, "{kind}: {live:?}, and {once} are enough for all threads");
     }
     // The library behind the wide dense products allocates its own working memory at each call, so what the engine
     // itself allocates is counted without it.
