@@ -1,4 +1,4 @@
-"""PyTorch Geometric with its NeighborLoader: drawing a neighbourhood with all edges among its nodes, and the step on it.
+"""PyTorch Geometric with its NeighborLoader: drawing a neighborhood with all edges among its nodes, and the step on it.
 
 Usage: loader_side.py MAPPED WIDTH STARTS FANOUT STEPS WORKERS
 """
@@ -26,7 +26,7 @@ def main() -> None:
     rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     edges = torch.from_numpy(np.stack([columns, rows]))
     data = Data(x=x, edge_index=edges, y=torch.randint(CLASSES, (x.shape[0],)))
-    warnings.simplefilter("ignore")  # that torch-sparse will be dropped in favour of pyg-lib
+    warnings.simplefilter("ignore")  # that torch-sparse will be dropped in favor of pyg-lib
     loader = NeighborLoader(
         data, num_neighbors=[fanout, fanout], batch_size=starts, shuffle=True, subgraph_type="induced", num_workers=workers
     )

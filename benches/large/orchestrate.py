@@ -15,7 +15,7 @@ ROOT = HERE.parent.parent
 PEER = ROOT / "benches" / "peer" / ".venv" / "bin" / "python"
 SITE = HERE / ".site"
 FIVE = "p_link,p_recon,p_minsg,p_decor,p_par"
-# Nodes that a draw begins with and neighbours drawn of each, twice: our default of at most 8192 nodes, and PyTorch
+# Nodes that a draw begins with and neighbors drawn of each, twice: our default of at most 8192 nodes, and PyTorch
 # Geometric's usual 1024 starts.
 DRAWS = [(112, 8), (1024, 10), (1024, 15)]
 
@@ -92,11 +92,11 @@ def arxiv(home: Path, steps: int, peer: bool) -> dict:
     results = {
         "full": pretrain(home, "ogbn-arxiv", max(steps // 2, 12), "arxiv-full", *common, "train.batch=full"),
         "parts": pretrain(home, "ogbn-arxiv", steps, "arxiv-parts", *common, "train.batch=parts"),
-        "neighbours": pretrain(home, "ogbn-arxiv", steps, "arxiv-neighbours", *common, "train.batch=neighbours"),
+        "neighbors": pretrain(home, "ogbn-arxiv", steps, "arxiv-neighbors", *common, "train.batch=neighbors"),
     }
     if peer and PEER.exists():
         mapped = mapped_arxiv(home)
-        results["pyg over ours"] = {kind: against_pyg(home, mapped, kind, steps, results) for kind in ("parts", "neighbours")}
+        results["pyg over ours"] = {kind: against_pyg(home, mapped, kind, steps, results) for kind in ("parts", "neighbors")}
     elif peer:
         print("benches/peer/run makes the environment of the other side; it is not there yet", file=sys.stderr)
     return results
@@ -107,18 +107,18 @@ def against_pyg(home: Path, mapped: Path, kind: str, steps: int, results: dict) 
     batches = home / f"arxiv-batches-{kind}"
     sets = [f"train.batch={kind}", "method=p_par"]
     subprocess.run([LARGE, "batches", str(mapped), "10", str(batches), *sets], check=True, stdout=subprocess.DEVNULL)
-    alone = ["method=p_par", f"train.batch={kind}", "normalise=none", "encoder.norm=layer", "encoder.width=256"]
+    alone = ["method=p_par", f"train.batch={kind}", "normalize=none", "encoder.norm=layer", "encoder.width=256"]
     ours = results[f"{kind}, one loss"] = pretrain(home, str(mapped), steps, "arxiv-one", *alone)
     theirs = results[f"{kind}, one loss, pyg"] = pyg("pyg_side.py", mapped, batches, 256, max(1, steps // 10))
     return theirs["step"] / ours["mean_step"]
 
 
 def against_loader(home: Path, steps: int, starts: int, fanout: int) -> dict:
-    """Neighbourhoods of the same size with all edges among their nodes, drawn by each side itself: ours, theirs without and
+    """Neighborhoods of the same size with all edges among their nodes, drawn by each side itself: ours, theirs without and
     with a process that draws ahead, ours again, all with the features in memory."""
     mapped = mapped_arxiv(home)
-    sets = ["method=p_par", "objective.p_par.parts=20", "features=structural", "normalise=none", "encoder.norm=layer"]
-    sets += ["encoder.width=256", "encoder.layers=2", "train.batch=neighbours", f"train.fanout={fanout}"]
+    sets = ["method=p_par", "objective.p_par.parts=20", "features=structural", "normalize=none", "encoder.norm=layer"]
+    sets += ["encoder.width=256", "encoder.layers=2", "train.batch=neighbors", f"train.fanout={fanout}"]
     sets += [f"train.batch_nodes={starts * (1 + fanout + fanout * fanout)}"]
     ours = [pretrain(home, "ogbn-arxiv", steps, "arxiv-draws", *sets)]
     theirs = [pyg("loader_side.py", mapped, 256, starts, fanout, max(12, steps // 3), workers) for workers in (0, 1)]
@@ -166,7 +166,7 @@ def size(home: Path, nodes: int, steps: int) -> dict:
     folder = home / f"random-{nodes}"
     if not folder.exists():
         subprocess.run([LARGE, "generate", str(nodes), str(folder)], check=True)
-    sets = ["encoder.width=128", "normalise=none", "train.batch=parts", f"objectives={FIVE}"]
+    sets = ["encoder.width=128", "normalize=none", "train.batch=parts", f"objectives={FIVE}"]
     result = {"nodes": nodes, "mapped": pretrain(home, str(folder), steps, f"run-{nodes}", *sets)}
     if nodes > 2_000_000:
         shutil.rmtree(folder, ignore_errors=True)

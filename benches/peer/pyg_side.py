@@ -18,7 +18,7 @@ def main() -> None:
 
 
 class Encoder(torch.nn.Module):
-    """Two GCNConv layers with PReLU. The edge weights are normalised already, with self loops."""
+    """Two GCNConv layers with PReLU. The edge weights are normalized already, with self loops."""
 
     def __init__(self, arrays: Arrays):
         super().__init__()

@@ -48,7 +48,7 @@ def generate(name: str, folder: Path) -> None:
         return
 
     us, vs = random_edges(rng, size.nodes, size.edges)
-    for stem, array in zip(("offsets", "columns", "values"), normalised_adjacency(size.nodes, us, vs)):
+    for stem, array in zip(("offsets", "columns", "values"), normalized_adjacency(size.nodes, us, vs)):
         save(f"adj_{stem}", array)
     save_features(rng, size, save)
     save_encoder(rng, size, save)
@@ -78,7 +78,7 @@ def random_edges(rng, nodes: int, edges: int):
     return pairs // nodes, pairs % nodes
 
 
-def normalised_adjacency(nodes: int, us, vs):
+def normalized_adjacency(nodes: int, us, vs):
     """D^-1/2 (A + I) D^-1/2 as offsets, columns and values, rows and columns in order."""
     loops = np.arange(nodes)
     rows, columns = np.concatenate([us, vs, loops]), np.concatenate([vs, us, loops])

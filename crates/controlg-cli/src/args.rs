@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 use controlg::compare::{Budget, Shard};
 use controlg::data::FeatureSource;
-use controlg::eval::{Normalisation, Probe, Task};
+use controlg::eval::{EmbeddingNormalization, Probe, Task};
 
 /// Pretrains a graph neural network on one graph with several self-supervised objectives, and shows why it
 /// scheduled them as it did.
@@ -14,14 +14,14 @@ use controlg::eval::{Normalisation, Probe, Task};
 #[command(name = "controlg", version, disable_help_subcommand = true)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 /// What every command understands.
 #[derive(clap::Args)]
-pub(crate) struct Common {
+pub(crate) struct CommonArgs {
     /// Print one JSON document on standard output, and nothing else there.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -45,11 +45,11 @@ pub(crate) enum Command {
         out: PathBuf,
     },
     /// Pretrain an encoder on a graph, and write its embeddings and the record of every decision.
-    Pretrain(Pretrain),
+    Pretrain(PretrainArgs),
     /// Judge the embeddings of a run, or anybody's: node classification, link prediction, clustering.
-    Evaluate(Evaluate),
+    Evaluate(EvaluateArgs),
     /// Run methods on data sets with several seeds, and make the tables; goes on where it was stopped.
-    Compare(Compare),
+    Compare(CompareArgs),
     /// Draw a run or a comparison as one self-contained HTML page.
     Report {
         /// A run's folder, or a comparison's.
@@ -104,7 +104,7 @@ pub(crate) enum Generate {
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Pretrain {
+pub(crate) struct PretrainArgs {
     /// A known name (`cora`, `synthetic`) or a path; may come from the run file instead.
     #[arg(required_unless_present = "config")]
     pub(crate) data: Option<String>,
@@ -172,7 +172,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Evaluate {
+pub(crate) struct EvaluateArgs {
     /// A run's folder, a file of embeddings (.npy, .npz, .parquet, .csv), or a floor: raw or sgc (./raw is a path).
     pub(crate) subject: PathBuf,
     /// The graph they belong to [default: the run's].
@@ -190,7 +190,7 @@ pub(crate) struct Evaluate {
     pub(crate) probe: Probe,
     /// What is done to the embeddings before the probe: l2, none or zscore.
     #[arg(long, default_value = "l2")]
-    pub(crate) embedding: Normalisation,
+    pub(crate) embedding: EmbeddingNormalization,
     /// The seed of drawn splits [default: the run's, else 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -200,7 +200,7 @@ pub(crate) struct Evaluate {
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Compare {
+pub(crate) struct CompareArgs {
     /// Known names or paths.
     #[arg(long, required = true, value_name = "A,B", value_delimiter = ',')]
     pub(crate) data: Vec<String>,
@@ -246,7 +246,7 @@ pub(crate) struct Compare {
     pub(crate) probe: Probe,
     /// What is done to the embeddings before the probe: l2, none or zscore.
     #[arg(long, default_value = "l2")]
-    pub(crate) embedding: Normalisation,
+    pub(crate) embedding: EmbeddingNormalization,
     /// How many runs go at once [default: one a core, fewer where memory is short].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,

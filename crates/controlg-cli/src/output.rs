@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 
 use controlg::{Error, Result};
 
-use crate::args::Common;
+use crate::args::CommonArgs;
 
 /// How this run speaks.
 pub(crate) struct Output {
@@ -15,7 +15,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn new(common: &Common) -> Self {
+    pub(crate) fn new(common: &CommonArgs) -> Self {
         Output { json: common.json, quiet: common.quiet }
     }
 

@@ -13,7 +13,7 @@ use crate::output::Output;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is shown of a run while it goes on.
-pub(crate) struct Progress<'o> {
+pub(crate) struct ProgressBar<'o> {
     output: &'o Output,
     objectives: Vec<String>,
     epochs: usize,
@@ -35,10 +35,10 @@ pub(crate) struct Progress<'o> {
     pending: Option<String>,
 }
 
-impl<'o> Progress<'o> {
+impl<'o> ProgressBar<'o> {
     pub(crate) fn new(config: &Config, output: &'o Output) -> Self {
         let k = config.objectives.len();
-        Progress {
+        ProgressBar {
             output,
             objectives: config.objectives.clone(),
             epochs: config.train.epochs,

@@ -31,7 +31,7 @@ pub(crate) fn serve(run: &Path, port: u16) -> Result<SocketAddr> {
     let address = listener.local_addr().map_err(|error| Error::io("listening on this machine", error))?;
     let run = run.to_owned();
     std::thread::spawn(move || {
-        let mut view = View { run, drawn: None };
+        let mut view = LiveView { run, drawn: None };
         for stream in listener.incoming().flatten() {
             // Whoever hangs up early has seen enough.
             let _ = view.answer(stream, address);
@@ -40,12 +40,12 @@ pub(crate) fn serve(run: &Path, port: u16) -> Result<SocketAddr> {
     Ok(address)
 }
 
-struct View {
+struct LiveView {
     run: PathBuf,
     drawn: Option<(Instant, String)>,
 }
 
-impl View {
+impl LiveView {
     fn answer(&mut self, stream: TcpStream, address: SocketAddr) -> std::io::Result<()> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -125,7 +125,7 @@ fn floors_are_judged_like_anything_else() {
         assert_eq!(raw[task]["split_hash"], smoothed[task]["split_hash"], "{task}");
         assert_ne!(raw[task]["value"], smoothed[task]["value"], "{task}");
     }
-    // The synthetic graph is homophilous: neighbours help.
+    // The synthetic graph is homophilous: neighbors help.
     assert!(smoothed["nc"]["value"].as_f64().unwrap() > raw["nc"]["value"].as_f64().unwrap());
     assert!(refusal(&["raw"]).contains("--data"));
     // A floor has the features that are asked for; a run has its own.

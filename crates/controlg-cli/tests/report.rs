@@ -64,10 +64,10 @@ addEventListener("load", () => {
   }
   const layers = document.querySelectorAll("#map input");
   if (layers.length) {
-    const colours = () => [...document.querySelectorAll("#map circle")].map((c) => c.getAttribute("fill")).join();
-    const before = colours();
+    const colors = () => [...document.querySelectorAll("#map circle")].map((c) => c.getAttribute("fill")).join();
+    const before = colors();
     layers[layers.length - 1].click();
-    found.repainted = colours() !== before;
+    found.repainted = colors() !== before;
   }
   found.legend = [...document.querySelectorAll("#losses text")].map((t) => t.textContent).filter((t) => t.startsWith("p_"));
   // Words of a figure that lie on each other.

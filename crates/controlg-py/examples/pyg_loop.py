@@ -58,8 +58,8 @@ def rebuild():
 
 def decorrelate():
     z = encoder(x)
-    centred = (z - z.mean(0)) / (z.std(0) + 1e-6)
-    return ((centred.T @ centred / n - torch.eye(width)) ** 2).mean(), z
+    centerd = (z - z.mean(0)) / (z.std(0) + 1e-6)
+    return ((centerd.T @ centerd / n - torch.eye(width)) ** 2).mean(), z
 
 
 losses = {"link": link, "rebuild": rebuild, "decorrelate": decorrelate}

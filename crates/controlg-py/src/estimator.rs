@@ -5,31 +5,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use controlg::compare::{self, Lines};
+use controlg::compare::{self, JsonlStore};
 use controlg::config::Config;
 use controlg::data::memory;
 use controlg::data::{EdgeSplit, PROTOCOLS, Split};
-use controlg::eval::table::Cell;
+use controlg::eval::table::ResultCell;
 use controlg::eval::{self, ProbeSettings, Task};
 use controlg::graph::{Dense, Features, Ids};
-use controlg::trace::{Record, Sheet};
-use controlg::train::{self, Finished, Input, Training};
+use controlg::trace::{Record, RecordBuffer};
+use controlg::train::{self, Input, TrainedModel, Training};
 use controlg::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::graph::{Graph, names};
-use crate::words::{raised, table, work};
+use crate::settings::{raised, table, work};
 
 /// How long Python's signals may wait.
 const PULSE: Duration = Duration::from_millis(50);
 
 /// A run as Python keeps it: settings as TOML, record, model, embeddings, names where nodes have any.
-type Kept<'py> = (String, String, Bound<'py, PyBytes>, Bound<'py, PyArray2<f32>>, Option<Vec<String>>);
+type RunParts<'py> = (String, String, Bound<'py, PyBytes>, Bound<'py, PyArray2<f32>>, Option<Vec<String>>);
 
 /// A line of the record as JSON, and the steps done.
-type Seen = (u64, String);
+type GraphIdentity = (u64, String);
 
 /// Complete, checked settings as JSON.
 #[pyfunction]
@@ -53,13 +53,13 @@ pub(crate) fn fit<'py>(
     settings: &str,
     threads: Option<usize>,
     watch: Option<Py<PyAny>>,
-) -> PyResult<Kept<'py>> {
+) -> PyResult<RunParts<'py>> {
     let graph = &graph.get().dataset.graph;
     let config = table(settings).and_then(Config::from_table).map_err(|error| raised(&error))?;
     let stop = AtomicBool::new(false);
     let (watched, trained) = py.detach(|| {
         std::thread::scope(|scope| {
-            let (send, receive) = channel::<Seen>();
+            let (send, receive) = channel::<GraphIdentity>();
             let tell = watch.is_some().then_some(send.clone());
             let (config, stop) = (&config, &stop);
             let trainer = scope.spawn(move || {
@@ -94,10 +94,10 @@ fn train(
     config: &Config,
     stop: &AtomicBool,
     tell: impl Fn(u64, &Record),
-) -> Result<Option<Finished>> {
+) -> Result<Option<TrainedModel>> {
     let input = Input::new(graph, config)?;
     let mut training = Training::new(&input, config)?;
-    let mut sheet = Sheet::default();
+    let mut sheet = RecordBuffer::default();
     sheet.append(&training.header())?;
     while let Some(records) = training.advance()? {
         for record in &records {
@@ -108,11 +108,11 @@ fn train(
             return Ok(None);
         }
     }
-    Finished::of(&training, &input, sheet.into_text()).map(Some)
+    TrainedModel::of(&training, &input, sheet.into_text()).map(Some)
 }
 
 /// Hands lines to Python and lets it see its signals, until the training ends.
-fn listen(lines: &Receiver<Seen>, watch: Option<&Py<PyAny>>, steps: u64) -> PyResult<()> {
+fn listen(lines: &Receiver<GraphIdentity>, watch: Option<&Py<PyAny>>, steps: u64) -> PyResult<()> {
     loop {
         match (lines.recv_timeout(PULSE), watch) {
             (Ok((done, line)), Some(watch)) => Python::attach(|py| {
@@ -153,20 +153,20 @@ pub(crate) fn save(
     let write = || {
         let embeddings = rows(&embeddings)?;
         let ids = ids.map_or(Ids::Numbered(embeddings.n_rows()), Ids::from_names);
-        Finished { config: settings(config)?, record, model, embeddings, ids }.write(&folder)
+        TrainedModel { config: settings(config)?, record, model, embeddings, ids }.write(&folder)
     };
     write().map_err(|error| raised(&error))
 }
 
 /// Reads a run's folder.
 #[pyfunction]
-pub(crate) fn load(py: Python<'_>, folder: PathBuf) -> PyResult<Kept<'_>> {
-    let run = py.detach(|| work(None, || Finished::read(&folder))).map_err(|error| raised(&error))?;
+pub(crate) fn load(py: Python<'_>, folder: PathBuf) -> PyResult<RunParts<'_>> {
+    let run = py.detach(|| work(None, || TrainedModel::read(&folder))).map_err(|error| raised(&error))?;
     kept(py, run)
 }
 
 /// A split as Python gives it: protocol, index, and the nodes of its three parts.
-type Given = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
+type GivenSplit = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
 
 /// Judges embeddings; gives the score as JSON.
 #[pyfunction]
@@ -176,7 +176,7 @@ pub(crate) fn evaluate(
     task: &str,
     embeddings: PyReadonlyArray2<'_, f32>,
     labels: Option<Vec<i64>>,
-    splits: Vec<Given>,
+    splits: Vec<GivenSplit>,
     protocol: &str,
     seed: u64,
     probe: (String, String),
@@ -206,7 +206,12 @@ pub(crate) fn evaluate(
 }
 
 /// The splits that were given, else one drawn by a protocol.
-fn chosen(given: Vec<Given>, protocol: &str, labels: &controlg::Labels, seed: u64) -> Result<Vec<Split>> {
+fn chosen(
+    given: Vec<GivenSplit>,
+    protocol: &str,
+    labels: &controlg::Labels,
+    seed: u64,
+) -> Result<Vec<Split>> {
     if given.is_empty() {
         let known = PROTOCOLS.iter().find(|known| known.name == protocol);
         return match known.map(|known| known.draw) {
@@ -218,8 +223,9 @@ fn chosen(given: Vec<Given>, protocol: &str, labels: &controlg::Labels, seed: u6
         };
     }
     let n = labels.classes().len();
-    let split =
-        |(protocol, index, train, val, test): Given| memory::split(&protocol, index, [train, val, test], n);
+    let split = |(protocol, index, train, val, test): GivenSplit| {
+        memory::split(&protocol, index, [train, val, test], n)
+    };
     given.into_iter().map(split).collect()
 }
 
@@ -227,14 +233,14 @@ fn chosen(given: Vec<Given>, protocol: &str, labels: &controlg::Labels, seed: u6
 #[pyfunction]
 pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
     let cells = || {
-        let results = Lines::<Cell>::read(&folder, "results")?;
-        compare::Kept::read(&folder)?.cells(&results)
+        let results = JsonlStore::<ResultCell>::read(&folder, "results")?;
+        compare::Manifest::read(&folder)?.cells(&results)
     };
     json(&cells().map_err(|error| raised(&error))?)
 }
 
-fn kept(py: Python<'_>, run: Finished) -> PyResult<Kept<'_>> {
-    let Finished { config, record, model, embeddings, ids } = run;
+fn kept(py: Python<'_>, run: TrainedModel) -> PyResult<RunParts<'_>> {
+    let TrainedModel { config, record, model, embeddings, ids } = run;
     let config = config.to_toml().map_err(|error| raised(&error))?;
     Ok((config, record, PyBytes::new(py, &model), array(py, embeddings)?, names(&ids)))
 }

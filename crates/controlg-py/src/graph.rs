@@ -10,7 +10,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::words::{raised, work};
+use crate::settings::{raised, work};
 
 /// A graph with its features, and the labels and splits that came with it.
 #[pyclass(frozen, module = "controlg._core")]
@@ -19,7 +19,7 @@ pub(crate) struct Graph {
 }
 
 /// Sparse rows: shape, `indptr`, `indices`, `data`.
-type Sparse<'py> =
+type CsrView<'py> =
     ((usize, usize), PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>);
 
 #[pymethods]
@@ -41,7 +41,7 @@ impl Graph {
         weights: Option<PyReadonlyArray1<'_, f32>>,
         n_nodes: Option<usize>,
         dense: Option<PyReadonlyArray2<'_, f32>>,
-        sparse: Option<Sparse<'_>>,
+        sparse: Option<CsrView<'_>>,
         ids: Option<Vec<String>>,
         structural: bool,
     ) -> PyResult<Self> {

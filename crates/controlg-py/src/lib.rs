@@ -4,7 +4,7 @@
 mod estimator;
 mod graph;
 mod scheduler;
-mod words;
+mod settings;
 
 use std::ffi::OsString;
 
@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<graph::Graph>()?;
-    module.add_class::<scheduler::OwnLoop>()?;
+    module.add_class::<scheduler::RecordedScheduler>()?;
     module.add_function(wrap_pyfunction!(estimator::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::described, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::fit, module)?)?;

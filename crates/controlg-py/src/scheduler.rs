@@ -2,30 +2,34 @@
 
 use std::path::PathBuf;
 
-use controlg::coordinator::Settings;
-use controlg::{Error, own_loop};
+use controlg::coordinator::SchedulerSettings;
+use controlg::{Error, recorded_scheduler};
 use pyo3::prelude::*;
 
-use crate::words::{raised, table, work};
+use crate::settings::{raised, table, work};
 
 /// A scheduler in somebody's own loop.
 #[pyclass(module = "controlg._core")]
-pub(crate) struct OwnLoop(own_loop::OwnLoop);
+pub(crate) struct RecordedScheduler(recorded_scheduler::RecordedScheduler);
 
 #[pymethods]
-impl OwnLoop {
+impl RecordedScheduler {
     /// A scheduler of these tasks; settings as JSON.
     #[new]
     fn new(tasks: Vec<String>, settings: &str, record: Option<PathBuf>) -> PyResult<Self> {
-        let settings = table(settings).and_then(Settings::from_table);
-        let own = settings.and_then(|settings| own_loop::OwnLoop::new(tasks, settings, record.as_deref()));
-        own.map(OwnLoop).map_err(|error| raised(&error))
+        let settings = table(settings).and_then(SchedulerSettings::from_table);
+        let own = settings.and_then(|settings| {
+            recorded_scheduler::RecordedScheduler::new(tasks, settings, record.as_deref())
+        });
+        own.map(RecordedScheduler).map_err(|error| raised(&error))
     }
 
     /// One from what `save` gave.
     #[staticmethod]
     fn restore(saved: &str, record: Option<PathBuf>) -> PyResult<Self> {
-        own_loop::OwnLoop::restore(saved, record.as_deref()).map(OwnLoop).map_err(|error| raised(&error))
+        recorded_scheduler::RecordedScheduler::restore(saved, record.as_deref())
+            .map(RecordedScheduler)
+            .map_err(|error| raised(&error))
     }
 
     /// Everything it remembers, as JSON.

@@ -11,7 +11,7 @@ use controlg::Graph;
 use controlg::config::{self, Config};
 use controlg::coordinator::METHODS;
 use controlg::data::{self, LoadOptions};
-use controlg::objective::{OBJECTIVES, OWN};
+use controlg::objective::{BASELINES, OBJECTIVES};
 use controlg::train::{Input, Training};
 
 fn main() {
@@ -32,7 +32,7 @@ const ROUND_MS: f64 = 500.0;
 
 fn table(name: &str) -> controlg::Result<()> {
     let graph = data::load(name, &LoadOptions::default())?.graph;
-    let alone = OBJECTIVES.iter().chain(OWN).map(|entry| entry.name);
+    let alone = OBJECTIVES.iter().chain(BASELINES).map(|entry| entry.name);
     // The ablations cost what the loop costs, or less.
     let methods = METHODS.iter().map(|method| method.name).filter(|name| !name.starts_with("controlg-"));
     let names: Vec<&str> = methods.chain(alone).collect();

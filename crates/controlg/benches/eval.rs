@@ -39,7 +39,7 @@ fn real(name: &str, only: &[&str]) {
         Ok(set) => set,
         Err(error) => return println!("{name}: {error}"),
     };
-    let labels = set.labels.expect("a labelled graph");
+    let labels = set.labels.expect("a labeled graph");
     let own: Vec<Split> = match set.splits.first() {
         Some(first) => set.splits.iter().filter(|split| split.protocol == first.protocol).cloned().collect(),
         None => vec![data::split::random_10_10_80(&labels, 0)],
@@ -83,12 +83,12 @@ fn peak_mb() -> Option<f64> {
 fn arxiv_size() {
     let (n, d, n_classes) = (169_343, 256, 40);
     let mut stream = Stream::new(0, "bench", "arxiv", 0);
-    let centres: Vec<Real> = (0..n_classes * d).map(|_| 0.2 * stream.normal() as Real).collect();
+    let centers: Vec<Real> = (0..n_classes * d).map(|_| 0.2 * stream.normal() as Real).collect();
     let classes: Vec<u32> = (0..n).map(|_| stream.below(n_classes) as u32).collect();
     let mut data = vec![0.0; n * d];
     for (row, &class) in data.chunks_exact_mut(d).zip(&classes) {
-        let centre = &centres[class as usize * d..][..d];
-        row.iter_mut().zip(centre).for_each(|(x, c)| *x = c + stream.normal() as Real);
+        let center = &centers[class as usize * d..][..d];
+        row.iter_mut().zip(center).for_each(|(x, c)| *x = c + stream.normal() as Real);
     }
     let part = |from: u32, to: u32| (from..to).collect::<Vec<u32>>();
     let parts = [part(0, 90_941), part(90_941, 120_740), part(120_740, n as u32)];

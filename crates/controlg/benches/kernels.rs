@@ -5,15 +5,15 @@
 //! kernel must at least read and write. Without `--bench`, as under `cargo test`, everything runs once.
 
 use controlg::Real;
-use controlg::kernels::adam::{AdamW, adamw};
-use controlg::kernels::attention::{self, Attention};
+use controlg::kernels::adam::{AdamWParams, adamw};
+use controlg::kernels::attention::{self, AttentionInput};
 use controlg::kernels::infonce::{Contrast, infonce};
-use controlg::kernels::loss::{Mean, bce_with_logits, softmax_cross_entropy};
+use controlg::kernels::loss::{Averaging, bce_with_logits, softmax_cross_entropy};
 use controlg::kernels::memory::prefer_large_pages;
 use controlg::kernels::pairs::{PairGraph, pair_dot};
 use controlg::kernels::recon::{self, Distance, SparseTask};
 use controlg::kernels::rowwise::{self, Act, Saved};
-use controlg::kernels::{Sparse, correlate, layer_norm, matmul, norm, reduce, rows, spmm};
+use controlg::kernels::{CsrView, correlate, layer_norm, matmul, norm, reduce, rows, spmm};
 use std::time::Instant;
 
 fn main() {
@@ -143,8 +143,8 @@ impl Matrix {
         Matrix { n_cols: n, offsets, columns: all.iter().map(|&(_, column)| column).collect(), values }
     }
 
-    fn view(&self) -> Sparse<'_> {
-        Sparse {
+    fn view(&self) -> CsrView<'_> {
+        CsrView {
             n_rows: self.offsets.len() - 1,
             n_cols: self.n_cols,
             offsets: &self.offsets,
@@ -160,12 +160,12 @@ impl Matrix {
             self.columns.clone(),
             Some(self.values.clone()),
         );
-        let turned = whole.transposed();
+        let transposed = whole.transposed();
         Matrix {
             n_cols: whole.n_rows(),
-            offsets: turned.offsets().to_vec(),
-            columns: turned.columns().to_vec(),
-            values: turned.values().unwrap_or_default().to_vec(),
+            offsets: transposed.offsets().to_vec(),
+            columns: transposed.columns().to_vec(),
+            values: transposed.values().unwrap_or_default().to_vec(),
         }
     }
 }
@@ -173,10 +173,10 @@ impl Matrix {
 const REAL: f64 = size_of::<Real>() as f64;
 
 type Product = fn(usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
-type Sizes = &'static [(usize, usize, usize)];
+type HeadDims = &'static [(usize, usize, usize)];
 
 fn dense(bench: &Bench) {
-    let forms: [(&str, Product, Sizes); 3] = [
+    let forms: [(&str, Product, HeadDims); 3] = [
         (
             "nn",
             matmul::nn,
@@ -274,7 +274,7 @@ fn sparse(bench: &Bench) {
         let reverse = attention::reverse_entries(s.view());
         let wide = heads * width;
         let (h, a, d) = (numbers(n * wide), numbers(wide), numbers(n * wide));
-        let layer = Attention {
+        let layer = AttentionInput {
             pattern: s.view(),
             reverse: &reverse,
             heads,
@@ -301,7 +301,7 @@ fn elementwise(bench: &Bench) {
     let (n, cols) = (bench.size(169_343), 256);
     let size = (n * cols) as f64 * REAL;
     let names =
-        ["bias_act", "batch_norm", "layer_norm", "row_normalise", "column_sums", "dot", "all_finite", "axpy"];
+        ["bias_act", "batch_norm", "layer_norm", "row_normalize", "column_sums", "dot", "all_finite", "axpy"];
     if names.iter().any(|name| bench.wants(name)) || bench.filter.as_ref().is_none_or(|f| f.contains('_')) {
         let (x, mut y, mut d) = (numbers(n * cols), numbers(n * cols), numbers(n * cols));
         let line = numbers(cols);
@@ -369,11 +369,11 @@ fn elementwise(bench: &Bench) {
             let after = (Saved::Output(&d), Act::Identity, 0.0);
             layer_norm::layer_norm_backward(n, cols, &x, &mean, &inv, &line, after, &mut y, &mut dg, &mut db);
         });
-        bench.run("row_normalise 169343x256", Bytes(2.0 * size), || {
-            rows::row_normalise(n, cols, &x, &mut y, &mut mean)
+        bench.run("row_normalize 169343x256", Bytes(2.0 * size), || {
+            rows::row_normalize(n, cols, &x, &mut y, &mut mean)
         });
-        bench.run("row_normalise_backward 169343x256", Bytes(3.0 * size), || {
-            rows::row_normalise_backward(n, cols, &x, &mean, &d, &mut y, false);
+        bench.run("row_normalize_backward 169343x256", Bytes(3.0 * size), || {
+            rows::row_normalize_backward(n, cols, &x, &mean, &d, &mut y, false);
         });
         bench.run("column_sums 169343x256", Bytes(size), || reduce::column_sums(n, cols, &x, &mut dg, false));
         bench.run("dot 169343x256", Bytes(2.0 * size), || {
@@ -391,7 +391,7 @@ fn elementwise(bench: &Bench) {
     for (name, n) in [("adamw 1734144", 1_734_144), ("adamw 3747328", 3_747_328)] {
         let (mut p, g, mut m, mut v) = (numbers(n), numbers(n), numbers(n), numbers(n));
         v.iter_mut().for_each(|v| *v = v.abs());
-        let how = AdamW { step: 7, lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
+        let how = AdamWParams { step: 7, lr: 1e-3, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
         bench.run(name, Bytes(7.0 * n as f64 * REAL), || adamw(how, &mut p, &g, &mut m, &mut v));
     }
 }
@@ -413,13 +413,13 @@ fn losses(bench: &Bench) {
         correlate::barlow(n, width, &p, &q, 0.01, &mut dp, &mut dq);
     });
     let mut std = numbers(width);
-    bench.run("standardise 2708x512", Bytes((4 * n * width) as f64 * REAL), || {
-        correlate::standardise(n, width, &p, false, 1e-5, &mut dp, &mut std);
+    bench.run("standardize 2708x512", Bytes((4 * n * width) as f64 * REAL), || {
+        correlate::standardize(n, width, &p, false, 1e-5, &mut dp, &mut std);
     });
     let logits = numbers(163_788);
     let mut d = numbers(163_788);
     bench.run("bce_with_logits 163788", Bytes(2.0 * 163_788.0 * REAL), || {
-        bce_with_logits(&logits, 81_894, Mean::Joint, &mut d);
+        bce_with_logits(&logits, 81_894, Averaging::Joint, &mut d);
     });
     let n = bench.size(169_343);
     let (logits, mut d, targets) = (numbers(n * 20), numbers(n * 20), vec![3u32; n]);

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use controlg::config::{self, Config};
 use controlg::data::arrays::write_npy;
-use controlg::data::mapped::Writer;
+use controlg::data::binary::BinaryWriter;
 use controlg::data::{self, LoadOptions};
 use controlg::graph::{EdgeList, Ids};
 use controlg::rng::Stream;
@@ -65,7 +65,7 @@ fn generate(nodes: usize, out: &Path) -> Result<()> {
         })
         .collect();
     let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(nodes);
-    let mut writer = Writer::new(out, FEATURES, vec!["a random graph of benches/large".to_owned()])?;
+    let mut writer = BinaryWriter::new(out, FEATURES, vec!["a random graph of benches/large".to_owned()])?;
     writer.adjacency(&adjacency)?;
     drop(adjacency);
     writer.ids(&Ids::Numbered(nodes))?;

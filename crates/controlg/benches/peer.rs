@@ -2,7 +2,7 @@
 //!
 //! Started as `peer WORKLOAD DIR` it reads the arrays of w1, w2, w3 or w4, prints `ready`, and answers each line
 //! `run N` with one line of JSON: the milliseconds and the loss of N steps and the peak memory of the process.
-//! `quit` ends it. The steps are those of the library: its tape, its encoder, its optimiser. `peer parts WORKLOAD DIR` tells
+//! `quit` ends it. The steps are those of the library: its tape, its encoder, its optimizer. `peer parts WORKLOAD DIR` tells
 //! what a step's products take one by one, `peer gemm` and `peer bandwidth` what the machine can do with our kernels.
 
 use std::io::{BufRead, Write};
@@ -11,13 +11,13 @@ use std::time::Instant;
 
 use controlg::Real;
 use controlg::data::arrays::{Array, read_npy};
-use controlg::encoder::{Common, Encoder, Gcn, Kind, Last, Norm, Pass};
-use controlg::graph::{Csr, Dense, Features, NodeSet, Operator, Prepared};
+use controlg::encoder::{ActivationKind, Encoder, Gcn, LastLayer, LayerSettings, Norm, Pass};
+use controlg::graph::{Csr, Dense, EncoderInput, Features, NodeSet, Operator};
 use controlg::kernels::{matmul, rows, spmm};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, AdamW, Buffer, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Settings, Tape,
-    Var,
+    Activation, AdamW, Averaging, Buffer, Contrast, Distance, Grads, Init, OptimizerSettings, ParamId,
+    Params, Pool, Tape, Var,
 };
 
 fn main() {
@@ -66,14 +66,14 @@ fn say(line: &str) {
 fn serve_network(files: &Files, workload: &str) {
     let features = files.features();
     let n = features.n_rows();
-    let prepared = Prepared::with_operator(&features, Operator::symmetric(files.csr("adj", n)));
+    let prepared = EncoderInput::with_operator(&features, Operator::symmetric(files.csr("adj", n)));
     let width = files.reals("b1").len();
-    let network = Gcn::new(Common {
+    let network = Gcn::new(LayerSettings {
         width,
         norm: Norm::None,
-        activation: Kind::Prelu,
-        last: Last::Activation,
-        ..Common::default()
+        activation: ActivationKind::Prelu,
+        last: LastLayer::Activation,
+        ..LayerSettings::default()
     })
     .expect("good settings");
     let mut params = Params::new();
@@ -85,7 +85,7 @@ fn serve_network(files: &Files, workload: &str) {
     let loss = Head::new(files, workload, n, features.n_cols(), &mut params, head);
 
     let (pool, mut grads) = (Pool::new(), Grads::new(&params));
-    let mut optimiser = AdamW::new(&params, Settings::default());
+    let mut optimizer = AdamW::new(&params, OptimizerSettings::default());
     serve(|| {
         let mut tape = Tape::new(&params, &pool);
         let view = match &loss {
@@ -97,7 +97,7 @@ fn serve_network(files: &Files, workload: &str) {
         let value = tape.scalar(out);
         grads.reset();
         tape.backward_last(out, &mut grads);
-        optimiser.step(&mut params, &mut grads);
+        optimizer.step(&mut params, &mut grads);
         value
     });
 }
@@ -129,9 +129,9 @@ impl Head {
             "w1" => {
                 let weight = files.reals("wd");
                 let width = weight.len() / n_features;
-                let turned: Vec<Real> =
+                let transposed: Vec<Real> =
                     (0..weight.len()).map(|at| weight[at % width * n_features + at / width]).collect();
-                add("weight", (n_features, width), &turned);
+                add("weight", (n_features, width), &transposed);
                 add("bias", (1, n_features), &files.reals("bd"));
                 Head::Reconstruct(NodeSet::new(n, &files.ids("masked")))
             }
@@ -148,14 +148,14 @@ impl Head {
         }
     }
 
-    fn apply<'a>(&'a self, tape: &mut Tape<'a>, group: usize, z: Var, of: &'a Prepared<'_>) -> Var {
+    fn apply<'a>(&'a self, tape: &mut Tape<'a>, group: usize, z: Var, of: &'a EncoderInput<'_>) -> Var {
         let params = tape.group(group);
         match self {
             Head::Reconstruct(masked) => {
                 let rows = tape.gather(z, masked.ids());
                 tape.reconstruct(rows, params[0], Some(params[1]), of, masked.ids(), Distance::Squared)
             }
-            Head::Link(us, vs, positive) => tape.link_loss(z, us, vs, *positive, Mean::Joint),
+            Head::Link(us, vs, positive) => tape.link_loss(z, us, vs, *positive, Averaging::Joint),
             Head::Classify(targets) => {
                 let logits = tape.linear(z, params[0], Some(params[1]), Activation::Identity);
                 tape.cross_entropy(logits, targets)

@@ -8,7 +8,7 @@
 //! A method that mixes decides from gradients, which no record could hold: of such a run the audit checks that its steps
 //! add up, that every number is finite, and that weights are what the method promises.
 //!
-//! The record of a scheduler in somebody's own loop ([`crate::own_loop`]) is judged in the same way; only the length of
+//! The record of a scheduler in somebody's own loop ([`crate::recorded_scheduler`]) is judged in the same way; only the length of
 //! its warm-up and of its blocks is taken as it stands.
 
 mod laws;
@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::coordinator::{ControlMode, Coordinator, Decision, Promise, Sensing};
+use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing, WeightBounds};
 use crate::error::{Error, Result};
 use crate::setting;
-use crate::trace::{self, BlockLine, Line, Record, RunLine, SchedulerLine, SenseLine, WarmupLine};
+use crate::trace::{self, BlockLine, Record, RunLine, SchedulerLine, SealedLine, SenseLine, WarmupLine};
 use terms::Terms;
 
 /// What an audit that found nothing wrong has seen.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct AuditSummary {
     /// The record.
     pub record: PathBuf,
     /// The method.
@@ -45,10 +45,10 @@ pub struct Summary {
     /// Mean planned share of each objective; empty for a method without a plan.
     pub planned: Vec<f64>,
     /// Share of the blocks that each objective got; empty for a method that mixes.
-    pub realised: Vec<f64>,
+    pub realized: Vec<f64>,
     /// Mean recorded weight of each objective; empty for a method that does not mix.
     pub weights: Vec<f64>,
-    /// Largest difference between realised and planned share at the end of a whole epoch.
+    /// Largest difference between realized and planned share at the end of a whole epoch.
     pub tracking_error: Option<f64>,
     /// Largest deficit, in blocks.
     pub worst_deficit: Option<f64>,
@@ -60,7 +60,7 @@ pub struct Summary {
 
 /// Derives a run's decisions again. `run` is its folder or its record. The first thing that does not follow is an
 /// [`Error::Check`].
-pub fn audit(run: &Path) -> Result<Summary> {
+pub fn audit(run: &Path) -> Result<AuditSummary> {
     let path = if run.is_dir() { run.join("trace.jsonl") } else { run.to_owned() };
     let lines = trace::read(&path)?;
     let mut audit: Option<Audit> = None;
@@ -82,7 +82,7 @@ pub fn audit(run: &Path) -> Result<Summary> {
     Ok(audit.summary(path))
 }
 
-fn check_seal(line: &Line, place: &Place<'_>) -> Result<()> {
+fn check_seal(line: &SealedLine, place: &Place<'_>) -> Result<()> {
     if line.sealed {
         Ok(())
     } else {
@@ -134,7 +134,7 @@ impl Place<'_> {
 /// A run that is being lived through again.
 struct Audit {
     terms: Terms,
-    method: Method,
+    method: AuditedMethod,
     rounds: usize,
     steps: u64,
     sensings: usize,
@@ -146,9 +146,9 @@ struct Audit {
 }
 
 /// Who decided.
-enum Method {
+enum AuditedMethod {
     Schedule(Box<dyn Coordinator>),
-    Mix(Promise),
+    Mix(WeightBounds),
 }
 
 /// What the summary is made of.
@@ -190,7 +190,7 @@ impl Audit {
         Ok(Audit::start(started.map_err(|error| place.differs(error, "settings that a scheduler can have"))?))
     }
 
-    fn start((terms, method): (Terms, Method)) -> Audit {
+    fn start((terms, method): (Terms, AuditedMethod)) -> Audit {
         let k = terms.k();
         let figures = Figures {
             plan_total: vec![0.0; k],
@@ -223,7 +223,7 @@ impl Audit {
             self.terms.warm_up_rounds().is_none() || coordinator.wants_warm_up()
         };
         let coordinator = match &mut self.method {
-            Method::Schedule(coordinator) if wanted(&**coordinator) && more => coordinator,
+            AuditedMethod::Schedule(coordinator) if wanted(&**coordinator) && more => coordinator,
             _ => return Err(place("kind").differs("a round of warm-up", "no more rounds")),
         };
         place("round").same(found.round, self.rounds)?;
@@ -239,7 +239,9 @@ impl Audit {
         self.check_warmed_up(&place("kind"))?;
         self.check_place(found.epoch, found.block, found.step, place)?;
         let coordinator = match &mut self.method {
-            Method::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => coordinator,
+            AuditedMethod::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => {
+                coordinator
+            }
             _ => return Err(place("kind").differs("a sensing", "none before this block")),
         };
         laws::measured(found, self.terms.k(), place)?;
@@ -272,12 +274,12 @@ impl Audit {
     fn block<'p>(&mut self, found: &BlockLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
         self.check_warmed_up(&place("kind"))?;
         let decision = match &mut self.method {
-            Method::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => {
+            AuditedMethod::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => {
                 return Err(place("kind").differs("a block", "the sensing that is due before it"));
             }
             // Past the end there is nothing to derive, which the checks below say.
-            Method::Schedule(coordinator) => Some(coordinator.next()),
-            Method::Mix(_) => None,
+            AuditedMethod::Schedule(coordinator) => Some(coordinator.next()),
+            AuditedMethod::Mix(_) => None,
         };
         self.check_place(found.epoch, found.block, found.step, place)?;
         if self.terms.ended(self.steps) {
@@ -286,7 +288,7 @@ impl Audit {
         self.sensed = false;
         let steps = self.terms.steps_of_block(found, self.steps);
         match (&self.method, &decision) {
-            (Method::Mix(promise), _) => laws::mixed(found, self.terms.k(), promise, place)?,
+            (AuditedMethod::Mix(promise), _) => laws::mixed(found, self.terms.k(), promise, place)?,
             (_, Some(decision)) => {
                 self.compare(found, decision, place)?;
                 laws::decided(found, &self.terms, place)?;
@@ -331,7 +333,8 @@ impl Audit {
     }
 
     fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
-        let warms_up = matches!(&self.method, Method::Schedule(coordinator) if coordinator.wants_warm_up());
+        let warms_up =
+            matches!(&self.method, AuditedMethod::Schedule(coordinator) if coordinator.wants_warm_up());
         if warms_up && self.terms.warm_up_rounds().is_some_and(|rounds| self.rounds <= rounds) {
             let expected = format!("round {} of the warm-up", self.rounds);
             return Err(place.differs("the loop's first line", expected));
@@ -352,8 +355,8 @@ impl Audit {
         place("step").same(step, self.steps)
     }
 
-    fn summary(self, record: PathBuf) -> Summary {
-        let mixes = matches!(self.method, Method::Mix(_));
+    fn summary(self, record: PathBuf) -> AuditSummary {
+        let mixes = matches!(self.method, AuditedMethod::Mix(_));
         let Audit { terms, figures, blocks, .. } = self;
         let control = &terms.settings.control;
         let share = |total: f64| total / blocks.max(1) as f64;
@@ -364,7 +367,7 @@ impl Audit {
             // P(gap > s) ≤ (1 − ε/K)^s for each objective and start: the s at which all together stay below 1 %.
             (0.01 / (k * blocks.max(1) as f64)).ln() / (1.0 - control.explore / k).ln()
         });
-        Summary {
+        AuditSummary {
             record,
             method: terms.method.clone(),
             sensings: self.sensings,
@@ -376,7 +379,7 @@ impl Audit {
             } else {
                 Vec::new()
             },
-            realised: figures.served.iter().filter(|_| !mixes).map(|&n| share(n as f64)).collect(),
+            realized: figures.served.iter().filter(|_| !mixes).map(|&n| share(n as f64)).collect(),
             weights: figures.weight_total.iter().filter(|_| mixes).map(|&w| share(w)).collect(),
             tracking_error: figures.tracking_error,
             worst_deficit: figures.worst_deficit,
@@ -415,7 +418,7 @@ mod tests {
     use super::*;
     use crate::config;
     use crate::data::{self, LoadOptions};
-    use crate::trace::{End, Writer};
+    use crate::trace::{RecordWriter, TraceEnd};
     use crate::train::{Input, Training};
 
     #[test]
@@ -432,7 +435,7 @@ mod tests {
         let written = |name: &str, change: &dyn Fn(&mut RunLine)| {
             let mut training = Training::new(&input, &config).unwrap();
             let path = home.path().join(name);
-            let mut trace = Writer::open(&path, End::default()).unwrap();
+            let mut trace = RecordWriter::open(&path, TraceEnd::default()).unwrap();
             let Record::Run(mut header) = training.header() else { panic!("a run's header") };
             change(&mut header);
             trace.append(&Record::Run(header)).unwrap();

@@ -22,7 +22,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()>
 }
 
 /// [`whole`] for bytes that are ready.
-pub fn whole_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
+pub fn atomic_write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     whole(path, |beside| {
         fs::write(beside, bytes).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     })
@@ -48,7 +48,7 @@ mod tests {
     fn a_write_that_fails_leaves_what_was_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.txt");
-        whole_bytes(&path, "first").unwrap();
+        atomic_write_bytes(&path, "first").unwrap();
         let failed = whole(&path, |beside| {
             fs::write(beside, "half").unwrap();
             Err(Error::Failed("the disk is full".to_owned()))

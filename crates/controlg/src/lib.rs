@@ -20,7 +20,7 @@ pub mod files;
 pub mod graph;
 pub mod kernels;
 pub mod objective;
-pub mod own_loop;
+pub mod recorded_scheduler;
 pub mod registry;
 pub mod report;
 pub mod rng;

@@ -24,7 +24,7 @@ pub struct Entry<T: ?Sized> {
 
 /// What `controlg list` prints of an entry of any list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Summary {
+pub struct EntrySummary {
     /// The name users type.
     pub name: &'static str,
     /// One line on what it is.
@@ -35,9 +35,9 @@ pub struct Summary {
 
 impl<T: ?Sized> Entry<T> {
     /// What a listing shows of this entry.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> EntrySummary {
         let paper = (!self.paper.is_empty()).then_some(self.paper);
-        Summary { name: self.name, summary: self.summary, paper }
+        EntrySummary { name: self.name, summary: self.summary, paper }
     }
 }
 

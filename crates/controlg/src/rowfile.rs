@@ -99,21 +99,23 @@ impl RowFile {
 }
 
 /// Rows that a computation puts aside: written once from the first to the last, then read; gone with it.
-pub(crate) struct Aside {
+pub(crate) struct TempRows {
     path: PathBuf,
     file: BufWriter<File>,
     width: usize,
 }
 
-impl Aside {
+impl TempRows {
     /// An empty one in a folder, of rows of so many bytes.
-    pub(crate) fn new(folder: &Path, name: &str, width: usize) -> Result<Aside> {
+    pub(crate) fn new(folder: &Path, name: &str, width: usize) -> Result<TempRows> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!(".{name}-{}-{count}.rows", std::process::id()));
             match OpenOptions::new().create_new(true).read(true).write(true).open(&path) {
-                Ok(file) => return Ok(Aside { path, file: BufWriter::with_capacity(1 << 20, file), width }),
+                Ok(file) => {
+                    return Ok(TempRows { path, file: BufWriter::with_capacity(1 << 20, file), width });
+                }
                 // Left by a process of the same number that was killed.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(writing(&path, error)),
@@ -147,7 +149,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for TempRows {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_put_aside_is_there_and_then_gone() {
         let folder = tempfile::tempdir().unwrap();
-        let mut aside = Aside::new(folder.path(), "test", 2).unwrap();
+        let mut aside = TempRows::new(folder.path(), "test", 2).unwrap();
         aside.append(&[1, 2, 3, 4]).unwrap();
         aside.append(&[5, 6]).unwrap();
         aside.end().unwrap();

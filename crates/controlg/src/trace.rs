@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
-use crate::coordinator::{Decision, Reading, Sensing, Settings};
+use crate::coordinator::{Decision, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::files;
@@ -51,7 +51,7 @@ pub struct RunLine {
     pub config: Config,
 }
 
-/// The first line of the record of a scheduler in somebody's own loop ([`crate::own_loop`]).
+/// The first line of the record of a scheduler in somebody's own loop ([`crate::recorded_scheduler`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchedulerLine {
     /// The version that wrote it.
@@ -59,7 +59,7 @@ pub struct SchedulerLine {
     /// The objectives; all arrays are in their order.
     pub objectives: Vec<String>,
     /// All settings.
-    pub settings: Settings,
+    pub settings: SchedulerSettings,
 }
 
 /// The losses before a round of the warm-up, or after the last.
@@ -209,7 +209,7 @@ fn rows_with_gaps<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec
 
 /// Where a record ends: how long it is, and its last seal. Part of every checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct End {
+pub struct TraceEnd {
     /// Bytes of all lines.
     pub bytes: u64,
     /// The last line's seal.
@@ -218,15 +218,15 @@ pub struct End {
 
 /// A record that is being written.
 #[derive(Debug)]
-pub struct Writer {
+pub struct RecordWriter {
     path: PathBuf,
     file: File,
-    end: End,
+    end: TraceEnd,
 }
 
-impl Writer {
+impl RecordWriter {
     /// Opens a record to go on after `end`; what stands behind it, from a run that was cut off, is removed.
-    pub fn open(path: &Path, end: End) -> Result<Writer> {
+    pub fn open(path: &Path, end: TraceEnd) -> Result<RecordWriter> {
         let open = || {
             let mut file =
                 OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
@@ -248,7 +248,7 @@ impl Writer {
                 format_args!("at least the {} of the checkpoint", end.bytes),
             ));
         }
-        Ok(Writer { path: path.to_owned(), file, end })
+        Ok(RecordWriter { path: path.to_owned(), file, end })
     }
 
     /// Adds a line, in one piece.
@@ -257,12 +257,12 @@ impl Writer {
         self.file
             .write_all(line.as_bytes())
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
-        self.end = End { bytes: self.end.bytes + line.len() as u64, seal };
+        self.end = TraceEnd { bytes: self.end.bytes + line.len() as u64, seal };
         Ok(())
     }
 
     /// Where the record ends now; everything before is on the disk.
-    pub fn sync(&self) -> Result<End> {
+    pub fn sync(&self) -> Result<TraceEnd> {
         self.file
             .sync_data()
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
@@ -272,12 +272,12 @@ impl Writer {
 
 /// A record that is kept in memory.
 #[derive(Clone, Debug, Default)]
-pub struct Sheet {
+pub struct RecordBuffer {
     text: String,
     seal: String,
 }
 
-impl Sheet {
+impl RecordBuffer {
     /// Adds a line.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let (line, seal) = sealed(&self.seal, record)?;
@@ -313,7 +313,7 @@ fn seal(before: &str, body: &str) -> String {
 
 /// A line that was read.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct SealedLine {
     /// Its number, from 1.
     pub number: usize,
     /// What it says.
@@ -323,7 +323,7 @@ pub struct Line {
 }
 
 /// Reads a record. A last line without its end, from a run that was cut off, is left out.
-pub fn read(path: &Path) -> Result<Vec<Line>> {
+pub fn read(path: &Path) -> Result<Vec<SealedLine>> {
     let text = limits::read_text(path)?;
     let mut before = String::new();
     let mut lines = Vec::new();
@@ -339,7 +339,7 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
         });
         let sealed = found.as_ref().is_some_and(|(body, given)| *given == seal(&before, body));
         before = found.map(|found| found.1).unwrap_or_default();
-        lines.push(Line { number, record, sealed });
+        lines.push(SealedLine { number, record, sealed });
     }
     match lines.first().map(|line| &line.record) {
         Some(Record::Run(_) | Record::Scheduler(_)) => Ok(lines),

@@ -94,14 +94,14 @@ fn planetoid() {
         case("truncated", toy, GRAPH, whole[..whole.len() / 2].to_vec(), &["the end of the file"]),
         case("bytes after the end", toy, GRAPH, [&whole[..], b"x"].concat(), &["something left over"]),
         case(
-            "neighbour too large",
+            "neighbor too large",
             toy,
             GRAPH,
             graph(&[&[1], &[0], &[6], &[], &[], &[]]),
             &["node 2", "found 6", "0..6"],
         ),
         case(
-            "negative neighbour",
+            "negative neighbor",
             toy,
             GRAPH,
             graph(&[&[1], &[-1], &[], &[], &[], &[]]),

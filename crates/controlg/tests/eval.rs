@@ -9,8 +9,8 @@ use std::fs;
 use common::npz::{Npz, f32s, i64s, npy};
 use controlg::data::{self, EdgeSplit, LoadOptions, Split, read_embeddings};
 use controlg::eval::{
-    Normalisation, Probe, ProbeSettings, evaluate_cluster, evaluate_lp, evaluate_nc, floors, kmeans, metrics,
-    stats,
+    EmbeddingNormalization, Probe, ProbeSettings, evaluate_cluster, evaluate_lp, evaluate_nc, floors, kmeans,
+    metrics, stats,
 };
 use controlg::graph::{Dense, EdgeList, Features, Graph, Ids};
 use controlg::rng::Stream;
@@ -136,7 +136,7 @@ fn clusters_are_as_tight_as_scikit_learns() {
         let k = case["k"].as_u64().unwrap() as usize;
         let points = rows(&case);
         let inertia =
-            |state| kmeans::cluster(&points, k, state, &kmeans::Settings::default()).unwrap().inertia;
+            |state| kmeans::cluster(&points, k, state, &kmeans::KMeansSettings::default()).unwrap().inertia;
         let (ours, theirs): (Vec<f64>, _) = ((0..20).map(inertia).collect(), floats(&case["inertias"]));
         let ratio = stats::mean(&ours) / stats::mean(&theirs);
         assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
@@ -180,7 +180,9 @@ fn every_task_gives_the_same_score_at_any_number_of_threads() {
         let splits = [split(0), split(1), split(2)];
         let scores = pool.install(|| {
             let mut scores = Vec::new();
-            for embedding in [Normalisation::L2, Normalisation::None, Normalisation::Zscore] {
+            for embedding in
+                [EmbeddingNormalization::L2, EmbeddingNormalization::None, EmbeddingNormalization::Zscore]
+            {
                 let settings = ProbeSettings { embedding, ..ProbeSettings::default() };
                 scores.push(evaluate_nc(&embeddings, &labels, &splits, &settings).unwrap());
             }
@@ -229,8 +231,8 @@ fn what_cannot_be_judged_is_refused_in_one_line() {
     assert!(nc(&embeddings, &[split(0), other]).contains("splits of own and of geomgcn-10"));
     let one_class = Split::new("own", 0, [vec![0, 3], vec![6], vec![1]], 120).unwrap();
     assert!(nc(&embeddings, &[one_class]).contains("class '1' but no training node of it"));
-    let unlabelled = Labels::new(vec![Labels::NONE; 120], vec![]);
-    let error = evaluate_cluster(&embeddings, &unlabelled, &graph).unwrap_err().to_string();
+    let unlabeled = Labels::new(vec![Labels::NONE; 120], vec![]);
+    let error = evaluate_cluster(&embeddings, &unlabeled, &graph).unwrap_err().to_string();
     assert!(error.contains("0 classes among the labels"), "{error}");
 }
 
@@ -309,7 +311,7 @@ fn floors_on_cora_are_where_the_literature_has_them() {
         let settings = ProbeSettings { embedding, ..ProbeSettings::default() };
         evaluate_nc(embeddings, &labels, std::slice::from_ref(&split), &settings).unwrap().value
     };
-    for embedding in [Normalisation::L2, Normalisation::None] {
+    for embedding in [EmbeddingNormalization::L2, EmbeddingNormalization::None] {
         let (raw, sgc) =
             (accuracy(&floors::raw(&graph), embedding), accuracy(&floors::sgc(&graph), embedding));
         assert!((55.0..61.0).contains(&raw), "raw features, {}: {raw}", embedding.name());

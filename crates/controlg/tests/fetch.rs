@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use controlg::data::catalogue;
-use controlg::data::fetch::{Check, File, Options, Origin, Report, fetch, fetch_files};
+use controlg::data::catalog;
+use controlg::data::fetch::{
+    Checksum, FetchOptions, FetchOrigin, FetchReport, RemoteFile, fetch, fetch_files,
+};
 use controlg::{Error, Result};
 use tempfile::TempDir;
 
@@ -58,13 +60,13 @@ impl Server {
         Server { base, asked, stop, thread: Some(thread) }
     }
 
-    fn options(&self) -> Options {
+    fn options(&self) -> FetchOptions {
         let short = Duration::from_millis(400);
-        Options {
+        FetchOptions {
             base: Some(self.base.clone()),
             connect: Duration::from_secs(5),
             stall: short,
-            ..Options::default()
+            ..FetchOptions::default()
         }
     }
 
@@ -112,18 +114,18 @@ fn serve(stream: &mut TcpStream, content: &[u8], from: Option<usize>) {
     }
 }
 
-fn file() -> File<'static> {
-    File {
+fn file() -> RemoteFile<'static> {
+    RemoteFile {
         path: "sub/fox.txt",
         exact_bytes: Some(CONTENT.len() as u64),
         most_bytes: CONTENT.len() as u64,
-        check: Check::Sha256(SHA256),
-        origin: Origin::Url("https://example.org/data/fox.txt"),
+        check: Checksum::Sha256(SHA256),
+        origin: FetchOrigin::Url("https://example.org/data/fox.txt"),
         needed: true,
     }
 }
 
-fn run(files: &[File<'_>], folder: &Path, options: &Options) -> Result<Report> {
+fn run(files: &[RemoteFile<'_>], folder: &Path, options: &FetchOptions) -> Result<FetchReport> {
     fetch_files(files, folder, options, &mut |progress| {
         assert!(progress.total.is_none_or(|t| progress.done <= t))
     })
@@ -134,7 +136,7 @@ fn place(folder: &TempDir) -> (PathBuf, PathBuf) {
 }
 
 /// A failure at run time, in one line with these fragments.
-fn assert_failed(result: Result<Report>, fragments: &[&str]) {
+fn assert_failed(result: Result<FetchReport>, fragments: &[&str]) {
     let error: Error = result.unwrap_err();
     let line = error.to_string();
     assert_eq!(error.exit_code(), 3, "{line}");
@@ -220,7 +222,7 @@ fn a_file_that_is_there_and_wrong_is_overwritten_only_by_force() {
     assert!(error.to_string().contains("--force") && error.to_string().contains(SHA256), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
     assert!(server.asked().is_empty());
-    run(&[file()], folder.path(), &Options { force: true, ..server.options() }).unwrap();
+    run(&[file()], folder.path(), &FetchOptions { force: true, ..server.options() }).unwrap();
     assert_eq!(fs::read(&path).unwrap(), CONTENT);
 }
 
@@ -251,7 +253,7 @@ fn a_refusal_says_what_to_do_by_hand() {
     assert_failed(run(&[file()], folder.path(), &server.options()), &["404 Not Found", &by_hand]);
     assert!(!place(&folder).1.exists());
 
-    let nobody = Options { base: Some("http://127.0.0.1:1".to_owned()), ..Options::default() };
+    let nobody = FetchOptions { base: Some("http://127.0.0.1:1".to_owned()), ..FetchOptions::default() };
     assert_failed(run(&[file()], folder.path(), &nobody), &["could not reach", &by_hand]);
 }
 
@@ -282,16 +284,21 @@ fn zipped(members: &[(&str, &[u8])]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-fn member(path: &'static str, name: &'static str, content: &[u8], check: Check<'static>) -> File<'static> {
-    let origin = Origin::Member { url: "http://example.org/all.zip", name };
-    File { path, exact_bytes: None, most_bytes: content.len() as u64, check, origin, needed: true }
+fn member(
+    path: &'static str,
+    name: &'static str,
+    content: &[u8],
+    check: Checksum<'static>,
+) -> RemoteFile<'static> {
+    let origin = FetchOrigin::Member { url: "http://example.org/all.zip", name };
+    RemoteFile { path, exact_bytes: None, most_bytes: content.len() as u64, check, origin, needed: true }
 }
 
 #[test]
 fn members_come_out_of_one_archive_and_nothing_else_does() {
-    let hello = Check::GitBlob("ce013625030ba8dba906f756967f9e9ca394464a");
+    let hello = Checksum::GitBlob("ce013625030ba8dba906f756967f9e9ca394464a");
     let files = [
-        member("sub/fox.txt", "all/fox", CONTENT, Check::Sha256(SHA256)),
+        member("sub/fox.txt", "all/fox", CONTENT, Checksum::Sha256(SHA256)),
         member("hello.txt", "all/hello", b"hello\n", hello),
     ];
     let archive = zipped(&[("all/hello", b"hello\n"), ("../evil", b"evil"), ("all/fox", CONTENT)]);
@@ -311,7 +318,7 @@ fn members_come_out_of_one_archive_and_nothing_else_does() {
 
 #[test]
 fn a_bad_archive_is_thrown_away() {
-    let files = [member("sub/fox.txt", "all/fox", CONTENT, Check::Sha256(SHA256))];
+    let files = [member("sub/fox.txt", "all/fox", CONTENT, Checksum::Sha256(SHA256))];
     let long = [b'x'; CONTENT.len() + 1];
     let wrong = [b'x'; CONTENT.len()];
     let cases: [(Vec<u8>, &str); 4] = [
@@ -338,26 +345,26 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 fn a_known_data_set_is_fetched_into_the_folder_of_its_name() {
     let server = Server::new(|stream, _, _| send(stream, "404 Not Found", "", b""));
     let folder = tempfile::tempdir().unwrap();
-    let cora = catalogue::find("cora").unwrap();
+    let cora = catalog::find("cora").unwrap();
     let error = fetch(cora, folder.path(), &server.options(), &mut |_| {}).unwrap_err();
     assert!(
         error.to_string().contains("https://raw.githubusercontent.com/kimiyoung/planetoid/master/"),
         "{error}"
     );
-    let synthetic = catalogue::find("synthetic").unwrap();
+    let synthetic = catalog::find("synthetic").unwrap();
     assert_eq!(fetch(synthetic, folder.path(), &server.options(), &mut |_| {}).unwrap_err().exit_code(), 2);
 }
 
 #[test]
-fn the_files_of_real_data_sets_are_those_of_the_catalogue() {
-    let Some(data) = common::real_data("the_files_of_real_data_sets_are_those_of_the_catalogue") else {
+fn the_files_of_real_data_sets_are_those_of_the_catalog() {
+    let Some(data) = common::real_data("the_files_of_real_data_sets_are_those_of_the_catalog") else {
         return;
     };
-    for known in catalogue::ALL.iter().filter(|known| !known.files.is_empty()) {
-        let there = |file: &&File<'_>| data.join(known.name).join(file.path).exists();
-        let files: Vec<File<'_>> = known.files.iter().filter(there).copied().collect();
+    for known in catalog::ALL.iter().filter(|known| !known.files.is_empty()) {
+        let there = |file: &&RemoteFile<'_>| data.join(known.name).join(file.path).exists();
+        let files: Vec<RemoteFile<'_>> = known.files.iter().filter(there).copied().collect();
         // All are there, so that nothing is asked of any server.
-        let report = run(&files, &data.join(known.name), &Options::default()).unwrap();
+        let report = run(&files, &data.join(known.name), &FetchOptions::default()).unwrap();
         assert!(report.fetched.is_empty() && report.kept.len() == files.len());
         for file in &files {
             let bytes = fs::metadata(data.join(known.name).join(file.path)).unwrap().len();

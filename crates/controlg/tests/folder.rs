@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, convert, load, load_path, mapped};
-use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids, Tally};
+use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, binary, convert, load, load_path};
+use controlg::graph::{Csr, Dense, EdgeCounts, EdgeList, Features, Graph, Ids};
 use controlg::{Error, Labels, Real};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FloatType, Int64Type};
@@ -123,7 +123,7 @@ fn a_file_of_edges_alone_is_a_graph() {
     assert_eq!(dataset.format, "folder");
     assert_eq!(ids(&dataset), ["b", "a", "c"]); // in the order in which they first appear
     assert_eq!(edges(&dataset), [(0, 1), (1, 2)]);
-    assert_eq!(dataset.tally, Tally { self_loops: 1, duplicates: 1, directed: false });
+    assert_eq!(dataset.tally, EdgeCounts { self_loops: 1, duplicates: 1, directed: false });
     assert!(dataset.notes.iter().any(|note| note.contains("structural")), "{:?}", dataset.notes);
 }
 
@@ -506,7 +506,7 @@ const BROKEN: &[Broken] = &[
     ),
     (
         "labels without a label",
-        &[EDGES, ("labels.csv", "id,colour\na,1\nb,2\n")],
+        &[EDGES, ("labels.csv", "id,color\na,1\nb,2\n")],
         &["labels.csv: line 1", "label or class"],
     ),
     (
@@ -796,7 +796,7 @@ fn ids_of_a_mapped_folder_are_those_it_was_made_with() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("mapped");
     let names = ["v", "w", "x", "y", "z"].map(str::to_owned).to_vec();
-    mapped::to_mapped(&small(Ids::Named(names), dense(), None, None), &out).unwrap();
+    binary::to_mapped(&small(Ids::Named(names), dense(), None, None), &out).unwrap();
     let load = || load_path(&out, FeatureSource::Given);
     assert_eq!(ids(&load().unwrap()), ["v", "w", "x", "y", "z"]);
     let list = out.join("ids.txt");
@@ -808,7 +808,7 @@ fn ids_of_a_mapped_folder_are_those_it_was_made_with() {
     // The hash is right, the ids are not.
     fs::remove_dir_all(&out).unwrap();
     let twice = ["v", "w", "x", "y", "v"].map(str::to_owned).to_vec();
-    mapped::to_mapped(&small(Ids::Named(twice), dense(), None, None), &out).unwrap();
+    binary::to_mapped(&small(Ids::Named(twice), dense(), None, None), &out).unwrap();
     assert_refused("twice", load(), &["ids.txt: line 5: found id \"v\" again, expected each id once"]);
 }
 

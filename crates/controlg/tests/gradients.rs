@@ -12,10 +12,10 @@ use std::sync::Arc;
 use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
-use controlg::graph::{Csr, EdgeDropper, Features, NodeSet, Operator, Prepared, View, view};
+use controlg::graph::{Csr, EdgeDropper, EncoderInput, Features, NodeSet, Operator, View, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, Attention, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Tape, Var,
+    Activation, Attention, Averaging, Contrast, Distance, Grads, Init, ParamId, Params, Pool, Tape, Var,
 };
 use differences::{Function, WIDE, check_params, forever, value};
 
@@ -46,8 +46,8 @@ fn activations(slope: Var) -> [Activation; 6] {
     ]
 }
 
-fn prepared(features: Features) -> &'static Prepared<'static> {
-    forever(Prepared::new(forever(graph(edges(), features))))
+fn prepared(features: Features) -> &'static EncoderInput<'static> {
+    forever(EncoderInput::new(forever(graph(edges(), features))))
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn row_ops() {
     let set = forever(NodeSet::new(5, &[1, 4]));
     check("mask_rows", &[(5, 3)], &|t, v| t.mask_rows(v[0], set, None));
     check("mask_rows with a token", &[(5, 3), (1, 3)], &|t, v| t.mask_rows(v[0], set, Some(v[1])));
-    check("normalise_rows", &[(5, 3)], &|t, v| t.normalise_rows(v[0]));
+    check("normalize_rows", &[(5, 3)], &|t, v| t.normalize_rows(v[0]));
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn norms() {
             t.layer_norm(v[0], v[1], v[2], activations(v[3])[which])
         });
     }
-    check("standardise_columns", &[(7, 3)], &|t, v| t.standardise_columns(v[0], false, 1e-5));
-    check("standardise_columns of a sample", &[(7, 3)], &|t, v| t.standardise_columns(v[0], true, 0.0));
+    check("standardize_columns", &[(7, 3)], &|t, v| t.standardize_columns(v[0], false, 1e-5));
+    check("standardize_columns of a sample", &[(7, 3)], &|t, v| t.standardize_columns(v[0], true, 0.0));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn products_with_the_graph() {
 }
 
 /// All ways to look at a graph.
-fn views(of: &'static Prepared<'static>, width: usize) -> Vec<(&'static str, View<'static>)> {
+fn views(of: &'static EncoderInput<'static>, width: usize) -> Vec<(&'static str, View<'static>)> {
     let mut stream = Stream::new(8, "test", "views", 0);
     let adjacency = forever(graph(edges(), dense_features(2)));
     let dropped =
@@ -208,9 +208,9 @@ fn convolutions_in_strips_equal_their_parts() {
     let run = |threads: usize, in_strips: bool| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         threads.install(|| {
-            let neighbours = around(&[1, 7, 50, 333, 8400 - 333, 8400 - 50, 8400 - 7, 8400 - 1]);
+            let neighbors = around(&[1, 7, 50, 333, 8400 - 333, 8400 - 50, 8400 - 7, 8400 - 1]);
             let features = Features::Sparse(around(&[0, 13, 170, 900, 2100, 4800, 7700]));
-            let of = Prepared::with_operator(&features, Operator::gcn(&neighbours));
+            let of = EncoderInput::with_operator(&features, Operator::gcn(&neighbors));
             let (mut params, pool) = (params(&[(n, width), (1, width), (1, 1)]), Pool::new());
             params.get_mut(ParamId { group: 0, entry: 2 })[0] = 0.3;
             let (view, mut tape) = (of.whole(), Tape::new(&params, &pool));
@@ -262,11 +262,11 @@ fn pairs() {
     check("pair_dot", &[(6, 5)], &|t, v| t.pair_dot(v[0], us, vs));
     check("pair_dot of nothing", &[(6, 5)], &|t, v| {
         let none = t.pair_dot(v[0], vec![], vec![]);
-        let loss = t.binary_cross_entropy(none, 0, Mean::Separate);
+        let loss = t.binary_cross_entropy(none, 0, Averaging::Separate);
         let some = t.mean_row_dot(v[0], v[0]);
         t.add(loss, some)
     });
-    for mean in [Mean::Separate, Mean::Joint] {
+    for mean in [Averaging::Separate, Averaging::Joint] {
         check("link_loss", &[(6, 5)], &|t, v| t.link_loss(v[0], us, vs, 2, mean));
     }
     check("pair_dot_weighted", &[(6, 19), (1, 19)], &|t, v| t.pair_dot_weighted(v[0], v[1], us, vs));
@@ -274,7 +274,7 @@ fn pairs() {
 
 #[test]
 fn losses() {
-    for mean in [Mean::Separate, Mean::Joint] {
+    for mean in [Averaging::Separate, Averaging::Joint] {
         check("binary_cross_entropy", &[(7, 1)], &|t, v| t.binary_cross_entropy(v[0], 3, mean));
     }
     check("cross_entropy", &[(5, 4)], &|t, v| t.cross_entropy(v[0], vec![0, 3, 1, 1, 2]));
@@ -282,17 +282,17 @@ fn losses() {
         for both_directions in [false, true] {
             let how = Contrast { temperature: 0.5, intra_view, both_directions };
             check("info_nce", &[(6, 4), (6, 4)], &|t, v| {
-                let (p, q) = (t.normalise_rows(v[0]), t.normalise_rows(v[1]));
+                let (p, q) = (t.normalize_rows(v[0]), t.normalize_rows(v[1]));
                 t.info_nce(p, q, how)
             });
         }
     }
     check("barlow", &[(8, 3), (8, 3)], &|t, v| {
-        let y = [v[0], v[1]].map(|x| t.standardise_columns(x, false, 1e-5));
+        let y = [v[0], v[1]].map(|x| t.standardize_columns(x, false, 1e-5));
         t.barlow(y[0], y[1], 0.01)
     });
     check("cca_ssg", &[(8, 3), (8, 3)], &|t, v| {
-        let y = [v[0], v[1]].map(|x| t.standardise_columns(x, true, 0.0));
+        let y = [v[0], v[1]].map(|x| t.standardize_columns(x, true, 0.0));
         t.cca_ssg(y[0], y[1], 0.1)
     });
 }

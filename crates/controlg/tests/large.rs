@@ -6,13 +6,13 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use controlg::config::{self, Config};
-use controlg::data::{self, LoadOptions, mapped};
+use controlg::data::{self, LoadOptions, binary};
 use controlg::encoder::{self, Network};
 use controlg::error::Result;
-use controlg::graph::{Features, Graph, Prepared, Subgraph};
+use controlg::graph::{EncoderInput, Features, Graph, Subgraph};
 use controlg::rng::Stream;
 use controlg::tensor::{Params, Pool};
-use controlg::train::{self, Event, Folder, Model, Parts, Task};
+use controlg::train::{self, Model, ModelSpec, NamedObjective, RunEvent, RunFolder};
 use controlg::{objective, trace::Record};
 
 const SMALL: [&str; 7] = [
@@ -44,7 +44,7 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
     let graph = graph();
-    for batch in ["parts", "neighbours"] {
+    for batch in ["parts", "neighbors"] {
         for method in ["controlg", "uniform", "was", "autossl", "bgrl"] {
             let set = [
                 &format!("train.batch={batch}"),
@@ -122,7 +122,7 @@ fn mapped_folder(home: &Path, name: &str, structural: bool) -> (Graph, Graph) {
     let options = LoadOptions { features: source, ..LoadOptions::default() };
     let dataset = data::load("synthetic:nodes=1200,degree=6,features=200", &options).unwrap();
     let out = home.join(name);
-    mapped::to_mapped(&dataset, &out).unwrap();
+    binary::to_mapped(&dataset, &out).unwrap();
     let load = |stay_on_disk| {
         data::load(out.to_str().unwrap(), &LoadOptions { stay_on_disk, ..LoadOptions::default() })
             .unwrap()
@@ -148,12 +148,12 @@ fn features_in_a_file_train_and_embed_like_those_in_memory() {
         assert!(held.stored_features().is_none() && stored.stored_features().is_some());
         assert_eq!(held.rows(&[7, 8, 9, 3]).unwrap(), stored.rows(&[7, 8, 9, 3]).unwrap());
         assert!(stored.memory_bytes() < held.memory_bytes());
-        for normalise in ["rows", "columns", "none"] {
+        for normalize in ["rows", "columns", "none"] {
             let config =
-                settings(&["train.batch=parts", "train.epochs=1", &format!("normalise={normalise}")]);
+                settings(&["train.batch=parts", "train.epochs=1", &format!("normalize={normalize}")]);
             let [a, b] =
                 [&held, &stored].map(|graph| train::pretrain(graph, &config, |_| {}).unwrap().embeddings);
-            assert!(a == b, "{normalise}");
+            assert!(a == b, "{normalize}");
         }
         // A whole run reads them in.
         let config = settings(&["train.epochs=1"]);
@@ -170,8 +170,8 @@ fn run(
     resume: bool,
     mut on_line: impl FnMut(&Record),
 ) -> Result<Vec<u8>> {
-    Folder::open(folder, config, resume)?.pretrain(graph, |event| {
-        if let Event::Line(record) = event {
+    RunFolder::open(folder, config, resume)?.pretrain(graph, |event| {
+        if let RunEvent::Line(record) = event {
             on_line(record);
         }
     })?;
@@ -184,7 +184,7 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
     let (_, stored) = mapped_folder(home.path(), "graph", true);
     let file = home.path().join("graph/features.f32");
     let whole = fs::read(&file).unwrap();
-    let config = settings(&["train.batch=parts", "normalise=none"]);
+    let config = settings(&["train.batch=parts", "normalize=none"]);
     let expected = run(&home.path().join("whole"), &config, &stored, false, |_| {}).unwrap();
 
     for (name, words) in [("cut", "bytes, where"), ("touched", "changed since it was opened")] {
@@ -289,7 +289,10 @@ fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
     assert_eq!(train::within(&graph, &config, total).unwrap(), config);
     // A little less costs time and changes no byte; much less costs nodes of a step.
     let again = train::within(&graph, &config, total - 1).unwrap();
-    assert_eq!((again.train.recompute, again.train.batch), (config::Recompute::Always, config::Batch::Auto));
+    assert_eq!(
+        (again.train.recompute, again.train.batch),
+        (config::Recompute::Always, config::BatchMode::Auto)
+    );
     let smaller = train::within(&graph, &config, total / 3).unwrap();
     assert!(smaller.train.batch_nodes < 30_000);
     assert!(train::memory::need(&graph, &smaller).unwrap().total() <= total / 3);
@@ -306,7 +309,7 @@ fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
     assert!(train::within(&small, &config, needed(&message)).is_ok(), "{message}");
     // Who asks for whole steps gets no others.
     let mut whole = config.clone();
-    whole.train.batch = config::Batch::Full;
+    whole.train.batch = config::BatchMode::Full;
     assert!(train::within(&graph, &whole, total / 3).unwrap_err().to_string().contains("train.batch = full"));
 }
 
@@ -322,7 +325,7 @@ fn blocks_of_pubmed_give_the_bytes_of_the_whole_graph() {
         let mut params = Params::new();
         let group = params.add_group("encoder");
         encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(0, "init", "", 0));
-        let prepared = Prepared::new(&graph);
+        let prepared = EncoderInput::new(&graph);
         let whole = encoder::embed(&*encoder, &params, group, &prepared, &Pool::new());
         let stats = encoder::statistics(&*encoder, &params, group, &prepared, &Pool::new());
         let aside = tempfile::tempdir().unwrap();
@@ -368,14 +371,14 @@ fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
     let input = train::Input::new(&graph, &config).unwrap();
     let probe = Subgraph::balls(&input.graph, 5000, 8, &mut Stream::new(0, "sense", "probe", 0)).unwrap();
     let model = |probe| {
-        let tasks = config.objectives.iter().map(|name| Task {
+        let tasks = config.objectives.iter().map(|name| NamedObjective {
             name: name.clone(),
             objective: objective::build(name, config.objective[name].clone()).unwrap(),
         });
-        let parts = Parts {
+        let parts = ModelSpec {
             encoder: encoder::build(config.encoder.clone()).unwrap(),
             tasks: tasks.collect(),
-            optimiser: config.train.optimiser(),
+            optimizer: config.train.optimizer(),
             per_task_moments: false,
             seed: 0,
             total_steps: 60,

@@ -9,7 +9,7 @@ use controlg::coordinator::{METHODS, Method};
 use controlg::data;
 use controlg::graph::Graph;
 use controlg::trace::{BlockLine, Record};
-use controlg::train::{Event, Folder, pretrain};
+use controlg::train::{RunEvent, RunFolder, pretrain};
 use controlg::{Error, audit};
 
 fn graph() -> Graph {
@@ -94,8 +94,8 @@ fn with_one_objective_a_plain_mix_is_that_objective_alone() {
 }
 
 fn into_folder(path: &Path, config: &Config, graph: &Graph, stop_after: u64) -> controlg::Result<()> {
-    Folder::open(path, config, true)?.pretrain(graph, |event| match event {
-        Event::Line(Record::Block(block)) if block.step >= stop_after => panic!("killed"),
+    RunFolder::open(path, config, true)?.pretrain(graph, |event| match event {
+        RunEvent::Line(Record::Block(block)) if block.step >= stop_after => panic!("killed"),
         _ => {}
     })?;
     Ok(())
@@ -126,7 +126,7 @@ fn a_run_that_was_killed_goes_on_as_if_nothing_had_happened_and_passes_its_audit
         let bytes = |path: &Path| fs::read(path.join("embeddings.npy")).unwrap();
         assert_eq!(bytes(&path), bytes(&whole), "{}", config.method);
         let summary = audit::audit(&path).unwrap();
-        assert_eq!((summary.steps, summary.weights.len(), summary.realised.len()), (21, 5, 0));
+        assert_eq!((summary.steps, summary.weights.len(), summary.realized.len()), (21, 5, 0));
     }
 }
 

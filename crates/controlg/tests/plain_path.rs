@@ -2,7 +2,7 @@
 
 use controlg::Real;
 use controlg::kernels::rowwise::Act;
-use controlg::kernels::{Sparse, infonce, loss, matmul, reduce, rows, rowwise, simd, spmm};
+use controlg::kernels::{CsrView, infonce, loss, matmul, reduce, rows, rowwise, simd, spmm};
 
 fn numbers(n: usize, seed: u64) -> Vec<Real> {
     let mut state = seed;
@@ -48,7 +48,7 @@ fn sparse_products_and_activations() {
     let offsets: Vec<usize> = (0..=n).map(|row| row * 3).collect();
     let columns: Vec<u32> = (0..3 * n).map(|at| (at * 7 % n) as u32).collect();
     let (values, h) = (numbers(3 * n, 3), numbers(n * width, 4));
-    let s = Sparse { n_rows: n, n_cols: n, offsets: &offsets, columns: &columns, values: Some(&values) };
+    let s = CsrView { n_rows: n, n_cols: n, offsets: &offsets, columns: &columns, values: Some(&values) };
     let mut out = vec![0.0; n * width];
     spmm::spmm(s, &h, width, &mut out, false);
     let cell = |i: usize, j: usize| -> f64 {
@@ -68,8 +68,8 @@ fn losses() {
     let (n, width) = (40, 20);
     let mut norms = vec![0.0; n];
     let (mut p, mut q) = (vec![0.0; n * width], vec![0.0; n * width]);
-    rows::row_normalise(n, width, &numbers(n * width, 5), &mut p, &mut norms);
-    rows::row_normalise(n, width, &numbers(n * width, 6), &mut q, &mut norms);
+    rows::row_normalize(n, width, &numbers(n * width, 5), &mut p, &mut norms);
+    rows::row_normalize(n, width, &numbers(n * width, 6), &mut q, &mut norms);
     let how = infonce::Contrast { temperature: 0.2, intra_view: false, both_directions: false };
     let (mut dp, mut dq) = (vec![0.0; n * width], vec![0.0; n * width]);
     let value = infonce::infonce(n, width, &p, &q, how, &mut dp, &mut dq);

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use common::{edges, graph};
 use controlg::Real;
-use controlg::graph::{Dense, Features, Operator, Prepared};
+use controlg::graph::{Dense, EncoderInput, Features, Operator};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, AdamW, Attention, Contrast, Distance, Grads, Init, Mean, ParamId, Params, Pool, Settings,
-    Tape, Var,
+    Activation, AdamW, Attention, Averaging, Contrast, Distance, Grads, Init, OptimizerSettings, ParamId,
+    Params, Pool, Tape, Var,
 };
 use serde::Deserialize;
 
@@ -64,7 +64,7 @@ fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'
     };
     let graph = graph(edges(), features);
     let operator = Operator::gcn(graph.adjacency());
-    let data = Data { prepared: Prepared::new(&graph), operator };
+    let data = Data { prepared: EncoderInput::new(&graph), operator };
 
     let (pool, mut grads) = (Pool::new(), Grads::new(&params));
     let mut tape = Tape::new(&params, &pool);
@@ -86,7 +86,7 @@ fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'
 
 /// The case's `x` on the common graph.
 struct Data<'g> {
-    prepared: Prepared<'g>,
+    prepared: EncoderInput<'g>,
     operator: Operator,
 }
 
@@ -126,12 +126,12 @@ fn losses() {
     let grace = Contrast { temperature: 0.4, intra_view: true, both_directions: true };
     for (name, how) in [("info_nce", one_way), ("grace", grace)] {
         check(name, &["p", "q"], |t, _, v| {
-            let (p, q) = (t.normalise_rows(v[0]), t.normalise_rows(v[1]));
+            let (p, q) = (t.normalize_rows(v[0]), t.normalize_rows(v[1]));
             t.info_nce(p, q, how)
         });
     }
     check("barlow", &["a", "b"], |t, _, v| {
-        let y = [v[0], v[1]].map(|x| t.standardise_columns(x, false, 1e-5));
+        let y = [v[0], v[1]].map(|x| t.standardize_columns(x, false, 1e-5));
         t.barlow(y[0], y[1], 0.01)
     });
     check("scaled_cosine", &["r", "weight", "bias"], |t, d, v| {
@@ -141,7 +141,7 @@ fn losses() {
     check("cross_entropy", &["logits"], |t, _, v| {
         t.cross_entropy(v[0], (0..12).map(|i| i % 5).collect::<Vec<u32>>())
     });
-    check("link", &["scores"], |t, _, v| t.binary_cross_entropy(v[0], 4, Mean::Joint));
+    check("link", &["scores"], |t, _, v| t.binary_cross_entropy(v[0], 4, Averaging::Joint));
 }
 
 #[test]
@@ -158,12 +158,12 @@ fn ten_steps_of_adamw() {
     let shape = (run.start.rows, run.start.cols);
     let id = params.add(group, "x", shape, Init::Constant(0.0), &mut Stream::new(0, "init", "", 0));
     params.get_mut(id).copy_from_slice(&reals(&run.start.data));
-    let settings = Settings { rate: 0.05, weight_decay: 0.1, ..Settings::default() };
-    let mut optimiser = AdamW::new(&params, settings);
+    let settings = OptimizerSettings { rate: 0.05, weight_decay: 0.1, ..OptimizerSettings::default() };
+    let mut optimizer = AdamW::new(&params, settings);
     let mut grads = Grads::new(&params);
     for (gradient, value) in run.gradients.iter().zip(&run.values) {
         grads.set_group(group, &reals(gradient));
-        optimiser.step(&mut params, &mut grads);
+        optimizer.step(&mut params, &mut grads);
         assert_near("adamw", value, params.get(id));
     }
 }

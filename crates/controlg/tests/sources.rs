@@ -179,7 +179,7 @@ fn planetoid_rows_are_where_an_independent_reader_puts_them() {
             assert_close(sum, &node["feature_sum"]);
             assert_close(column_sum, &node["column_sum"]);
             assert_eq!(json!(labels.classes()[at]), node["class"], "{name} {at}");
-            assert_eq!(json!(set.graph.neighbours(at)), node["neighbours"], "{name} {at}");
+            assert_eq!(json!(set.graph.neighbors(at)), node["neighbors"], "{name} {at}");
         }
         assert_eq!(set.graph.features().n_nonzeros() as u64, expected["feature_count"].as_u64().unwrap());
         let n_bare = expected["bare"].as_array().unwrap().len();

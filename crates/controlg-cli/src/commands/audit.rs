@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use controlg::Result;
-use controlg::audit::{self, Summary};
+use controlg::audit::{self, AuditSummary};
 use serde_json::json;
 
 use crate::output::Output;
@@ -25,8 +25,8 @@ pub(super) fn run(run: &Path, output: &Output) -> Result<()> {
     output.result(&json, text(&summary))
 }
 
-fn text(summary: &Summary) -> String {
-    let Summary { blocks, sensings, steps, total_steps, .. } = summary;
+fn text(summary: &AuditSummary) -> String {
+    let AuditSummary { blocks, sensings, steps, total_steps, .. } = summary;
     let verdict =
         if summary.weights.is_empty() { "every decision follows" } else { "every line is as it must be" };
     let mut text = format!("{}: {verdict}\n", summary.record.display());
@@ -45,7 +45,7 @@ fn text(summary: &Summary) -> String {
     }
     for (k, name) in summary.objectives.iter().enumerate() {
         let planned = summary.planned.get(k).map(|share| format!("planned {share:.3}, ")).unwrap_or_default();
-        let _ = writeln!(text, "  {name:<width$}  {planned}realised {:.3}", summary.realised[k]);
+        let _ = writeln!(text, "  {name:<width$}  {planned}realized {:.3}", summary.realized[k]);
     }
     if let Some(error) = summary.tracking_error {
         let _ = writeln!(text, "largest gap between plan and share at an epoch's end: {error:.3}");

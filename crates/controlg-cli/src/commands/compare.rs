@@ -10,18 +10,20 @@ use std::fs;
 use std::path::Path;
 use std::thread::available_parallelism;
 
-use controlg::compare::{self, Comparison, Grid, Job, Kept, Lines, Progress, Report, Trial};
+use controlg::compare::{
+    self, Comparison, ComparisonReport, Grid, GridTrial, Job, JobProgress, JsonlStore, Manifest,
+};
 use controlg::data::{self, LoadOptions};
 use controlg::eval::Task;
-use controlg::eval::table::Cell;
+use controlg::eval::table::ResultCell;
 use controlg::{Error, Result, files};
 
-use crate::args::{Common, Compare};
+use crate::args::{CommonArgs, CompareArgs};
 use crate::output::Output;
 use crate::progress::in_words;
 use child::Children;
 
-pub(super) fn run(args: &Compare, common: &Common, output: &Output) -> Result<()> {
+pub(super) fn run(args: &CompareArgs, common: &CommonArgs, output: &Output) -> Result<()> {
     let Some(Done { kept, cells, failed }) = conduct(args, common, output)? else {
         output.remark("trials of other shards are missing: merge them, then go on");
         return output.result(&serde_json::json!({ "complete": false }), "");
@@ -39,14 +41,14 @@ pub(super) fn run(args: &Compare, common: &Common, output: &Output) -> Result<()
 
 /// What a comparison came to.
 pub(super) struct Done {
-    pub(super) kept: Kept,
-    pub(super) cells: Vec<Cell>,
+    pub(super) kept: Manifest,
+    pub(super) cells: Vec<ResultCell>,
     /// The runs that failed, in words.
     failed: Vec<String>,
 }
 
 /// Does all runs that are left; `None` while other shards have not done theirs of a grid search.
-pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Result<Option<Done>> {
+pub(super) fn conduct(args: &CompareArgs, common: &CommonArgs, output: &Output) -> Result<Option<Done>> {
     let mut comparison = Comparison {
         data: whole_names(&args.data),
         methods: args.methods.clone(),
@@ -75,13 +77,13 @@ pub(super) fn conduct(args: &Compare, common: &Common, output: &Output) -> Resul
         },
     };
     let jobs = comparison.jobs(&choices)?;
-    let mut results = Lines::<Cell>::open(&args.out, "results", args.shard)?;
+    let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
     let open = open_jobs(&jobs, args, |job| comparison.left_of(job, results.all()));
     let failed = do_all(open, at_once, output, &children, |_, outcome| match outcome {
         Ok(cells) => results.append(cells),
         Err(_) => Ok(()),
     })?;
-    let kept = Kept { comparison, reference, against_paper: args.against.is_some(), choices };
+    let kept = Manifest { comparison, reference, against_paper: args.against.is_some(), choices };
     let cells = kept.cells(results.all())?;
     Ok(Some(Done { kept, cells, failed }))
 }
@@ -100,7 +102,7 @@ fn whole_names(pieces: &[String]) -> Vec<String> {
 }
 
 /// The jobs of this shard that have something left to do.
-fn open_jobs(jobs: &[Job], args: &Compare, left: impl Fn(&Job) -> Option<Job>) -> Vec<Job> {
+fn open_jobs(jobs: &[Job], args: &CompareArgs, left: impl Fn(&Job) -> Option<Job>) -> Vec<Job> {
     let own = jobs.iter().enumerate().filter(|(place, _)| args.shard.is_none_or(|shard| shard.takes(*place)));
     own.filter_map(|(_, job)| left(job)).collect()
 }
@@ -110,12 +112,12 @@ fn search(
     grid: &Grid,
     children: &Children<'_>,
     at_once: usize,
-    args: &Compare,
+    args: &CompareArgs,
     output: &Output,
-) -> Result<Option<Vec<compare::Choice>>> {
+) -> Result<Option<Vec<compare::GridChoice>>> {
     let limit = args.grid_limit.map(std::num::NonZeroUsize::get);
     let jobs = grid.jobs(children.comparison, limit)?;
-    let mut trials = Lines::<Trial>::open(&args.out, "trials", args.shard)?;
+    let mut trials = JsonlStore::<GridTrial>::open(&args.out, "trials", args.shard)?;
     // What could not be trained is tried again: the reason may be gone.
     let known = |job: &Job| {
         let mut own = trials.all().iter().filter(|trial| trial.is_of(job, children.comparison));
@@ -124,14 +126,14 @@ fn search(
     let open = open_jobs(&jobs, args, |job| (!known(job)).then(|| job.clone()));
     output.remark(format_args!("{} combinations of settings, {} left to try", jobs.len(), open.len()));
     do_all(open, at_once, output, children, |job, outcome| {
-        let found: Result<Vec<Trial>> =
+        let found: Result<Vec<GridTrial>> =
             job.tasks.iter().map(|task| trial(job, *task, outcome, children.comparison)).collect();
         trials.append(&found?)
     })?;
     let choices = compare::choose(children.comparison, &jobs, trials.all())?;
     if let Some(choices) = &choices {
         let text = serde_json::to_string_pretty(choices).map_err(|error| Error::Failed(error.to_string()))?;
-        files::whole_bytes(&args.out.join("chosen.json"), text + "\n")?;
+        files::atomic_write_bytes(&args.out.join("chosen.json"), text + "\n")?;
         for choice in choices {
             let settings = choice.settings.join(" ");
             let (data, method, task) = (&choice.data, &choice.method, choice.task.name());
@@ -145,9 +147,14 @@ fn search(
 }
 
 /// What a combination came to; without a figure where it could not be trained.
-fn trial(job: &Job, task: Task, outcome: &Result<Vec<Cell>>, comparison: &Comparison) -> Result<Trial> {
+fn trial(
+    job: &Job,
+    task: Task,
+    outcome: &Result<Vec<ResultCell>>,
+    comparison: &Comparison,
+) -> Result<GridTrial> {
     let cell = outcome.iter().flatten().find(|cell| cell.task == task.name());
-    Ok(Trial {
+    Ok(GridTrial {
         data: job.data.clone(),
         method: job.method.clone(),
         seed: job.seed,
@@ -167,7 +174,7 @@ fn do_all(
     at_once: usize,
     output: &Output,
     children: &Children<'_>,
-    mut keep: impl FnMut(&Job, &Result<Vec<Cell>>) -> Result<()> + Send,
+    mut keep: impl FnMut(&Job, &Result<Vec<ResultCell>>) -> Result<()> + Send,
 ) -> Result<Vec<String>> {
     if jobs.is_empty() {
         return Ok(Vec::new());
@@ -175,35 +182,41 @@ fn do_all(
     output.remark(format_args!("{} runs to do, {at_once} at once", jobs.len()));
     let mut failed = Vec::new();
     let run = |job: &Job, threads: usize| children.run(job, threads);
-    compare::work(jobs, at_once, cores(children.common), run, |progress: Progress<'_, Vec<Cell>>| {
-        let Progress { job, outcome, done, total, left } = progress;
-        keep(job, outcome)?;
-        let said = match outcome {
-            Ok(cells) => {
-                let values: Vec<String> =
-                    cells.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect();
-                values.join(", ")
-            }
-            Err(error) => {
-                failed.push(format!("{}: {error}", job.title()));
-                format!("failed: {error}")
-            }
-        };
-        let title = job.title();
-        output.remark(format_args!("[{done}/{total}, {} left] {title}: {said}", in_words(left)));
-        Ok(())
-    })?;
+    compare::work(
+        jobs,
+        at_once,
+        cores(children.common),
+        run,
+        |progress: JobProgress<'_, Vec<ResultCell>>| {
+            let JobProgress { job, outcome, done, total, left } = progress;
+            keep(job, outcome)?;
+            let said = match outcome {
+                Ok(cells) => {
+                    let values: Vec<String> =
+                        cells.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect();
+                    values.join(", ")
+                }
+                Err(error) => {
+                    failed.push(format!("{}: {error}", job.title()));
+                    format!("failed: {error}")
+                }
+            };
+            let title = job.title();
+            output.remark(format_args!("[{done}/{total}, {} left] {title}: {said}", in_words(left)));
+            Ok(())
+        },
+    )?;
     Ok(failed)
 }
 
-fn cores(common: &Common) -> usize {
+fn cores(common: &CommonArgs) -> usize {
     let all = || available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     common.threads.map_or_else(all, std::num::NonZeroUsize::get)
 }
 
 /// Looks at the data sets, so that a name or file that is wrong is said before any work. Notes their hashes, and gives the
 /// bytes that the largest run will take.
-fn survey(comparison: &mut Comparison, common: &Common) -> Result<usize> {
+fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
     let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
     let jobs = comparison.jobs(&[])?;
     let mut largest = 0;
@@ -215,7 +228,7 @@ fn survey(comparison: &mut Comparison, common: &Common) -> Result<usize> {
         let Some(config) = config else { continue };
         let options = LoadOptions {
             data_dir: common.data_dir.clone(),
-            features: config.feature_source(),
+            features: config.features,
             ..LoadOptions::default()
         };
         let dataset = data::load(data, &options)?;
@@ -231,7 +244,7 @@ fn survey(comparison: &mut Comparison, common: &Common) -> Result<usize> {
 }
 
 /// How many runs go at once: one a core, as long as the largest of them fits that often into the memory that is free.
-fn at_once(largest: usize, args: &Compare, common: &Common) -> usize {
+fn at_once(largest: usize, args: &CompareArgs, common: &CommonArgs) -> usize {
     let fit = free_memory().map_or(usize::MAX, |free| free / largest.max(1)).max(1);
     args.jobs.map_or(cores(common).min(fit), std::num::NonZeroUsize::get)
 }
@@ -243,13 +256,13 @@ fn free_memory() -> Option<usize> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? * 1024)
 }
 
-fn write(folder: &Path, report: &Report) -> Result<()> {
-    files::whole_bytes(&folder.join("tables.md"), report.markdown())?;
-    files::whole_bytes(&folder.join("tables.html"), report.html())?;
+fn write(folder: &Path, report: &ComparisonReport) -> Result<()> {
+    files::atomic_write_bytes(&folder.join("tables.md"), report.markdown())?;
+    files::atomic_write_bytes(&folder.join("tables.html"), report.html())?;
     let tables = folder.join("tables");
     fs::create_dir_all(&tables)
         .map_err(|error| Error::io(format_args!("creating {}", tables.display()), error))?;
-    report.files().iter().try_for_each(|(name, text)| files::whole_bytes(&tables.join(name), text))
+    report.files().iter().try_for_each(|(name, text)| files::atomic_write_bytes(&tables.join(name), text))
 }
 
 #[cfg(test)]

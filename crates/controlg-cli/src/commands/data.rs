@@ -3,17 +3,17 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use controlg::data::catalogue::{self, Known};
-use controlg::data::fetch::{self, Progress};
-use controlg::data::{self, convert, info::Info, mapped};
+use controlg::data::catalog::{self, KnownDataset};
+use controlg::data::fetch::{self, DownloadProgress};
+use controlg::data::{self, binary, convert, info::Info};
 use controlg::{Error, Result};
 use serde_json::json;
 
 use super::load_options;
-use crate::args::{Common, Data, Features, Target};
+use crate::args::{CommonArgs, Data, Features, Target};
 use crate::output::Output;
 
-pub(super) fn run(command: &Data, common: &Common, output: &Output) -> Result<()> {
+pub(super) fn run(command: &Data, common: &CommonArgs, output: &Output) -> Result<()> {
     match command {
         Data::List => list(common, output),
         Data::Info { data, features } => {
@@ -25,15 +25,15 @@ pub(super) fn run(command: &Data, common: &Common, output: &Output) -> Result<()
     }
 }
 
-fn list(common: &Common, output: &Output) -> Result<()> {
-    let data_dir = catalogue::data_dir(&load_options(common, Features::Given))?;
-    let widest = |text: fn(&Known) -> &str| {
-        catalogue::ALL.iter().map(|known| text(known).chars().count()).max().unwrap_or(0)
+fn list(common: &CommonArgs, output: &Output) -> Result<()> {
+    let data_dir = catalog::data_dir(&load_options(common, Features::Given))?;
+    let widest = |text: fn(&KnownDataset) -> &str| {
+        catalog::ALL.iter().map(|known| text(known).chars().count()).max().unwrap_or(0)
     };
     let (name_width, summary_width) = (widest(|known| known.name), widest(|known| known.summary));
     let mut rows = Vec::new();
     let mut text = String::new();
-    for known in catalogue::ALL {
+    for known in catalog::ALL {
         let missing = known.missing(&data_dir);
         let state = match (known.files.is_empty(), missing.first()) {
             (true, _) => "needs no files".to_owned(),
@@ -45,7 +45,7 @@ fn list(common: &Common, output: &Output) -> Result<()> {
             "name": known.name,
             "summary": known.summary,
             "paper": known.summary().paper,
-            "licence": known.licence,
+            "license": known.license,
             "protocol": known.protocol,
             "present": missing.is_empty(),
             "missing": missing.iter().map(|file| file.path).collect::<Vec<_>>(),
@@ -55,14 +55,13 @@ fn list(common: &Common, output: &Output) -> Result<()> {
     output.result(&rows, text)
 }
 
-fn fetch(names: &[String], force: bool, common: &Common, output: &Output) -> Result<()> {
+fn fetch(names: &[String], force: bool, common: &CommonArgs, output: &Output) -> Result<()> {
     // All names are looked up before the first byte is asked for.
-    let find = |name: &String| {
-        catalogue::find(name).ok_or_else(|| Error::unknown("data set", name, catalogue::names()))
-    };
-    let known: Vec<&Known> = names.iter().map(find).collect::<Result<_>>()?;
-    let data_dir = catalogue::data_dir(&load_options(common, Features::Given))?;
-    let options = fetch::Options { force, ..fetch::Options::default() };
+    let find =
+        |name: &String| catalog::find(name).ok_or_else(|| Error::unknown("data set", name, catalog::names()));
+    let known: Vec<&KnownDataset> = names.iter().map(find).collect::<Result<_>>()?;
+    let data_dir = catalog::data_dir(&load_options(common, Features::Given))?;
+    let options = fetch::FetchOptions { force, ..fetch::FetchOptions::default() };
     let (mut rows, mut text) = (Vec::new(), String::new());
     for known in known {
         let mut last = String::new();
@@ -87,8 +86,8 @@ fn fetch(names: &[String], force: bool, common: &Common, output: &Output) -> Res
 }
 
 /// On a terminal one line that grows; elsewhere a line a file.
-fn show_progress(name: &str, progress: Progress<'_>, last: &mut String, output: &Output) {
-    let Progress { file, done, total } = progress;
+fn show_progress(name: &str, progress: DownloadProgress<'_>, last: &mut String, output: &Output) {
+    let DownloadProgress { file, done, total } = progress;
     if std::io::stderr().is_terminal() {
         let total = total.map(|total| format!(" of {:.1}", total as f64 / 1e6)).unwrap_or_default();
         output.status(format_args!("{name}: {file} {:.1}{total} MB", done as f64 / 1e6));
@@ -105,7 +104,7 @@ fn convert(
     out: &Path,
     to: Target,
     features: Features,
-    common: &Common,
+    common: &CommonArgs,
     output: &Output,
 ) -> Result<()> {
     let dataset = data::load(data, &load_options(common, features))?;
@@ -115,12 +114,12 @@ fn convert(
             "folder"
         }
         Target::Mapped => {
-            mapped::to_mapped(&dataset, out)?;
+            binary::to_mapped(&dataset, out)?;
             if dataset.labels.is_some() {
                 output
                     .remark(format_args!("labels and splits stay with {data}: evaluate with --data {data}"));
             }
-            "mapped"
+            "binary"
         }
     };
     let (nodes, edges) = (dataset.graph.n_nodes(), dataset.graph.n_edges());

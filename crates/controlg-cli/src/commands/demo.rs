@@ -4,23 +4,23 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use controlg::compare::{Budget, Subject};
-use controlg::config::Edges;
-use controlg::eval::table::Cell;
-use controlg::eval::{Normalisation, Probe, Task};
+use controlg::config::EdgeScope;
+use controlg::eval::table::ResultCell;
+use controlg::eval::{EmbeddingNormalization, Probe, Task};
 use controlg::{Error, Result, files};
 use serde_json::json;
 
 use super::compare::{Done, conduct};
 use super::report;
-use crate::args::{Common, Compare};
+use crate::args::{CommonArgs, CompareArgs};
 use crate::output::Output;
 
 const DATA: &str = "synthetic";
 /// Steps are fewer than the preset's: enough to see the schedule settle.
 const SETTINGS: [&str; 1] = ["train.epochs=6"];
 
-pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
-    let comparison = Compare {
+pub(super) fn run(out: &Path, common: &CommonArgs, output: &Output) -> Result<()> {
+    let comparison = CompareArgs {
         data: vec![DATA.to_owned()],
         methods: vec!["controlg".to_owned(), "random".to_owned()],
         seeds: NonZeroUsize::MIN,
@@ -35,7 +35,7 @@ pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
         against: None,
         reference: None,
         probe: Probe::Lbfgs,
-        embedding: Normalisation::L2,
+        embedding: EmbeddingNormalization::L2,
         jobs: None,
         skip_singles: true,
         keep_runs: true,
@@ -43,14 +43,14 @@ pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
     output.remark("controlg and random on a synthetic graph, beside what needs no training");
     let Some(Done { kept, cells, .. }) = conduct(&comparison, common, output)? else { return Ok(()) };
     let jobs = kept.comparison.jobs(&[])?;
-    let job = jobs.iter().find(|job| job.method == "controlg" && job.edges == Edges::All);
+    let job = jobs.iter().find(|job| job.method == "controlg" && job.edges == EdgeScope::All);
     let Some((job, Subject::Run(config))) = job.map(|job| (job, &job.subject)) else {
         return Err(Error::Failed("the demo has no run of controlg".to_owned()));
     };
     let folder = out.join("runs").join(job.folder_name()?);
     let drawn = report::draw(&folder, common, output)?;
     let page = out.join("report.html");
-    files::whole_bytes(&page, &drawn.page)?;
+    files::atomic_write_bytes(&page, &drawn.page)?;
 
     // Five lines that fit a terminal of 80 columns.
     let text = format!(
@@ -72,7 +72,7 @@ pub(super) fn run(out: &Path, common: &Common, output: &Output) -> Result<()> {
 }
 
 /// The scores of a method in the order of the tasks.
-fn scores(cells: &[Cell], tasks: &[Task], method: &str) -> String {
+fn scores(cells: &[ResultCell], tasks: &[Task], method: &str) -> String {
     let score = |task: &Task| {
         let cell = cells.iter().find(|cell| cell.method == method && cell.task == task.name());
         cell.map_or_else(|| "-".to_owned(), |cell| format!("{:.1}", cell.value))

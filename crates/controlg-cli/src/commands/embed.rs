@@ -8,22 +8,19 @@ use controlg::data::{self, LoadOptions};
 use controlg::train;
 use serde_json::json;
 
-use crate::args::Common;
+use crate::args::CommonArgs;
 use crate::output::Output;
 
 pub(super) fn run(
     run: &Path,
     data: &str,
     out: Option<&PathBuf>,
-    common: &Common,
+    common: &CommonArgs,
     output: &Output,
 ) -> Result<()> {
     let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: config.feature_source(),
-        stay_on_disk: true,
-    };
+    let options =
+        LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(data, &options)?;
     dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
     let graph = dataset.graph;

@@ -3,17 +3,17 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Config, Edges};
-use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, Split, catalogue};
+use controlg::config::{self, Config, EdgeScope};
+use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, Split, catalog};
 use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
 use controlg::{Error, Labels, Result, files};
 
-use crate::args::{Common, Evaluate, Features as Choice};
+use crate::args::{CommonArgs, EvaluateArgs, Features as Choice};
 use crate::output::Output;
 
-pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<()> {
-    let subject = Subject::open(args)?;
+pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, output: &Output) -> Result<()> {
+    let subject = EvaluationInput::open(args)?;
     let options = LoadOptions {
         data_dir: common.data_dir.clone(),
         features: subject.features,
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Evaluate, common: &Common, output: &Output) -> Result<(
 }
 
 /// What is to be judged, and what is known of how it came about.
-struct Subject {
+struct EvaluationInput {
     embeddings: PathBuf,
     /// The run's folder and settings, where it is one; of other embeddings nobody knows which edges they saw.
     run: Option<(PathBuf, Config)>,
@@ -61,8 +61,8 @@ struct Subject {
     seed: u64,
 }
 
-impl Subject {
-    fn open(args: &Evaluate) -> Result<Subject> {
+impl EvaluationInput {
+    fn open(args: &EvaluateArgs) -> Result<EvaluationInput> {
         let floor = floors::MADE.into_iter().find(|name| args.subject.as_os_str() == *name);
         if !args.subject.exists() && floor.is_none() {
             return Err(Error::input(
@@ -79,7 +79,7 @@ impl Subject {
             let seed = args.seed.unwrap_or(0);
             let features = args.features.map_or(FeatureSource::Given, Choice::source);
             let embeddings = args.subject.clone();
-            return Ok(Subject { embeddings, run: None, floor, data, features, seed });
+            return Ok(EvaluationInput { embeddings, run: None, floor, data, features, seed });
         }
         if args.features.is_some() {
             return Err(Error::value(
@@ -102,10 +102,10 @@ impl Subject {
                 format_args!("a finished run: {command}"),
             ));
         }
-        Ok(Subject {
+        Ok(EvaluationInput {
             embeddings,
             floor: None,
-            features: config.feature_source(),
+            features: config.features,
             data: args.data.clone().unwrap_or_else(|| config.data.clone()),
             seed: args.seed.unwrap_or(config.seed),
             run: Some((args.subject.clone(), config)),
@@ -113,11 +113,11 @@ impl Subject {
     }
 
     /// The tasks asked for; else all that what was seen and what is known allow.
-    fn tasks(&self, asked: &[Task], labelled: bool) -> Result<Vec<Task>> {
+    fn tasks(&self, asked: &[Task], labeled: bool) -> Result<Vec<Task>> {
         if asked.is_empty() {
-            let kept_from = self.run.as_ref().is_some_and(|(_, config)| config.edges == Edges::Train);
+            let kept_from = self.run.as_ref().is_some_and(|(_, config)| config.edges == EdgeScope::Train);
             let lp = (kept_from || self.floor.is_some()).then_some(Task::Lp);
-            let of_labels = if labelled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
+            let of_labels = if labeled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
             let tasks: Vec<Task> = of_labels.into_iter().chain(lp).collect();
             if tasks.is_empty() {
                 return Err(Error::value(
@@ -128,7 +128,7 @@ impl Subject {
             }
             return Ok(tasks);
         }
-        let saw_all = self.run.as_ref().filter(|(_, config)| config.edges == Edges::All);
+        let saw_all = self.run.as_ref().filter(|(_, config)| config.edges == EdgeScope::All);
         if let (true, Some((run, _))) = (asked.contains(&Task::Lp), saw_all) {
             let command =
                 format!("controlg pretrain --config {} --for lp", run.join("config.toml").display());
@@ -139,17 +139,17 @@ impl Subject {
                 format_args!("a run on the training edges only: {command}"),
             ));
         }
-        if !labelled && asked.iter().any(|task| *task != Task::Lp) {
+        if !labeled && asked.iter().any(|task| *task != Task::Lp) {
             return Err(Error::value(&self.data, "no labels", "labels, which nc and cluster are judged by"));
         }
         Ok(asked.to_vec())
     }
 }
 
-impl Subject {
+impl EvaluationInput {
     /// Whether the edges that a run would be judged on are those that it was kept from: other seeds and other graphs
     /// hold out others.
-    fn check_held_out(&self, args: &Evaluate, common: &Common, dataset: &Dataset) -> Result<()> {
+    fn check_held_out(&self, args: &EvaluateArgs, common: &CommonArgs, dataset: &Dataset) -> Result<()> {
         let Some((_, config)) = &self.run else { return Ok(()) };
         if self.seed != config.seed {
             let expected = format!("{} for lp, whose test edges the run was kept from", config.seed);
@@ -158,7 +158,7 @@ impl Subject {
         if args.data.as_ref().is_some_and(|data| *data != config.data) {
             let options = LoadOptions {
                 data_dir: common.data_dir.clone(),
-                features: config.feature_source(),
+                features: config.features,
                 stay_on_disk: true,
             };
             if data::load(&config.data, &options)?.graph.adjacency() != dataset.graph.adjacency() {
@@ -186,8 +186,8 @@ fn judge(
     task: Task,
     embeddings: &Features,
     dataset: &Dataset,
-    subject: &Subject,
-    args: &Evaluate,
+    subject: &EvaluationInput,
+    args: &EvaluateArgs,
 ) -> Result<Score> {
     let labels = || {
         dataset.labels.as_ref().ok_or_else(|| Error::value(&subject.data, "no labels", "labels to judge by"))
@@ -212,10 +212,10 @@ fn splits_of(
     dataset: &Dataset,
     labels: &Labels,
     asked: Option<&str>,
-    subject: &Subject,
+    subject: &EvaluationInput,
 ) -> Result<Vec<Split>> {
     let own = dataset.splits.first().map(|split| split.protocol.as_str());
-    let known = catalogue::find(&subject.data).map(|known| known.protocol);
+    let known = catalog::find(&subject.data).map(|known| known.protocol);
     let name = asked.or(own).or(known).unwrap_or("random-10-10-80");
     let given: Vec<Split> = dataset.splits.iter().filter(|split| split.protocol == name).cloned().collect();
     if !given.is_empty() {
@@ -260,5 +260,5 @@ fn keep(path: &Path, scores: &serde_json::Map<String, serde_json::Value>) -> Res
     };
     all.extend(scores.clone());
     let text = serde_json::to_string_pretty(&all).map_err(|error| Error::Failed(error.to_string()))?;
-    files::whole_bytes(path, text + "\n")
+    files::atomic_write_bytes(path, text + "\n")
 }

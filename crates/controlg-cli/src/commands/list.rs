@@ -4,35 +4,37 @@ use std::fmt::Write;
 
 use controlg::Result;
 use controlg::coordinator::METHODS;
-use controlg::objective::{OBJECTIVES, OWN, Objective};
-use controlg::registry::{Entry, Summary};
+use controlg::objective::{BASELINES, OBJECTIVES, Objective};
+use controlg::registry::{Entry, EntrySummary};
 
 use crate::args::List;
 use crate::output::Output;
 
 pub(super) fn run(what: List, output: &Output) -> Result<()> {
-    let summaries: Vec<Summary> = match what {
+    let summaries: Vec<EntrySummary> = match what {
         List::Config => return config(output),
         List::Methods => {
-            let alone =
-                |entry: &Entry<dyn Objective>| Summary { summary: "this objective alone", ..entry.summary() };
+            let alone = |entry: &Entry<dyn Objective>| EntrySummary {
+                summary: "this objective alone",
+                ..entry.summary()
+            };
             let methods = METHODS.iter().map(|method| method.summary());
-            let own = OWN.iter().map(|entry| entry.summary());
+            let own = BASELINES.iter().map(|entry| entry.summary());
             let alone = OBJECTIVES.iter().map(alone);
             methods.chain(own).chain(alone).chain(controlg::eval::floors::SUMMARIES).collect()
         }
         List::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
         List::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),
         List::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
-        List::Datasets => controlg::data::catalogue::ALL.iter().map(|known| known.summary()).collect(),
+        List::Datasets => controlg::data::catalog::ALL.iter().map(|known| known.summary()).collect(),
     };
     output.result(&summaries, table(&summaries))
 }
 
-fn table(summaries: &[Summary]) -> String {
+fn table(summaries: &[EntrySummary]) -> String {
     let width = summaries.iter().map(|summary| summary.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for Summary { name, summary, paper } in summaries {
+    for EntrySummary { name, summary, paper } in summaries {
         let paper = paper.map(|paper| format!(" [{paper}]")).unwrap_or_default();
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name:<width$}  {summary}{paper}");

@@ -14,7 +14,7 @@ mod report;
 use controlg::Result;
 use controlg::data::LoadOptions;
 
-use crate::args::{Args, Command, Common, Features};
+use crate::args::{Args, Command, CommonArgs, Features};
 use crate::output::Output;
 
 /// Does what was asked for.
@@ -36,6 +36,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-fn load_options(common: &Common, features: Features) -> LoadOptions {
+fn load_options(common: &CommonArgs, features: Features) -> LoadOptions {
     LoadOptions { data_dir: common.data_dir.clone(), features: features.source(), stay_on_disk: false }
 }

@@ -2,31 +2,29 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::config::{self, Batch, Config, Edges, FeatureChoice};
-use controlg::data::{self, LoadOptions, catalogue};
+use controlg::config::{self, BatchMode, Config, EdgeScope};
+use controlg::data::FeatureSource;
+use controlg::data::{self, LoadOptions, catalog};
 use controlg::eval::Task;
 use controlg::report::EventFile;
 use controlg::trace::{self, Record};
-use controlg::train::{self, Event, Folder, Plan};
+use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
 use controlg::{Error, Result};
 
-use crate::args::{Common, Pretrain};
+use crate::args::{CommonArgs, PretrainArgs};
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::ProgressBar;
 use crate::watch;
 
-pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<()> {
+pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> Result<()> {
     let mut config = resolve(args, common, output)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
     // What is wrong with the folder is said before the data is read; a limit of memory may change the settings after.
     if args.memory.is_none() && !args.dry_run {
-        Folder::open(&folder, &config, args.resume)?;
+        RunFolder::open(&folder, &config, args.resume)?;
     }
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: config.feature_source(),
-        stay_on_disk: true,
-    };
+    let options =
+        LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(&config.data, &options)?;
     let graph = dataset.graph;
     output.remark(format_args!(
@@ -45,7 +43,7 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         let fitting = train::within(&graph, &config, limit)?;
         if fitting != config {
             let allowed = match fitting.train.batch.on(graph.n_nodes()) {
-                Batch::Full => "the whole graph when views are encoded again".to_owned(),
+                BatchMode::Full => "the whole graph when views are encoded again".to_owned(),
                 _ => format!("steps of about {} nodes", fitting.train.batch_nodes),
             };
             output.remark(format_args!("{} allow {allowed}", train::size(limit)));
@@ -53,10 +51,10 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         config = fitting;
     }
     if args.dry_run {
-        let plan = Plan::new(&graph, &config)?;
+        let plan = RunEstimate::new(&graph, &config)?;
         return output.result(&plan, &plan);
     }
-    let run = Folder::open(&folder, &config, args.resume)?;
+    let run = RunFolder::open(&folder, &config, args.resume)?;
 
     if let Some(port) = args.watch {
         let address = watch::serve(&folder, port)?;
@@ -74,17 +72,19 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         }
     };
     let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
-    let mut progress = Progress::new(&config, output);
+    let mut progress = ProgressBar::new(&config, output);
     let outcome = run.pretrain(&graph, |event| match event {
-        Event::Memory(bytes) => output.remark(format_args!("memory: about {} MB", bytes.div_ceil(1_000_000))),
-        Event::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
-        Event::Resumed(steps) => {
+        RunEvent::Memory(bytes) => {
+            output.remark(format_args!("memory: about {} MB", bytes.div_ceil(1_000_000)))
+        }
+        RunEvent::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
+        RunEvent::Resumed(steps) => {
             output.remark(format_args!("going on after step {steps}"));
             begin(&mut events, &mut unwritten);
             let before = events.as_mut().map(|events| so_far(events, &folder, steps));
             unwritten = unwritten.take().or(before.and_then(Result::err));
         }
-        Event::Line(record) => {
+        RunEvent::Line(record) => {
             progress.show(record);
             begin(&mut events, &mut unwritten);
             if let Some(Err(error)) = events.as_mut().map(|events| events.append(record)) {
@@ -109,7 +109,7 @@ pub(super) fn run(args: &Pretrain, common: &Common, output: &Output) -> Result<(
         outcome.steps,
         outcome.seconds,
         peak.unwrap_or_default(),
-        if outcome.features == FeatureChoice::Structural { ", of structural features" } else { "" },
+        if outcome.features == FeatureSource::Structural { ", of structural features" } else { "" },
     );
     output.result(&outcome, text)
 }
@@ -143,7 +143,7 @@ fn orphaned(parent: Option<u32>) -> bool {
 
 /// The settings in their layers: preset, run file, single keys, flags. A known data set of which the features alone are
 /// missing is taken with structural ones, unless the settings say which to take.
-fn resolve(args: &Pretrain, common: &Common, output: &Output) -> Result<Config> {
+fn resolve(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> Result<Config> {
     let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
     let mut table = file.clone();
     if let Some(data) = &args.data {
@@ -170,9 +170,9 @@ fn resolve(args: &Pretrain, common: &Common, output: &Output) -> Result<Config> 
         table.insert("edges".to_owned(), edges.into());
     }
     let name = table.get("data").and_then(toml::Value::as_str).unwrap_or_default();
-    if let (Some(known), false) = (catalogue::find(name), table.contains_key("features")) {
+    if let (Some(known), false) = (catalog::find(name), table.contains_key("features")) {
         let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
-        if known.lacks_only_features(&catalogue::data_dir(&options)?) {
+        if known.lacks_only_features(&catalog::data_dir(&options)?) {
             let file = known.feature_file.unwrap_or_default();
             output.remark(format_args!("note: {file} of {name} is missing: its features are structural"));
             table.insert("features".to_owned(), "structural".into());
@@ -209,6 +209,6 @@ fn default_folder(config: &Config) -> PathBuf {
     let name = path.file_name().map_or("graph".into(), |name| name.to_string_lossy());
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.chars().map(plain).collect();
-    let seen = if config.edges == Edges::Train { "-lp" } else { "" };
+    let seen = if config.edges == EdgeScope::Train { "-lp" } else { "" };
     PathBuf::from("runs").join(format!("{name}-{}-{}{seen}", config.method, config.seed))
 }

@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use controlg::compare::Kept;
+use controlg::compare::Manifest;
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
-use controlg::report::{self, Drawn, Map};
+use controlg::report::{self, Map, RenderedReport};
 use controlg::{Error, Result, files};
 use serde_json::json;
 
-use crate::args::Common;
+use crate::args::CommonArgs;
 use crate::output::Output;
 use crate::picture::Painter;
 
@@ -18,7 +18,7 @@ pub(super) fn run(
     folder: &Path,
     out: Option<&PathBuf>,
     figures: Option<&PathBuf>,
-    common: &Common,
+    common: &CommonArgs,
     output: &Output,
 ) -> Result<()> {
     let drawn = draw(folder, common, output)?;
@@ -27,7 +27,7 @@ pub(super) fn run(
         None if folder.is_dir() => folder.join("report.html"),
         None => folder.with_file_name("report.html"),
     };
-    files::whole_bytes(&page, &drawn.page)?;
+    files::atomic_write_bytes(&page, &drawn.page)?;
     if let Some(folder) = figures {
         fs::create_dir_all(folder)
             .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
@@ -35,9 +35,9 @@ pub(super) fn run(
         for figure in &drawn.figures {
             let file = |ending: &str| folder.join(format!("{}.{ending}", figure.name));
             let svg = figure.svg();
-            files::whole_bytes(&file("png"), painter.png(&svg)?)?;
-            files::whole_bytes(&file("svg"), svg)?;
-            files::whole_bytes(&file("csv"), &figure.csv)?;
+            files::atomic_write_bytes(&file("png"), painter.png(&svg)?)?;
+            files::atomic_write_bytes(&file("svg"), svg)?;
+            files::atomic_write_bytes(&file("csv"), &figure.csv)?;
         }
     }
     let names: Vec<&str> = drawn.figures.iter().map(|figure| figure.name).collect();
@@ -47,8 +47,8 @@ pub(super) fn run(
     output.result(&json!({ "page": page, "bytes": drawn.page.len(), "figures": names }), text)
 }
 
-pub(super) fn draw(folder: &Path, common: &Common, output: &Output) -> Result<Drawn> {
-    if folder.join(Kept::FILE).exists() {
+pub(super) fn draw(folder: &Path, common: &CommonArgs, output: &Output) -> Result<RenderedReport> {
+    if folder.join(Manifest::FILE).exists() {
         return report::of_comparison(folder);
     }
     let record = if folder.is_dir() { folder.join("trace.jsonl") } else { folder.to_owned() };
@@ -71,7 +71,7 @@ pub(super) fn draw(folder: &Path, common: &Common, output: &Output) -> Result<Dr
 }
 
 /// The map of a run's embeddings, where they and the graph are at hand.
-fn mapped(run: &Path, common: &Common) -> Result<Option<(Map, controlg::Graph)>> {
+fn mapped(run: &Path, common: &CommonArgs) -> Result<Option<(Map, controlg::Graph)>> {
     let embeddings = run.join("embeddings.npy");
     if !embeddings.exists() {
         return Ok(None);
@@ -79,7 +79,7 @@ fn mapped(run: &Path, common: &Common) -> Result<Option<(Map, controlg::Graph)>>
     let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
     let options = LoadOptions {
         data_dir: common.data_dir.clone(),
-        features: config.feature_source(),
+        features: config.features,
         ..LoadOptions::default()
     };
     let dataset = data::load(&config.data, &options)?;

@@ -12,7 +12,7 @@
 
 Readings draw from random streams of their own (torch's, Python's and NumPy's), the same at every reading, so that losses
 which sample are seen on one frozen sample and the loop's own draws stay what they were. Running statistics of
-normalisation layers stay what they were, too.
+normalization layers stay what they were, too.
 
 Under ``torch.distributed`` every rank draws the same task: readings are averaged over the ranks and then taken from rank
 0, whose state is the truth when a scheduler is made or loaded; rank 0 alone keeps the record.
@@ -41,7 +41,7 @@ __all__ = ["Rayleigh", "Scheduler", "measure"]
 
 
 class Rayleigh:
-    """How rough a signal on the nodes is: tr(Hᵀ L H) / ‖H‖² with the normalised Laplacian L of the graph, 0 to 2."""
+    """How rough a signal on the nodes is: tr(Hᵀ L H) / ‖H‖² with the normalized Laplacian L of the graph, 0 to 2."""
 
     def __init__(self, edge_index: Tensor) -> None:
         source, target = edge_index.min(dim=0).values, edge_index.max(dim=0).values
@@ -80,7 +80,7 @@ def _frozen_streams(seed: int) -> Iterator[None]:
 
 @contextmanager
 def _kept_statistics() -> Iterator[None]:
-    """Normalisation layers that are called inside have the same running statistics afterwards."""
+    """Normalization layers that are called inside have the same running statistics afterwards."""
     kept: dict[Tensor, Tensor] = {}
 
     def keep(module: torch.nn.Module, _: Any) -> None:
@@ -136,7 +136,7 @@ class Scheduler(_Scheduler):
     parameters : the shared ones, the encoder's.
     edge_index : 2 × E, as in PyTorch Geometric.
     embedding : gives the representations that closures share; called once a reading, before them.
-    group : the process group; by default all ranks, where ``torch.distributed`` is initialised.
+    group : the process group; by default all ranks, where ``torch.distributed`` is initialized.
 
     Everything else is as in ``controlg.Scheduler``.
     """

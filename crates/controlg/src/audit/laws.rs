@@ -1,7 +1,7 @@
 //! The laws of the method, checked on recorded numbers.
 
 use super::{Place, Terms};
-use crate::coordinator::{ControlMode, PlanMode, Promise, Sensing, min_norm};
+use crate::coordinator::{ControlMode, PlanMode, Sensing, WeightBounds, min_norm};
 use crate::error::Result;
 use crate::trace::{BlockLine, SenseLine};
 
@@ -108,7 +108,12 @@ pub(super) fn decided(line: &BlockLine, terms: &Terms, place: PlaceOf<'_, '_>) -
 }
 
 /// A block that took all objectives: no choice of one, losses that add up, weights as the method promises them.
-pub(super) fn mixed(line: &BlockLine, k: usize, promise: &Promise, place: PlaceOf<'_, '_>) -> Result<()> {
+pub(super) fn mixed(
+    line: &BlockLine,
+    k: usize,
+    promise: &WeightBounds,
+    place: PlaceOf<'_, '_>,
+) -> Result<()> {
     place("task").same(line.task.as_str(), "")?;
     finite(&line.losses, k, &place("losses"))?;
     place("loss").close(&[line.loss], &[line.losses.iter().sum()])?;

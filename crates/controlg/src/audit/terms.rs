@@ -1,8 +1,8 @@
 //! What a record is judged by: the settings of a run, or of a scheduler in somebody's own loop.
 
-use super::Method;
+use super::AuditedMethod;
 use crate::config::Config;
-use crate::coordinator::{Decider, Scheduler, Settings};
+use crate::coordinator::{ActiveMethod, Scheduler, SchedulerSettings};
 use crate::error::Result;
 use crate::trace::{BlockLine, SchedulerLine};
 
@@ -10,17 +10,17 @@ use crate::trace::{BlockLine, SchedulerLine};
 pub(super) struct Terms {
     pub(super) method: String,
     pub(super) objectives: Vec<String>,
-    pub(super) settings: Settings,
+    pub(super) settings: SchedulerSettings,
     /// Of a run of ours. Nobody has promised how long somebody's own loop warms up and trains.
     run: Option<Config>,
 }
 
 impl Terms {
     /// Of a run, and who decides in it.
-    pub(super) fn of_run(config: Config) -> Result<(Terms, Method)> {
+    pub(super) fn of_run(config: Config) -> Result<(Terms, AuditedMethod)> {
         let method = match config.decider()? {
-            Decider::Schedule(coordinator) => Method::Schedule(coordinator),
-            Decider::Mix(mixer) => Method::Mix(mixer.promise()),
+            ActiveMethod::Schedule(coordinator) => AuditedMethod::Schedule(coordinator),
+            ActiveMethod::Mix(mixer) => AuditedMethod::Mix(mixer.promise()),
         };
         let terms = Terms {
             method: config.method.clone(),
@@ -32,11 +32,11 @@ impl Terms {
     }
 
     /// Of somebody's own loop, and who decides in it.
-    pub(super) fn of_loop(header: &SchedulerLine) -> Result<(Terms, Method)> {
+    pub(super) fn of_loop(header: &SchedulerLine) -> Result<(Terms, AuditedMethod)> {
         let SchedulerLine { objectives, settings, .. } = header.clone();
         let scheduler = Scheduler::new(objectives.clone(), settings.clone())?;
         let terms = Terms { method: "controlg".to_owned(), objectives, settings, run: None };
-        Ok((terms, Method::Schedule(Box::new(scheduler))))
+        Ok((terms, AuditedMethod::Schedule(Box::new(scheduler))))
     }
 
     /// How many objectives there are.

@@ -19,7 +19,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Job, edges_of};
-use crate::config::{self, Edges};
+use crate::config::{self, EdgeScope};
 use crate::error::{Error, Result};
 use crate::eval::{Task, floors};
 use crate::rng::Stream;
@@ -32,7 +32,7 @@ pub struct Grid {
 
 /// What one combination of settings came to: a line of `trials.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
+pub struct GridTrial {
     /// The data set.
     pub data: String,
     /// The method.
@@ -58,7 +58,7 @@ pub struct Trial {
     pub data_hash: String,
 }
 
-impl Trial {
+impl GridTrial {
     /// Whether it is of this job in this comparison. Lines of versions that did not write the probe are taken as they are.
     pub fn is_of(&self, job: &Job, comparison: &Comparison) -> bool {
         let same_probe = self.task == Task::Lp
@@ -73,7 +73,7 @@ impl Trial {
 
 /// The combination that did best on validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct GridChoice {
     /// The data set.
     pub data: String,
     /// The method.
@@ -188,20 +188,24 @@ fn deciding(tasks: &[Task]) -> Vec<Task> {
     deciding
 }
 
-impl Choice {
+impl GridChoice {
     /// Whether it settles the runs of a method on a data set that see these edges.
-    pub fn is_for(&self, data: &str, method: &str, edges: Edges) -> bool {
+    pub fn is_for(&self, data: &str, method: &str, edges: EdgeScope) -> bool {
         self.data == data && self.method == method && edges_of(self.task) == edges
     }
 }
 
 /// The best combination for each data set, method and task; `None` while trials are missing. Of equals the one that stands
 /// first in the grid is taken; one that could not be trained is no choice, and where none could that is an error.
-pub fn choose(comparison: &Comparison, jobs: &[Job], trials: &[Trial]) -> Result<Option<Vec<Choice>>> {
-    let mut choices: Vec<Choice> = Vec::new();
+pub fn choose(
+    comparison: &Comparison,
+    jobs: &[Job],
+    trials: &[GridTrial],
+) -> Result<Option<Vec<GridChoice>>> {
+    let mut choices: Vec<GridChoice> = Vec::new();
     for job in jobs {
-        let own: Vec<&Trial> = trials.iter().filter(|trial| trial.is_of(job, comparison)).collect();
-        let Some(Trial { task, .. }) = own.last() else { return Ok(None) };
+        let own: Vec<&GridTrial> = trials.iter().filter(|trial| trial.is_of(job, comparison)).collect();
+        let Some(GridTrial { task, .. }) = own.last() else { return Ok(None) };
         let Some(validation) = own.iter().rev().find_map(|trial| trial.validation) else { continue };
         let known = choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, job.edges));
         match known {
@@ -212,7 +216,7 @@ pub fn choose(comparison: &Comparison, jobs: &[Job], trials: &[Trial]) -> Result
                     known.settings.clone_from(&job.settings);
                 }
             }
-            None => choices.push(Choice {
+            None => choices.push(GridChoice {
                 data: job.data.clone(),
                 method: job.method.clone(),
                 task: *task,

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::config::{Config, Edges};
+use crate::config::{Config, EdgeScope};
 use crate::error::Result;
 use crate::eval::Task;
 use crate::files::hex;
@@ -17,7 +17,7 @@ pub struct Job {
     /// The seed.
     pub seed: u64,
     /// The edges that it sees.
-    pub edges: Edges,
+    pub edges: EdgeScope,
     /// The tasks, all of which allow these edges.
     pub tasks: Vec<Task>,
     /// What is judged.
@@ -51,7 +51,7 @@ impl Job {
         let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
         let data = self.data.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or("graph");
         let data: String = data.chars().take(80).map(plain).collect();
-        let edges = if self.edges == Edges::Train { "-lp" } else { "" };
+        let edges = if self.edges == EdgeScope::Train { "-lp" } else { "" };
         Ok(format!("{data}-{}-{}{edges}-{}", self.method, self.seed, &self.subject.hash()?[..8]))
     }
 

@@ -1,32 +1,32 @@
 //! Data sets × methods × seeds × tasks: what is to be run, what is done, and the tables of it.
 //!
 //! [`Comparison`] says what is compared and lists its [`Job`]s. [`work`] does those that no line of the results
-//! ([`Lines`] of [`Cell`]s) tells of yet, several at once, by whatever function is given to run
+//! ([`JsonlStore`] of [`Cell`]s) tells of yet, several at once, by whatever function is given to run
 //! one. [`Report`] makes the tables. [`Grid`] chooses settings on validation figures first.
 
 mod grid;
 mod job;
-mod lines;
+mod jsonl;
 mod report;
-mod work;
+mod run_jobs;
 
-pub use grid::{Choice, Grid, Trial, choose};
+pub use grid::{Grid, GridChoice, GridTrial, choose};
 pub use job::{Job, Subject};
-pub use lines::Lines;
-pub use report::{Kept, Report, TaskReport};
-pub use work::{Progress, work};
+pub use jsonl::JsonlStore;
+pub use report::{ComparisonReport, Manifest, TaskTables};
+pub use run_jobs::{JobProgress, work};
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{self, Config, Edges};
+use crate::config::{self, Config, EdgeScope};
 use crate::coordinator::UNTRAINED;
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
-use crate::eval::table::Cell;
-use crate::eval::{Normalisation, Probe, Task, floors};
+use crate::eval::table::ResultCell;
+use crate::eval::{EmbeddingNormalization, Probe, Task, floors};
 use crate::objective::OBJECTIVES;
 
 /// What is compared.
@@ -47,7 +47,7 @@ pub struct Comparison {
     /// The probe of node classification.
     pub probe: Probe,
     /// What is done to the embeddings before it.
-    pub embedding: Normalisation,
+    pub embedding: EmbeddingNormalization,
     /// The hash of each data set as it was when the comparison was made: results on others are not its own.
     #[serde(default)]
     pub data_hashes: BTreeMap<String, String>,
@@ -57,7 +57,7 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Budget {
-    /// Steps of the optimiser, however many objectives each looks at: those of its settings, which are the data set's but
+    /// Steps of the optimizer, however many objectives each looks at: those of its settings, which are the data set's but
     /// for methods that have an author's own.
     #[default]
     Steps,
@@ -123,12 +123,12 @@ impl Comparison {
 
     /// Every run that it takes, checked before any work: seed by seed, so that a part of the list is a smaller comparison.
     /// `choices` are the settings that a grid search found.
-    pub fn jobs(&self, choices: &[Choice]) -> Result<Vec<Job>> {
+    pub fn jobs(&self, choices: &[GridChoice]) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for &seed in &self.seeds {
             for data in &self.data {
                 for method in &self.methods {
-                    for edges in [Edges::All, Edges::Train] {
+                    for edges in [EdgeScope::All, EdgeScope::Train] {
                         let tasks: Vec<Task> =
                             self.tasks.iter().copied().filter(|task| edges_of(*task) == edges).collect();
                         if tasks.is_empty() {
@@ -149,7 +149,7 @@ impl Comparison {
         data: &str,
         method: &str,
         seed: u64,
-        edges: Edges,
+        edges: EdgeScope,
         tasks: &[Task],
         settings: Vec<String>,
     ) -> Result<Job> {
@@ -163,7 +163,7 @@ impl Comparison {
 
     /// Where the node features of all runs on a data set come from, and so those of its floors.
     pub fn features_of(&self, data: &str) -> Result<FeatureSource> {
-        Ok(self.config(data, UNTRAINED, 0, Edges::All, &[])?.feature_source())
+        Ok(self.config(data, UNTRAINED, 0, EdgeScope::All, &[])?.features)
     }
 
     fn config(
@@ -171,7 +171,7 @@ impl Comparison {
         data: &str,
         method: &str,
         seed: u64,
-        edges: Edges,
+        edges: EdgeScope,
         settings: &[String],
     ) -> Result<Config> {
         let mut table = toml::Table::new();
@@ -182,7 +182,7 @@ impl Comparison {
         table.insert("data".to_owned(), data.into());
         table.insert("method".to_owned(), method.into());
         table.insert("seed".to_owned(), seed.into());
-        table.insert("edges".to_owned(), if edges == Edges::Train { "train" } else { "all" }.into());
+        table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
         let config = Config::from_table(table.clone())?;
         let least = config.total_steps();
         if self.budget == Budget::Steps || config.evaluations()? <= least {
@@ -205,7 +205,7 @@ impl Comparison {
     }
 
     /// Whether a line of the results is what this job would give for a task.
-    pub fn is_result(&self, job: &Job, task: Task, cell: &Cell) -> bool {
+    pub fn is_result(&self, job: &Job, task: Task, cell: &ResultCell) -> bool {
         let same_probe =
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.embedding.name());
         cell.data == job.data
@@ -223,14 +223,14 @@ impl Comparison {
     }
 
     /// The job without the tasks that are done; `None` when nothing is left of it.
-    pub fn left_of(&self, job: &Job, done: &[Cell]) -> Option<Job> {
+    pub fn left_of(&self, job: &Job, done: &[ResultCell]) -> Option<Job> {
         let open = |task: &Task| !done.iter().any(|cell| self.is_result(job, *task, cell));
         let tasks: Vec<Task> = job.tasks.iter().copied().filter(open).collect();
         (!tasks.is_empty()).then(|| Job { tasks, ..job.clone() })
     }
 
     /// The lines that belong to these jobs, each once: of a cell that was run again the last.
-    pub fn results_of(&self, jobs: &[Job], all: &[Cell]) -> Vec<Cell> {
+    pub fn results_of(&self, jobs: &[Job], all: &[ResultCell]) -> Vec<ResultCell> {
         let each = jobs.iter().flat_map(|job| job.tasks.iter().map(move |task| (job, *task)));
         each.filter_map(|(job, task)| all.iter().rev().find(|cell| self.is_result(job, task, cell)).cloned())
             .collect()
@@ -238,8 +238,8 @@ impl Comparison {
 }
 
 /// The edges that a run for a task may see.
-pub fn edges_of(task: Task) -> Edges {
-    if task == Task::Lp { Edges::Train } else { Edges::All }
+pub fn edges_of(task: Task) -> EdgeScope {
+    if task == Task::Lp { EdgeScope::Train } else { EdgeScope::All }
 }
 
 #[cfg(test)]

@@ -6,22 +6,22 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Choice, Comparison};
+use super::{Budget, Comparison, GridChoice};
 use crate::data::limits;
 use crate::error::{Error, Result};
-use crate::eval::stats::{self, Summary};
-use crate::eval::table::{Cell, Plain, Row, Table, html_safe};
+use crate::eval::stats::{self, MeanInterval};
+use crate::eval::table::{Plain, ResultCell, ResultRow, ResultTable, html_safe};
 use crate::eval::{Task, floors, paper};
 use crate::files;
 use crate::objective::OBJECTIVES;
 
 /// The tables of a comparison.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct ComparisonReport {
     /// What was compared.
     pub comparison: Comparison,
     /// For each task its tables.
-    pub tasks: Vec<TaskReport>,
+    pub tasks: Vec<TaskTables>,
     /// Steps, evaluations, seconds and memory of the runs.
     pub costs: Plain,
     /// Whether all runs on a data set had the same number of steps.
@@ -30,11 +30,11 @@ pub struct Report {
 
 /// The tables of one task.
 #[derive(Clone, Debug, Serialize)]
-pub struct TaskReport {
+pub struct TaskTables {
     /// The task.
     pub task: Task,
     /// Means with intervals, places and ranks.
-    pub table: Table,
+    pub table: ResultTable,
     /// The objective alone that is best on validation, for each data set.
     pub best_single: Vec<(String, String)>,
     /// Differences to the chosen method, seed by seed.
@@ -45,7 +45,7 @@ pub struct TaskReport {
 
 /// What a comparison's folder says of it, so that its tables can be made again.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct Manifest {
     /// What was compared.
     pub comparison: Comparison,
     /// The method that differences are taken to.
@@ -53,15 +53,15 @@ pub struct Kept {
     /// Whether the paper's numbers stand beside ours.
     pub against_paper: bool,
     /// What a grid search chose.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<GridChoice>,
 }
 
-impl Kept {
+impl Manifest {
     /// The file in a comparison's folder.
     pub const FILE: &str = "comparison.json";
 
     /// Reads it.
-    pub fn read(folder: &Path) -> Result<Kept> {
+    pub fn read(folder: &Path) -> Result<Manifest> {
         let path = folder.join(Self::FILE);
         let text = limits::read_text(&path)?;
         serde_json::from_str(&text).map_err(|error| {
@@ -72,37 +72,37 @@ impl Kept {
     /// Writes it.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        files::whole_bytes(&folder.join(Self::FILE), text + "\n")
+        files::atomic_write_bytes(&folder.join(Self::FILE), text + "\n")
     }
 
     /// The cells of these results that belong to it.
-    pub fn cells(&self, all: &[Cell]) -> Result<Vec<Cell>> {
+    pub fn cells(&self, all: &[ResultCell]) -> Result<Vec<ResultCell>> {
         Ok(self.comparison.results_of(&self.comparison.jobs(&self.choices)?, all))
     }
 
     /// The tables of its cells.
-    pub fn report(&self, cells: &[Cell]) -> Result<Report> {
-        Report::new(&self.comparison, cells, &self.reference, self.against_paper)
+    pub fn report(&self, cells: &[ResultCell]) -> Result<ComparisonReport> {
+        ComparisonReport::new(&self.comparison, cells, &self.reference, self.against_paper)
     }
 }
 
-impl Report {
+impl ComparisonReport {
     /// The tables of these cells; differences are to the method `reference`.
     pub fn new(
         comparison: &Comparison,
-        cells: &[Cell],
+        cells: &[ResultCell],
         reference: &str,
         against_paper: bool,
     ) -> Result<Self> {
         let mut tasks = Vec::new();
         for &task in &comparison.tasks {
-            let of_task: Vec<&Cell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
-            let mut table = Table::new(cells, task.name(), &comparison.methods, &comparison.data)?;
+            let of_task: Vec<&ResultCell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
+            let mut table = ResultTable::new(cells, task.name(), &comparison.methods, &comparison.data)?;
             let best_single = best_singles(comparison, cells, task);
             if !best_single.is_empty() {
                 table.rows.push(single_row(comparison, &of_task, &best_single));
             }
-            tasks.push(TaskReport {
+            tasks.push(TaskTables {
                 task,
                 table,
                 best_single,
@@ -111,7 +111,7 @@ impl Report {
             });
         }
         let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
-        Ok(Report { comparison: comparison.clone(), tasks, costs, equal_steps })
+        Ok(ComparisonReport { comparison: comparison.clone(), tasks, costs, equal_steps })
     }
 
     /// All tables as one text.
@@ -167,8 +167,8 @@ impl Report {
     fn setting(&self) -> String {
         let Comparison { seeds, budget, probe, embedding, set, .. } = &self.comparison;
         let budget = match budget {
-            Budget::Steps if self.equal_steps => "the same number of optimiser steps for every method",
-            Budget::Steps => "optimiser steps as each method's settings have them (see what a run takes)",
+            Budget::Steps if self.equal_steps => "the same number of optimizer steps for every method",
+            Budget::Steps => "optimizer steps as each method's settings have them (see what a run takes)",
             Budget::Evaluations => {
                 "at most as many evaluations of objectives as a method's settings have steps"
             }
@@ -180,7 +180,7 @@ impl Report {
         format!(
             "{} seeds ({}), {budget}, {set}. Percent, mean ± 95 % t-interval over the seeds; first, second and third are bold, \
              underlined and italic; the average rank is over the data sets on which a method has a value. Node classification by the \
-             probe {} (embeddings normalised: {}). Settings of a probe are chosen on validation; test figures choose nothing.",
+             probe {} (embeddings normalized: {}). Settings of a probe are chosen on validation; test figures choose nothing.",
             seeds.len(),
             seeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
             probe.name(),
@@ -189,7 +189,7 @@ impl Report {
     }
 }
 
-impl TaskReport {
+impl TaskTables {
     pub(crate) fn title(&self) -> String {
         let name = match self.task {
             Task::Nc => "Node classification",
@@ -215,13 +215,14 @@ impl TaskReport {
 
 /// For each data set the objective alone with the best mean validation figure. Clustering has none: that of node
 /// classification decides.
-fn best_singles(comparison: &Comparison, cells: &[Cell], task: Task) -> Vec<(String, String)> {
+fn best_singles(comparison: &Comparison, cells: &[ResultCell], task: Task) -> Vec<(String, String)> {
     let deciding = if task == Task::Lp { Task::Lp } else { Task::Nc };
     let validation = |data: &str, method: &str| {
         let own = cells
             .iter()
             .filter(|cell| cell.task == deciding.name() && cell.data == data && cell.method == method);
-        Summary::of(&own.filter_map(|cell| cell.validation).collect::<Vec<f64>>()).map(|summary| summary.mean)
+        MeanInterval::of(&own.filter_map(|cell| cell.validation).collect::<Vec<f64>>())
+            .map(|summary| summary.mean)
     };
     let best = |data: &String| {
         let singles =
@@ -234,21 +235,21 @@ fn best_singles(comparison: &Comparison, cells: &[Cell], task: Task) -> Vec<(Str
 }
 
 /// The row of the best single objectives. They have rows of their own: this one takes no place and no rank.
-fn single_row(comparison: &Comparison, cells: &[&Cell], best: &[(String, String)]) -> Row {
+fn single_row(comparison: &Comparison, cells: &[&ResultCell], best: &[(String, String)]) -> ResultRow {
     let summary = |data: &String| {
         let (_, method) = best.iter().find(|(known, _)| known == data)?;
         let values: Vec<f64> = by_seed(cells, data, method).into_iter().map(|(_, value)| value).collect();
-        Summary::of(&values).map(|summary| (summary, None))
+        MeanInterval::of(&values).map(|summary| (summary, None))
     };
     let cells = comparison.data.iter().map(summary).collect();
-    Row { method: "best single objective".to_owned(), cells, rank: None, rank_missing_last: None }
+    ResultRow { method: "best single objective".to_owned(), cells, rank: None, rank_missing_last: None }
 }
 
-fn differences(comparison: &Comparison, cells: &[&Cell], task: Task, reference: &str) -> Plain {
+fn differences(comparison: &Comparison, cells: &[&ResultCell], task: Task, reference: &str) -> Plain {
     let row = |method: &String| {
         let difference = |data: &String| {
             let (own, other) = (by_seed(cells, data, method), by_seed(cells, data, reference));
-            match Summary::of(&stats::paired_differences(&own, &other)) {
+            match MeanInterval::of(&stats::paired_differences(&own, &other)) {
                 None => "–".to_owned(),
                 Some(summary) => {
                     let mark = if summary.excludes_zero() { " *" } else { "" };
@@ -267,11 +268,11 @@ fn differences(comparison: &Comparison, cells: &[&Cell], task: Task, reference: 
     }
 }
 
-fn beside_paper(comparison: &Comparison, cells: &[&Cell], task: Task) -> Plain {
+fn beside_paper(comparison: &Comparison, cells: &[&ResultCell], task: Task) -> Plain {
     let row = |method: &String| {
         let beside = |data: &String| {
             let values: Vec<f64> = by_seed(cells, data, method).into_iter().map(|(_, value)| value).collect();
-            match (Summary::of(&values), paper::value(data, method, task.name())) {
+            match (MeanInterval::of(&values), paper::value(data, method, task.name())) {
                 (Some(ours), Some(theirs)) => {
                     format!("{:.2} / {:.2} ({:+.2})", ours.mean, theirs.value, ours.mean - theirs.value)
                 }
@@ -292,21 +293,22 @@ fn beside_paper(comparison: &Comparison, cells: &[&Cell], task: Task) -> Plain {
 }
 
 /// Whether all runs on a data set had the same number of steps; floors have none.
-fn equal_steps(cells: &[Cell]) -> bool {
+fn equal_steps(cells: &[ResultCell]) -> bool {
     let mut steps: BTreeMap<&str, u64> = BTreeMap::new();
     let mut trained = cells.iter().filter(|cell| cell.steps > 0);
     trained.all(|cell| *steps.entry(&cell.data).or_insert(cell.steps) == cell.steps)
 }
 
 /// What a run takes, the means over its seeds and kinds of runs.
-fn costs(comparison: &Comparison, cells: &[Cell]) -> Plain {
+fn costs(comparison: &Comparison, cells: &[ResultCell]) -> Plain {
     let mut rows = Vec::new();
     for data in &comparison.data {
         for method in &comparison.methods {
-            let own: Vec<&Cell> =
+            let own: Vec<&ResultCell> =
                 cells.iter().filter(|cell| cell.data == *data && cell.method == *method).collect();
-            let mean =
-                |of: fn(&Cell) -> f64| stats::mean(&own.iter().map(|cell| of(cell)).collect::<Vec<_>>());
+            let mean = |of: fn(&ResultCell) -> f64| {
+                stats::mean(&own.iter().map(|cell| of(cell)).collect::<Vec<_>>())
+            };
             if own.is_empty() || mean(|cell| cell.steps as f64) == 0.0 {
                 continue;
             }
@@ -335,7 +337,7 @@ fn costs(comparison: &Comparison, cells: &[Cell]) -> Plain {
 }
 
 /// A method's values on a data set, by seed.
-fn by_seed(cells: &[&Cell], data: &str, method: &str) -> Vec<(u64, f64)> {
+fn by_seed(cells: &[&ResultCell], data: &str, method: &str) -> Vec<(u64, f64)> {
     let own = cells.iter().filter(|cell| cell.data == data && cell.method == method);
     own.map(|cell| (cell.seed, cell.value)).collect::<BTreeMap<u64, f64>>().into_iter().collect()
 }

@@ -9,14 +9,14 @@ fn comparison() -> Comparison {
         set: vec!["encoder.width=64".into()],
         budget: Budget::Steps,
         probe: Probe::Lbfgs,
-        embedding: Normalisation::L2,
+        embedding: EmbeddingNormalization::L2,
         data_hashes: BTreeMap::new(),
     };
     comparison.complete(true);
     comparison
 }
 
-fn cell_of(job: &Job, task: Task) -> Cell {
+fn cell_of(job: &Job, task: Task) -> ResultCell {
     let text = format!(
         r#"{{"data":"{}","method":"{}","seed":{},"task":"{}","value":1.0,"protocol":"p","probe":"lbfgs","embedding":"l2","config_hash":"{}"}}"#,
         job.data,
@@ -38,7 +38,7 @@ fn floors_and_objectives_alone_are_never_missing() {
 fn a_run_serves_all_tasks_that_may_see_the_same_edges() {
     let jobs = comparison().jobs(&[]).unwrap();
     assert_eq!(jobs.len(), 2 * 2 * 9 * 2);
-    assert!(jobs.iter().all(|job| (job.edges == Edges::Train) == (job.tasks == [Task::Lp])));
+    assert!(jobs.iter().all(|job| (job.edges == EdgeScope::Train) == (job.tasks == [Task::Lp])));
     assert!(jobs[..36].iter().all(|job| job.seed == 0), "seed by seed");
     let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
     // The data set's preset under what was set.
@@ -125,7 +125,7 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
     std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
     let jobs = Grid::read(&path).unwrap().jobs(&comparison, None).unwrap();
     assert_eq!(jobs.len(), 6);
-    let trial = |(job, validation): (&Job, f64)| Trial {
+    let trial = |(job, validation): (&Job, f64)| GridTrial {
         data: job.data.clone(),
         method: job.method.clone(),
         seed: job.seed,
@@ -137,7 +137,7 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
         embedding: "l2".to_owned(),
         data_hash: "then".to_owned(),
     };
-    let trials: Vec<Trial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
+    let trials: Vec<GridTrial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
     assert_eq!(choose(&comparison, &jobs, &trials[..5]).unwrap(), None);
     let other = Comparison { probe: Probe::AdamEs, ..comparison.clone() };
     assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "another probe's figures decide nothing");
@@ -180,7 +180,7 @@ fn every_combination_is_tried_once_whatever_the_tasks() {
 fn results_of_other_data_are_not_taken() {
     let mut comparison = comparison();
     let jobs = comparison.jobs(&[]).unwrap();
-    let cell = |hash: &str| Cell { data_hash: hash.to_owned(), ..cell_of(&jobs[0], Task::Nc) };
+    let cell = |hash: &str| ResultCell { data_hash: hash.to_owned(), ..cell_of(&jobs[0], Task::Nc) };
     comparison.data_hashes.insert("cora".to_owned(), "now".to_owned());
     let taken = |comparison: &Comparison, hash| comparison.is_result(&jobs[0], Task::Nc, &cell(hash));
     assert!(taken(&comparison, "now") && !taken(&comparison, "before"));
@@ -196,10 +196,10 @@ fn the_row_of_the_best_single_objective_is_chosen_by_validation_alone() {
     let jobs = comparison.jobs(&[]).unwrap();
     let of = |method: &str, value: f64, validation: f64| {
         let job = jobs.iter().find(|job| job.method == method).unwrap();
-        Cell { value, validation: Some(validation), ..cell_of(job, Task::Nc) }
+        ResultCell { value, validation: Some(validation), ..cell_of(job, Task::Nc) }
     };
     let cells = [of("p_link", 90.0, 50.0), of("p_par", 60.0, 70.0), of("controlg", 80.0, 80.0)];
-    let report = Report::new(&comparison, &cells, "controlg", true).unwrap();
+    let report = ComparisonReport::new(&comparison, &cells, "controlg", true).unwrap();
     let task = &report.tasks[0];
     assert_eq!(task.best_single, [("cora".to_owned(), "p_par".to_owned())]);
     let last = task.table.rows.last().unwrap();
@@ -212,9 +212,9 @@ fn the_row_of_the_best_single_objective_is_chosen_by_validation_alone() {
     let (_, csv) = report.files().into_iter().find(|(name, _)| name == "nc.csv").unwrap();
     assert!(csv.contains("best single objective,1,60,,,,,0,"), "{csv}");
     // Steps are said to be the same only where they are.
-    assert!(report.markdown().contains("the same number of optimiser steps"));
+    assert!(report.markdown().contains("the same number of optimizer steps"));
     let mut unequal = cells.to_vec();
     (unequal[0].steps, unequal[1].steps) = (1000, 50);
-    let report = Report::new(&comparison, &unequal, "controlg", true).unwrap();
+    let report = ComparisonReport::new(&comparison, &unequal, "controlg", true).unwrap();
     assert!(report.markdown().contains("as each method's settings have them"));
 }

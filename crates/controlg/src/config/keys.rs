@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Edges, FeatureChoice, Normalise, Train};
+use super::{EdgeScope, FeatureNormalization, TrainSettings};
 use crate::coordinator::{ControlSettings, METHODS, PlanSettings, SenseSettings};
+use crate::data::FeatureSource;
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
 use crate::objective::{self, OBJECTIVES};
@@ -21,7 +22,7 @@ pub(super) const TOP: &[Key] = &[
         "the files' features, or ones made from the edges",
     ),
     Key::new(
-        "normalise",
+        "normalize",
         Range::OneOf(&["rows", "columns", "none"]),
         "features: each row divided by its sum, each column to mean 0 and deviation 1, or as they are",
     ),
@@ -38,26 +39,26 @@ const TABLES: &[&str] = &["encoder", "train", "objective", "sense", "plan", "con
 /// The keys outside of any table, as values.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Top {
+pub(super) struct TopSettings {
     pub(super) data: String,
     pub(super) method: String,
     pub(super) objectives: Vec<String>,
     pub(super) seed: u64,
-    pub(super) features: FeatureChoice,
-    pub(super) normalise: Normalise,
-    pub(super) edges: Edges,
+    pub(super) features: FeatureSource,
+    pub(super) normalize: FeatureNormalization,
+    pub(super) edges: EdgeScope,
 }
 
-impl Default for Top {
+impl Default for TopSettings {
     fn default() -> Self {
-        Top {
+        TopSettings {
             data: String::new(),
             method: "controlg".to_owned(),
             objectives: OBJECTIVES.iter().map(|entry| entry.name.to_owned()).collect(),
             seed: 0,
-            features: FeatureChoice::Given,
-            normalise: Normalise::Rows,
-            edges: Edges::All,
+            features: FeatureSource::Given,
+            normalize: FeatureNormalization::Rows,
+            edges: EdgeScope::All,
         }
     }
 }
@@ -104,13 +105,13 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
             }
         }
     };
-    add("", TOP, &setting::table_of(&Top::default())?);
+    add("", TOP, &setting::table_of(&TopSettings::default())?);
     let kinds = Key::new("kind", Range::Text, "the network; `controlg list encoders`");
     add("encoder", &[kinds], &[("kind".to_owned(), "gcn".into())].into_iter().collect());
     for entry in ENCODERS {
         add("encoder", entry.keys, &(entry.defaults)()?);
     }
-    add("train", Train::KEYS, &setting::table_of(&Train::default())?);
+    add("train", TrainSettings::KEYS, &setting::table_of(&TrainSettings::default())?);
     for entry in objective::all() {
         add(&format!("objective.{}", entry.name), entry.keys, &(entry.defaults)()?);
     }

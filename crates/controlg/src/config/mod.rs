@@ -13,26 +13,27 @@
 //! assert!(config.to_toml().unwrap().contains("epochs = 4"));
 //! ```
 
+mod hash;
 mod keys;
+mod legacy;
 mod preset;
 mod train;
 
 pub use keys::{KeyDoc, documented};
-pub use train::{Batch, RateSchedule, Recompute, Train};
+pub use train::{BatchMode, LrSchedule, Recompute, TrainSettings};
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::coordinator::{
-    ControlSettings, Decider, METHODS, Method, PlanSettings, SenseSettings, Settings, Setup, UNTRAINED,
+    ActiveMethod, ControlSettings, METHODS, Method, MixerContext, PlanSettings, SchedulerSettings,
+    SenseSettings, UNTRAINED,
 };
 use crate::data::{FeatureSource, limits};
 use crate::encoder;
 use crate::error::{Error, Result};
-use crate::files::hex;
 use crate::objective::{self, OBJECTIVES};
 use crate::registry;
 use crate::setting::{self, Key};
@@ -49,15 +50,16 @@ pub struct Config {
     /// Where every draw starts.
     pub seed: u64,
     /// Where node features come from.
-    pub features: FeatureChoice,
+    pub features: FeatureSource,
     /// What is done to them first.
-    pub normalise: Normalise,
+    #[serde(alias = "normalise")]
+    pub normalize: FeatureNormalization,
     /// Which edges pretraining sees.
-    pub edges: Edges,
+    pub edges: EdgeScope,
     /// The encoder's table, complete.
     pub encoder: toml::Table,
     /// How training goes.
-    pub train: Train,
+    pub train: TrainSettings,
     /// The objectives' tables, complete.
     pub objective: BTreeMap<String, toml::Table>,
     /// How measurements become state.
@@ -71,20 +73,10 @@ pub struct Config {
     pub mix: BTreeMap<String, toml::Table>,
 }
 
-/// Where node features come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FeatureChoice {
-    /// The files.
-    Given,
-    /// Made from the edges alone.
-    Structural,
-}
-
 /// What is done to the features first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Normalise {
+pub enum FeatureNormalization {
     /// Each row is divided by its sum.
     Rows,
     /// Each column gets mean 0 and deviation 1.
@@ -96,7 +88,7 @@ pub enum Normalise {
 /// Which edges pretraining sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Edges {
+pub enum EdgeScope {
     /// All.
     All,
     /// The training edges of the seed's `edges-70-10-20` split: what link prediction may be judged on.
@@ -113,7 +105,8 @@ impl Config {
 
     /// Complete, checked settings from what a run file says; what it does not say comes from the preset of its data
     /// set with that of its method over it, else from the defaults.
-    pub fn from_table(table: toml::Table) -> Result<Config> {
+    pub fn from_table(mut table: toml::Table) -> Result<Config> {
+        legacy::modernize(&mut table);
         let data = match table.get("data") {
             Some(toml::Value::String(data)) => data.clone(),
             Some(other) => return Err(Error::value("data", other, "a known name or a path")),
@@ -134,7 +127,7 @@ impl Config {
         let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
         let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
         let mix = take("mix");
-        let top: keys::Top = setting::settings("", keys::TOP, merged)?;
+        let top: keys::TopSettings = setting::settings("", keys::TOP, merged)?;
         let method = Method::find(&top.method, &names())?;
         let objectives = pool_of(&top)?;
 
@@ -143,10 +136,10 @@ impl Config {
             method: top.method,
             seed: top.seed,
             features: top.features,
-            normalise: top.normalise,
+            normalize: top.normalize,
             edges: top.edges,
             encoder: completed_encoder(encoder)?,
-            train: setting::settings("train", Train::KEYS, train)?,
+            train: setting::settings("train", TrainSettings::KEYS, train)?,
             objective: completed_objectives(objective, &objectives)?,
             objectives,
             sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
@@ -170,7 +163,7 @@ impl Config {
             objective::build(name, table.clone())?;
         }
         if self.train.coupled_decay
-            && let Decider::Mix(mixer) = self.decider()?
+            && let ActiveMethod::Mix(mixer) = self.decider()?
             && mixer.looks_ahead()
         {
             // Looking ahead differentiates a step whose gradient is that of the losses alone.
@@ -187,8 +180,8 @@ impl Config {
     }
 
     /// Its method, at the start of a run.
-    pub fn decider(&self) -> Result<Decider> {
-        let setup = Setup {
+    pub fn decider(&self) -> Result<ActiveMethod> {
+        let setup = MixerContext {
             n_tasks: self.objectives.len(),
             seed: self.seed,
             rate: self.train.lr,
@@ -199,8 +192,8 @@ impl Config {
     }
 
     /// The settings of the loop.
-    pub fn scheduler(&self) -> Settings {
-        Settings {
+    pub fn scheduler(&self) -> SchedulerSettings {
+        SchedulerSettings {
             seed: self.seed,
             blocks_per_epoch: self.train.blocks_per_epoch(),
             sense: self.sense.clone(),
@@ -209,18 +202,10 @@ impl Config {
         }
     }
 
-    /// How the data is to be read.
-    pub fn feature_source(&self) -> FeatureSource {
-        match self.features {
-            FeatureChoice::Given => FeatureSource::Given,
-            FeatureChoice::Structural => FeatureSource::Structural,
-        }
-    }
-
     /// Steps of a block, counted from 1 in its epoch, after `done` steps of the run: the last block of an epoch and of
     /// the run may be shorter.
     pub fn steps_of_block(&self, block: usize, done: u64) -> u64 {
-        let Train { batches_per_epoch, block: whole, .. } = self.train;
+        let TrainSettings { batches_per_epoch, block: whole, .. } = self.train;
         let left_in_epoch = (batches_per_epoch - (block - 1) * whole) as u64;
         (whole as u64).min(left_in_epoch).min(self.total_steps() - done)
     }
@@ -240,11 +225,11 @@ impl Config {
     pub fn evaluations(&self) -> Result<u64> {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
         let coordinator = match self.decider()? {
-            Decider::Mix(mixer) => {
+            ActiveMethod::Mix(mixer) => {
                 let trial = mixer.trial().map_or(0, |trial| trial.total_steps());
                 return Ok(steps.saturating_add(trial).saturating_mul(k));
             }
-            Decider::Schedule(coordinator) => coordinator,
+            ActiveMethod::Schedule(coordinator) => coordinator,
         };
         let rounds = if coordinator.wants_warm_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
         Ok(steps + k * (rounds + self.sensings()?))
@@ -253,8 +238,8 @@ impl Config {
     /// Measurements of losses and gradients in the whole run; none for a method that does without.
     pub fn sensings(&self) -> Result<u64> {
         match self.decider()? {
-            Decider::Schedule(coordinator) if coordinator.wants_reading() => {
-                let Train { batches_per_epoch, block, .. } = self.train;
+            ActiveMethod::Schedule(coordinator) if coordinator.wants_reading() => {
+                let TrainSettings { batches_per_epoch, block, .. } = self.train;
                 let in_steps = |steps: u64| steps.div_ceil(block as u64).div_ceil(self.sense.period as u64);
                 let (scheduled, epoch) =
                     (self.total_steps() - self.warm_up_steps()?, batches_per_epoch as u64);
@@ -275,25 +260,9 @@ impl Config {
         toml::to_string(self).map_err(|error| Error::Failed(error.to_string()))
     }
 
-    /// SHA-256 of the run file, in hexadecimal, but for lines with the defaults of settings that [came later](Key::later).
+    /// SHA-256 of the settings in a canonical form that does not change between versions.
     pub fn hash(&self) -> Result<String> {
-        let mut hash = Sha256::new();
-        let mut keys: Vec<&Key> = Vec::new();
-        for line in self.to_toml()?.split_inclusive('\n') {
-            match line.trim_end() {
-                "[train]" => keys = Train::KEYS.iter().collect(),
-                "[encoder]" => keys = encoder::ENCODERS.iter().flat_map(|entry| entry.keys).collect(),
-                table if table.starts_with('[') => keys.clear(),
-                _ => {}
-            }
-            let came_later = |key: &&Key| {
-                key.later.is_some_and(|default| line.trim_end() == format!("{} = {default}", key.name))
-            };
-            if !keys.iter().any(came_later) {
-                hash.update(line);
-            }
-        }
-        Ok(hex(hash.finalize()))
+        hash::of(self)
     }
 }
 
@@ -321,7 +290,7 @@ pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
         }
         Err(_) => text.into(),
     };
-    let mut at = table;
+    let mut at = &mut *table;
     let mut path: Vec<&str> = key.split('.').collect();
     let last = path.pop().filter(|name| !name.is_empty());
     let Some(last) = last else {
@@ -340,6 +309,7 @@ pub fn set(table: &mut toml::Table, assignment: &str) -> Result<()> {
         at = inner;
     }
     at.insert(last.to_owned(), value);
+    legacy::modernize(table);
     Ok(())
 }
 
@@ -388,7 +358,7 @@ fn names() -> Vec<&'static str> {
 }
 
 /// The objectives of a run: those named, or the one that the method names.
-fn pool_of(top: &keys::Top) -> Result<Vec<String>> {
+fn pool_of(top: &keys::TopSettings) -> Result<Vec<String>> {
     if names().contains(&top.method.as_str()) {
         return Ok(vec![top.method.clone()]);
     }

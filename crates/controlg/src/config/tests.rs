@@ -14,21 +14,21 @@ fn presets_are_the_papers_table_and_can_be_overridden() {
     let arxiv = config("data = 'ogbn-arxiv'\nplan.delta = 0.3").unwrap();
     assert_eq!((arxiv.train.block, arxiv.train.epochs, arxiv.train.batches_per_epoch), (10, 4, 500));
     assert_eq!((arxiv.plan.floor, arxiv.plan.gamma, arxiv.plan.delta), (0.0, 0.5, 0.3));
-    assert_eq!(arxiv.normalise, Normalise::Columns);
+    assert_eq!(arxiv.normalize, FeatureNormalization::Columns);
     for (name, _) in super::preset::find("cora") {
         assert!(["encoder", "train", "sense", "plan", "control"].contains(&name.as_str()));
     }
-    for known in crate::data::catalogue::ALL {
+    for known in crate::data::catalog::ALL {
         let config = config(&format!("data = '{}'", known.name)).unwrap();
         assert!(config.total_steps() > 100, "{}", known.name);
     }
-    assert_eq!(config("data = 'my/graph'").unwrap().train, Train::default());
+    assert_eq!(config("data = 'my/graph'").unwrap().train, TrainSettings::default());
 }
 
 #[test]
 fn methods_of_their_own_bring_their_authors_settings_for_every_data_set() {
-    for entry in crate::objective::OWN {
-        for data in crate::data::catalogue::ALL.iter().map(|known| known.name).chain(["my/graph"]) {
+    for entry in crate::objective::BASELINES {
+        for data in crate::data::catalog::ALL.iter().map(|known| known.name).chain(["my/graph"]) {
             let config = config(&format!("data = '{data}'\nmethod = '{}'", entry.name)).unwrap();
             assert_eq!(config.objectives, [entry.name], "{data}");
             assert!(config.total_steps() >= 20 && config.objective.len() == 1, "{data} {}", entry.name);
@@ -84,7 +84,7 @@ fn settings_that_came_later_leave_the_hash_as_it_was() {
 
     let defaults = documented().unwrap();
     let keys = encoder::ENCODERS.iter().flat_map(|entry| entry.keys).map(|key| ("encoder", key));
-    for (table, key) in keys.chain(Train::KEYS.iter().map(|key| ("train", key))) {
+    for (table, key) in keys.chain(TrainSettings::KEYS.iter().map(|key| ("train", key))) {
         let documented = defaults.iter().find(|doc| doc.name == format!("{table}.{}", key.name)).unwrap();
         assert!(key.later.is_none_or(|later| later == documented.default), "{}", documented.name);
     }
@@ -140,7 +140,7 @@ fn bad_settings_are_refused_by_name_and_value() {
 #[test]
 fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
     let mixed =
-        config("data = 'cora'\nmethod = 'cagrad'\nmix.cagrad.c = 1\nmix.mgda.normalise = 'l2'").unwrap();
+        config("data = 'cora'\nmethod = 'cagrad'\nmix.cagrad.c = 1\nmix.mgda.normalize = 'l2'").unwrap();
     assert_eq!(mixed.mix.keys().collect::<Vec<_>>(), ["cagrad"]);
     assert_eq!(mixed.mix["cagrad"]["c"].as_float(), Some(1.0));
     assert_eq!(mixed.evaluations().unwrap(), 5 * mixed.total_steps());

@@ -9,7 +9,7 @@ use crate::tensor::{self, Decay, Schedule};
 /// How training goes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Train {
+pub struct TrainSettings {
     /// Number of epochs.
     pub epochs: usize,
     /// Steps of an epoch.
@@ -19,7 +19,7 @@ pub struct Train {
     /// The learning rate.
     pub lr: f64,
     /// How the rate changes.
-    pub schedule: RateSchedule,
+    pub schedule: LrSchedule,
     /// Steps over which the rate climbs at first.
     pub warmup_steps: usize,
     /// Weight decay.
@@ -31,10 +31,10 @@ pub struct Train {
     /// Whether each objective keeps its own moments of the encoder's gradient.
     pub per_task_moments: bool,
     /// What a step sees.
-    pub batch: Batch,
+    pub batch: BatchMode,
     /// Nodes of a step that sees a part of the graph.
     pub batch_nodes: usize,
-    /// Neighbours drawn for each node, where a step sees drawn neighbourhoods.
+    /// Neighbors drawn for each node, where a step sees drawn neighborhoods.
     pub fanout: usize,
     /// Whether a step encodes its views again for their gradient.
     pub recompute: Recompute,
@@ -45,26 +45,28 @@ pub struct Train {
 /// What a step sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Batch {
-    /// All of a graph up to [`Batch::WHOLE_UP_TO`] nodes, parts of a larger one.
+pub enum BatchMode {
+    /// All of a graph up to [`BatchMode::WHOLE_UP_TO`] nodes, parts of a larger one.
     Auto,
     /// The whole graph.
     Full,
     /// Some METIS parts of the graph, with the edges among them.
-    Parts,
-    /// Random nodes with drawn neighbours around them.
-    Neighbours,
+    #[serde(alias = "parts")]
+    Cluster,
+    /// Random nodes with drawn neighbors around them.
+    #[serde(alias = "neighbours")]
+    Neighbor,
 }
 
-impl Batch {
+impl BatchMode {
     /// The largest graph that `auto` shows whole to every step.
     pub const WHOLE_UP_TO: usize = 1 << 18;
 
     /// What it comes to on a graph of so many nodes.
-    pub fn on(self, nodes: usize) -> Batch {
+    pub fn on(self, nodes: usize) -> BatchMode {
         match self {
-            Batch::Auto if nodes > Batch::WHOLE_UP_TO => Batch::Parts,
-            Batch::Auto => Batch::Full,
+            BatchMode::Auto if nodes > BatchMode::WHOLE_UP_TO => BatchMode::Cluster,
+            BatchMode::Auto => BatchMode::Full,
             chosen => chosen,
         }
     }
@@ -86,27 +88,27 @@ pub enum Recompute {
 /// How the learning rate changes over the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RateSchedule {
+pub enum LrSchedule {
     /// Not at all.
     Constant,
     /// Half a cosine, down to zero at the end.
     Cosine,
 }
 
-impl Default for Train {
+impl Default for TrainSettings {
     fn default() -> Self {
-        Train {
+        TrainSettings {
             epochs: 20,
             batches_per_epoch: 50,
             block: 1,
             lr: 1e-3,
-            schedule: RateSchedule::Constant,
+            schedule: LrSchedule::Constant,
             warmup_steps: 0,
             weight_decay: 1e-5,
             clip: 0.0,
             warmup_rounds: 5,
             per_task_moments: false,
-            batch: Batch::Auto,
+            batch: BatchMode::Auto,
             batch_nodes: 8192,
             fanout: 8,
             recompute: Recompute::Auto,
@@ -115,7 +117,7 @@ impl Default for Train {
     }
 }
 
-impl Train {
+impl TrainSettings {
     /// The settings' names and ranges.
     pub const KEYS: &[Key] = &[
         Key::new(
@@ -142,8 +144,8 @@ impl Train {
         Key::new("per_task_moments", Range::Flag, "own moments of the encoder's gradient for each objective"),
         Key::new(
             "batch",
-            Range::OneOf(&["auto", "full", "parts", "neighbours"]),
-            "what a step sees: the whole graph, METIS parts, or drawn neighbourhoods; auto: whole up to 262144 nodes",
+            Range::OneOf(&["auto", "full", "cluster", "neighbor"]),
+            "what a step sees: the whole graph, METIS parts, or drawn neighborhoods; auto: whole up to 262144 nodes",
         )
         .later("\"auto\""),
         Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph")
@@ -151,7 +153,7 @@ impl Train {
         Key::new(
             "fanout",
             Range::Whole(1, 10_000),
-            "neighbours drawn for each node, with batch = neighbours",
+            "neighbors drawn for each node, with batch = neighbor",
         )
         .later("8"),
         Key::new(
@@ -181,20 +183,20 @@ impl Train {
         self.batches_per_epoch.div_ceil(self.block)
     }
 
-    /// The optimiser's settings.
-    pub fn optimiser(&self) -> tensor::Settings {
+    /// The optimizer's settings.
+    pub fn optimizer(&self) -> tensor::OptimizerSettings {
         let total = self.epochs as u64 * self.batches_per_epoch as u64;
         let decay = match self.schedule {
-            RateSchedule::Constant => Decay::Constant,
-            RateSchedule::Cosine => Decay::Cosine { total },
+            LrSchedule::Constant => Decay::Constant,
+            LrSchedule::Cosine => Decay::Cosine { total },
         };
-        tensor::Settings {
+        tensor::OptimizerSettings {
             rate: self.lr,
             schedule: Schedule { warmup: self.warmup_steps as u64, decay },
             weight_decay: self.weight_decay,
             coupled: self.coupled_decay,
             clip: (self.clip > 0.0).then_some(self.clip),
-            ..tensor::Settings::default()
+            ..tensor::OptimizerSettings::default()
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The list of ways to decide.
 
-use super::mix::{self, Recipe};
+use super::mix::{self, MixerFactory};
 use super::random::Random;
 use super::round_robin::RoundRobin;
-use super::{ControlMode, Coordinator, Decider, PlanMode, Scheduler, Settings, Setup};
+use super::{ActiveMethod, ControlMode, Coordinator, MixerContext, PlanMode, Scheduler, SchedulerSettings};
 use crate::error::{Error, Result};
-use crate::registry::{Entry, Summary};
+use crate::registry::{Entry, EntrySummary};
 use crate::setting::Key;
 
-type Build = fn(Vec<String>, &Settings) -> Result<Box<dyn Coordinator>>;
+type Build = fn(Vec<String>, &SchedulerSettings) -> Result<Box<dyn Coordinator>>;
 
 /// One named way to train several objectives.
 #[derive(Clone, Copy)]
@@ -19,24 +19,24 @@ pub struct Method {
     pub summary: &'static str,
     /// Where it comes from; empty for our own.
     pub paper: &'static str,
-    way: Way,
+    way: MethodKind,
 }
 
 #[derive(Clone, Copy)]
-enum Way {
+enum MethodKind {
     /// Each block goes to one objective.
     Schedule {
         /// What it changes in the settings, whatever the run file says.
-        adjust: fn(&mut Settings),
+        adjust: fn(&mut SchedulerSettings),
         build: Build,
     },
     /// Every step takes all of them; settings in its own table `[mix.NAME]`.
-    Mix(&'static Entry<Recipe>),
+    Mix(&'static Entry<MixerFactory>),
 }
 
 const PAPER: &str = "ControlG";
 
-/// The method that takes no step: the encoder as it was initialised.
+/// The method that takes no step: the encoder as it was initialized.
 pub const UNTRAINED: &str = "untrained";
 
 /// All methods, but for the objectives alone, which go by the objectives' names.
@@ -45,19 +45,19 @@ pub const METHODS: &[Method] = &[
         name: "controlg",
         summary: "sense difficulty and conflict, plan shares, track them with a PID controller",
         paper: PAPER,
-        way: Way::Schedule { adjust: |_| {}, build: feedback },
+        way: MethodKind::Schedule { adjust: |_| {}, build: feedback },
     },
     Method {
         name: "random",
         summary: "every block a uniform draw",
         paper: "",
-        way: Way::Schedule { adjust: |_| {}, build: draws },
+        way: MethodKind::Schedule { adjust: |_| {}, build: draws },
     },
     Method {
         name: "round-robin",
         summary: "the objectives take turns",
         paper: "",
-        way: Way::Schedule { adjust: |_| {}, build: turns },
+        way: MethodKind::Schedule { adjust: |_| {}, build: turns },
     },
     mixing(&mix::uniform::ENTRY),
     mixing(&mix::pcgrad::ENTRY),
@@ -75,31 +75,37 @@ pub const METHODS: &[Method] = &[
         name: "controlg-no-spectral",
         summary: "controlg without the Rayleigh quotient in the difficulty",
         paper: PAPER,
-        way: Way::Schedule { adjust: |settings| settings.sense.alpha = 0.0, build: feedback },
+        way: MethodKind::Schedule { adjust: |settings| settings.sense.alpha = 0.0, build: feedback },
     },
     Method {
         name: "controlg-no-interference",
         summary: "controlg without the conflict in the difficulty",
         paper: PAPER,
-        way: Way::Schedule { adjust: |settings| settings.sense.beta = 0.0, build: feedback },
+        way: MethodKind::Schedule { adjust: |settings| settings.sense.beta = 0.0, build: feedback },
     },
     Method {
         name: "controlg-no-planner",
         summary: "controlg with equal shares, tracked by its controller",
         paper: PAPER,
-        way: Way::Schedule { adjust: |settings| settings.plan.mode = PlanMode::Uniform, build: feedback },
+        way: MethodKind::Schedule {
+            adjust: |settings| settings.plan.mode = PlanMode::Uniform,
+            build: feedback,
+        },
     },
     Method {
         name: "controlg-no-controller",
         summary: "controlg with independent draws from its plan",
         paper: PAPER,
-        way: Way::Schedule { adjust: |settings| settings.control.mode = ControlMode::Draw, build: feedback },
+        way: MethodKind::Schedule {
+            adjust: |settings| settings.control.mode = ControlMode::Draw,
+            build: feedback,
+        },
     },
     Method {
         name: "controlg-no-state",
         summary: "controlg without any difficulty: shares from the log-hypervolume alone",
         paper: PAPER,
-        way: Way::Schedule {
+        way: MethodKind::Schedule {
             adjust: |settings| (settings.sense.alpha, settings.sense.beta) = (0.0, 0.0),
             build: feedback,
         },
@@ -108,16 +114,16 @@ pub const METHODS: &[Method] = &[
         name: "controlg-max-deficit",
         summary: "controlg that always serves the objective furthest behind its plan",
         paper: PAPER,
-        way: Way::Schedule {
+        way: MethodKind::Schedule {
             adjust: |settings| settings.control.mode = ControlMode::MaxDeficit,
             build: feedback,
         },
     },
     Method {
         name: UNTRAINED,
-        summary: "no step at all: the encoder as it was initialised",
+        summary: "no step at all: the encoder as it was initialized",
         paper: "",
-        way: Way::Schedule { adjust: |_| {}, build: turns },
+        way: MethodKind::Schedule { adjust: |_| {}, build: turns },
     },
 ];
 
@@ -132,7 +138,7 @@ impl Method {
                 name: alone,
                 summary: "this objective alone",
                 paper: "",
-                way: Way::Schedule { adjust: |_| {}, build: turns },
+                way: MethodKind::Schedule { adjust: |_| {}, build: turns },
             }),
             None => {
                 let names = METHODS.iter().map(|method| method.name).chain(objectives.iter().copied());
@@ -142,19 +148,19 @@ impl Method {
     }
 
     /// What a listing shows.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> EntrySummary {
         let paper = (!self.paper.is_empty()).then_some(self.paper);
-        Summary { name: self.name, summary: self.summary, paper }
+        EntrySummary { name: self.name, summary: self.summary, paper }
     }
 
     /// Whether every step takes the gradients of all objectives.
     pub fn mixes(&self) -> bool {
-        matches!(self.way, Way::Mix(_))
+        matches!(self.way, MethodKind::Mix(_))
     }
 
     /// What it changes in the settings of the loop, whatever the run file says.
-    pub fn adjust(&self, settings: &mut Settings) {
-        if let Way::Schedule { adjust, .. } = self.way {
+    pub fn adjust(&self, settings: &mut SchedulerSettings) {
+        if let MethodKind::Schedule { adjust, .. } = self.way {
             adjust(settings);
         }
     }
@@ -162,16 +168,16 @@ impl Method {
     /// The settings of its own table, `[mix.NAME]`.
     pub fn keys(&self) -> &'static [Key] {
         match self.way {
-            Way::Schedule { .. } => &[],
-            Way::Mix(entry) => entry.keys,
+            MethodKind::Schedule { .. } => &[],
+            MethodKind::Mix(entry) => entry.keys,
         }
     }
 
     /// What they are when nothing is said.
     pub fn defaults(&self) -> Result<toml::Table> {
         match self.way {
-            Way::Schedule { .. } => Ok(toml::Table::new()),
-            Way::Mix(entry) => (entry.defaults)(),
+            MethodKind::Schedule { .. } => Ok(toml::Table::new()),
+            MethodKind::Mix(entry) => (entry.defaults)(),
         }
     }
 
@@ -180,30 +186,30 @@ impl Method {
     pub fn build(
         &self,
         tasks: Vec<String>,
-        settings: &Settings,
+        settings: &SchedulerSettings,
         table: toml::Table,
-        setup: &Setup,
-    ) -> Result<Decider> {
+        setup: &MixerContext,
+    ) -> Result<ActiveMethod> {
         Ok(match self.way {
-            Way::Schedule { build, .. } => Decider::Schedule(build(tasks, settings)?),
-            Way::Mix(entry) => Decider::Mix((entry.build)(table)?(setup)),
+            MethodKind::Schedule { build, .. } => ActiveMethod::Schedule(build(tasks, settings)?),
+            MethodKind::Mix(entry) => ActiveMethod::Mix((entry.build)(table)?(setup)),
         })
     }
 }
 
 /// A method that mixes.
-const fn mixing(entry: &'static Entry<Recipe>) -> Method {
-    Method { name: entry.name, summary: entry.summary, paper: entry.paper, way: Way::Mix(entry) }
+const fn mixing(entry: &'static Entry<MixerFactory>) -> Method {
+    Method { name: entry.name, summary: entry.summary, paper: entry.paper, way: MethodKind::Mix(entry) }
 }
 
-fn feedback(tasks: Vec<String>, settings: &Settings) -> Result<Box<dyn Coordinator>> {
+fn feedback(tasks: Vec<String>, settings: &SchedulerSettings) -> Result<Box<dyn Coordinator>> {
     Ok(Box::new(Scheduler::new(tasks, settings.clone())?))
 }
 
-fn draws(tasks: Vec<String>, settings: &Settings) -> Result<Box<dyn Coordinator>> {
+fn draws(tasks: Vec<String>, settings: &SchedulerSettings) -> Result<Box<dyn Coordinator>> {
     Ok(Box::new(Random { n_tasks: tasks.len(), seed: settings.seed, blocks: 0 }))
 }
 
-fn turns(tasks: Vec<String>, _: &Settings) -> Result<Box<dyn Coordinator>> {
+fn turns(tasks: Vec<String>, _: &SchedulerSettings) -> Result<Box<dyn Coordinator>> {
     Ok(Box::new(RoundRobin { n_tasks: tasks.len(), blocks: 0 }))
 }

@@ -49,7 +49,7 @@ fn by_subsets(gram: &[Vec<f64>]) -> Vec<f64> {
     best.map_or_else(|| vec![1.0 / k as f64; k], |(_, _, weights)| weights)
 }
 
-/// Frank–Wolfe from the centre: towards the vertex that lowers the norm most, as far as it pays.
+/// Frank–Wolfe from the center: towards the vertex that lowers the norm most, as far as it pays.
 pub fn frank_wolfe(gram: &[Vec<f64>], rounds: usize) -> Vec<f64> {
     let k = gram.len();
     let mut weights = vec![1.0 / k as f64; k];

@@ -15,7 +15,10 @@ mod round_robin;
 pub use feedback::*;
 pub use method::{METHODS, Method, UNTRAINED};
 pub(crate) use mix::cma;
-pub use mix::{Mixer, Mixture, Nodes, Outlook, Promise, Recipe, Seen, Setup, Trial, Wants};
+pub use mix::{
+    Lookahead, MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, Nodes, Trial,
+    WeightBounds,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -52,29 +55,29 @@ pub trait Coordinator: Send {
 }
 
 /// A method at work.
-pub enum Decider {
+pub enum ActiveMethod {
     /// Each block goes to one objective.
     Schedule(Box<dyn Coordinator>),
     /// Every step takes all of them.
     Mix(Box<dyn Mixer>),
 }
 
-impl Decider {
+impl ActiveMethod {
     /// Whether it wants losses before the first decision; see [`Coordinator::wants_warm_up`].
     pub fn wants_warm_up(&self) -> bool {
-        matches!(self, Decider::Schedule(coordinator) if coordinator.wants_warm_up())
+        matches!(self, ActiveMethod::Schedule(coordinator) if coordinator.wants_warm_up())
     }
 }
 
 /// What was made of a reading: the sensed figures, the state after them and the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sensing {
-    /// Weights, conflicts, normalised scores.
+    /// Weights, conflicts, normalized scores.
     #[serde(flatten)]
     pub sensed: Sensed,
-    /// Difficulties, normalised losses, scales, reference points.
+    /// Difficulties, normalized losses, scales, reference points.
     #[serde(flatten)]
-    pub state: State,
+    pub state: LoopState,
     /// Sensitivities, priorities, shares.
     #[serde(flatten)]
     pub plan: Plan,

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::arrays::{MAX_SPARSE_WIDTH, NpzFile};
-use super::{FeatureSource, Format, Raw, Split, checks, limits, text};
+use super::{FeatureSource, Format, RawDataset, Split, checks, limits, text};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, EdgeList, Features, Ids};
 
@@ -16,14 +16,14 @@ use crate::graph::{Csr, EdgeList, Features, Ids};
 pub(super) const FORMAT: Format = Format {
     name: "geom-gcn",
     summary: "a Geom-GCN folder (out1_graph_edges.txt, out1_node_feature_label.txt)",
-    recognise: |path| path.join(EDGES).is_file() && path.join(NODES).is_file(),
+    recognize: |path| path.join(EDGES).is_file() && path.join(NODES).is_file(),
     read,
 };
 
 const EDGES: &str = "out1_graph_edges.txt";
 const NODES: &str = "out1_node_feature_label.txt";
 
-fn read(folder: &Path, _: FeatureSource) -> Result<Raw> {
+fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
     let path = folder.join(NODES);
     let nodes = read_nodes(&path, &limits::read_bytes(&path)?)?;
     let n = nodes.classes.len();
@@ -33,7 +33,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<Raw> {
     if nodes.repeats > 0 {
         notes.push(format!("{} nodes name an index of their features twice; it counts once", nodes.repeats));
     }
-    Ok(Raw {
+    Ok(RawDataset {
         edges: EdgeList { pairs, weights: None },
         features: Some(Features::Sparse(nodes.features)),
         ids: Ids::Numbered(n),
@@ -81,7 +81,7 @@ fn read_edges(path: &Path, bytes: &[u8], n: usize) -> Result<Vec<(u32, u32)>> {
     text::lines(bytes).skip(1).map(pair).collect()
 }
 
-struct Nodes {
+struct NodeLines {
     features: Csr,
     classes: Vec<u32>,
     /// Nodes whose list names an index more than once.
@@ -89,13 +89,13 @@ struct Nodes {
 }
 
 /// One line of the file of nodes.
-struct Row<'a> {
+struct NodeLine<'a> {
     line: usize,
     features: &'a [u8],
     class: u32,
 }
 
-fn read_nodes(path: &Path, bytes: &[u8]) -> Result<Nodes> {
+fn read_nodes(path: &Path, bytes: &[u8]) -> Result<NodeLines> {
     let rows = rows_by_id(path, bytes)?;
     let classes = rows.iter().map(|row| row.class).collect();
     let mut offsets = vec![0];
@@ -106,7 +106,7 @@ fn read_nodes(path: &Path, bytes: &[u8]) -> Result<Nodes> {
             read_vector(path, row, width, &mut columns)?;
             offsets.push(columns.len());
         }
-        return Ok(Nodes { features: Csr::new(width, offsets, columns, None), classes, repeats: 0 });
+        return Ok(NodeLines { features: Csr::new(width, offsets, columns, None), classes, repeats: 0 });
     }
     let mut repeats = 0;
     for row in &rows {
@@ -121,16 +121,16 @@ fn read_nodes(path: &Path, bytes: &[u8]) -> Result<Nodes> {
     let Some(&largest) = columns.iter().max() else {
         return Err(Error::input(path, "", "no features at all", "at least one index"));
     };
-    Ok(Nodes { features: Csr::new(largest as usize + 1, offsets, columns, None), classes, repeats })
+    Ok(NodeLines { features: Csr::new(largest as usize + 1, offsets, columns, None), classes, repeats })
 }
 
 /// The lines in the order of their ids, which must be 0..n.
-fn rows_by_id<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Row<'a>>> {
+fn rows_by_id<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<NodeLine<'a>>> {
     let n = text::lines(bytes).count().saturating_sub(1);
     if n == 0 {
         return Err(Error::input(path, "", "no nodes", "a header and one line for each node"));
     }
-    let mut rows: Vec<Option<Row>> = Vec::new();
+    let mut rows: Vec<Option<NodeLine>> = Vec::new();
     rows.resize_with(n, || None);
     for (line, row) in text::lines(bytes).skip(1) {
         let place = format_args!("line {line}");
@@ -145,7 +145,7 @@ fn rows_by_id<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<Row<'a>>> {
         if slot.is_some() {
             return Err(Error::input(path, place, format_args!("node {id} again"), "each node once"));
         }
-        *slot = Some(Row { line, features, class });
+        *slot = Some(NodeLine { line, features, class });
     }
     Ok(rows.into_iter().flatten().collect()) // n lines with n different ids below n: all are there
 }
@@ -155,7 +155,7 @@ fn fields(features: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether the features are full vectors and not lists of indices; see the top of this file.
-fn is_vectors(rows: &[Row]) -> bool {
+fn is_vectors(rows: &[NodeLine]) -> bool {
     for row in rows {
         let mut seen = [0usize; 2];
         for field in fields(row.features) {
@@ -174,7 +174,7 @@ fn is_vectors(rows: &[Row]) -> bool {
 }
 
 /// Appends the columns that are 1.
-fn read_vector(path: &Path, row: &Row, width: usize, columns: &mut Vec<u32>) -> Result<()> {
+fn read_vector(path: &Path, row: &NodeLine, width: usize, columns: &mut Vec<u32>) -> Result<()> {
     let mut count = 0;
     for field in fields(row.features) {
         match field {
@@ -195,7 +195,7 @@ fn read_vector(path: &Path, row: &Row, width: usize, columns: &mut Vec<u32>) -> 
     Ok(())
 }
 
-fn read_list(path: &Path, row: &Row) -> Result<Vec<u32>> {
+fn read_list(path: &Path, row: &NodeLine) -> Result<Vec<u32>> {
     if row.features.is_empty() {
         return Ok(Vec::new());
     }
@@ -208,11 +208,11 @@ fn read_list(path: &Path, row: &Row) -> Result<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn nodes(body: &str) -> Result<Nodes> {
+    fn nodes(body: &str) -> Result<NodeLines> {
         read_nodes(Path::new("nodes"), format!("node_id\tfeature\tlabel\n{body}").as_bytes())
     }
 
-    fn dense(nodes: &Nodes) -> Vec<Vec<u32>> {
+    fn dense(nodes: &NodeLines) -> Vec<Vec<u32>> {
         (0..nodes.features.n_rows()).map(|row| nodes.features.row(row).to_vec()).collect()
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::arrays::NpzFile;
-use super::{FeatureSource, Format, Raw, checks, limits};
+use super::{FeatureSource, Format, RawDataset, checks, limits};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Csr, EdgeList, Features, Ids};
@@ -15,7 +15,7 @@ use crate::graph::{Csr, EdgeList, Features, Ids};
 pub(super) const FORMAT: Format = Format {
     name: "gnn-benchmark",
     summary: "a gnn-benchmark archive (one .npz with adj_*, attr_*, labels), or a folder with it",
-    recognise: |path| archive(path).is_some_and(|file| limits::first_bytes(&file, 2) == b"PK"),
+    recognize: |path| archive(path).is_some_and(|file| limits::first_bytes(&file, 2) == b"PK"),
     read,
 };
 
@@ -30,14 +30,14 @@ fn archive(path: &Path) -> Option<PathBuf> {
     archives.next().filter(|_| archives.next().is_none())
 }
 
-fn read(path: &Path, _: FeatureSource) -> Result<Raw> {
+fn read(path: &Path, _: FeatureSource) -> Result<RawDataset> {
     let Some(path) = archive(path) else {
         return Err(Error::input(path, "", "not one .npz archive", "a gnn-benchmark archive"));
     };
     parse(&path, NpzFile::open(&path)?)
 }
 
-fn parse(path: &Path, mut file: NpzFile) -> Result<Raw> {
+fn parse(path: &Path, mut file: NpzFile) -> Result<RawDataset> {
     let adjacency = file.csr("adj_")?;
     let n = adjacency.n_rows();
     if adjacency.n_cols() != n {
@@ -50,7 +50,7 @@ fn parse(path: &Path, mut file: NpzFile) -> Result<Raw> {
         return Err(Error::input(path, "array 'attr_shape'", found, format_args!("{n}, one for each node")));
     }
     let labels = if file.contains("labels") { Some(read_classes(&mut file, n)?) } else { None };
-    Ok(Raw {
+    Ok(RawDataset {
         edges: read_edges(path, &adjacency)?,
         features: features.map(Features::Sparse),
         ids: if file.contains("node_names") { read_ids(&mut file, n)? } else { Ids::Numbered(n) },

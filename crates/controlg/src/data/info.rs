@@ -11,7 +11,7 @@ use crate::graph::stats::{self, Degrees};
 /// The figures of a data set. As JSON: what `controlg data info --json` prints; what does not apply is `null`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Info {
-    /// The catalogue's name, or the path.
+    /// The catalog's name, or the path.
     pub name: String,
     /// The layout it was read from.
     pub format: &'static str,
@@ -33,9 +33,9 @@ pub struct Info {
     pub feature_nonzeros: usize,
     /// Number of classes.
     pub classes: Option<usize>,
-    /// Share of the edges between labelled nodes whose two ends have the same class.
+    /// Share of the edges between labeled nodes whose two ends have the same class.
     pub homophily: Option<f64>,
-    /// Number of nodes without a neighbour.
+    /// Number of nodes without a neighbor.
     pub isolated: usize,
     /// Number of connected components.
     pub components: usize,

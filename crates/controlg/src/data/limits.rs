@@ -40,11 +40,11 @@ pub fn read_text(path: &Path) -> Result<String> {
     })
 }
 
-/// The first bytes of a file, for recognising it; fewer when the file is shorter, none when it cannot be read.
+/// The first bytes of a file, for recognizing it; fewer when the file is shorter, none when it cannot be read.
 pub fn first_bytes(path: &Path, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(path) {
-        // An unreadable file is recognised as nothing; the error comes when somebody tries to load it.
+        // An unreadable file is recognized as nothing; the error comes when somebody tries to load it.
         let _ = file.take(count as u64).read_to_end(&mut bytes);
     }
     bytes

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::arrays::{Array, ArrayData, CsrParts};
-use super::{Dataset, FeatureSource, Labels, Raw, Split, assemble};
+use super::{Dataset, FeatureSource, Labels, RawDataset, Split, assemble};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeList, Features, Ids};
@@ -43,7 +43,7 @@ impl Arrays {
         if let Some(weights) = &weights {
             check_weights(weights, pairs.len())?;
         }
-        let raw = Raw {
+        let raw = RawDataset {
             edges: EdgeList { pairs, weights },
             features,
             ids: ids.map_or(Ids::Numbered(n), Ids::from_names),

@@ -1,16 +1,16 @@
 //! Graphs from files, by name or by path, and the labels and splits that belong to them.
 //!
-//! A name is looked up in the [`catalogue`]; a path is recognised by its content, by the first format on the
+//! A name is looked up in the [`catalog`]; a path is recognized by its content, by the first format on the
 //! list [`FORMATS`] that knows it. Nothing in a file is ever executed, and no file makes us allocate out of
 //! proportion to its size ([`limits`]).
 
 pub mod arrays;
-pub mod catalogue;
+pub mod binary;
+pub mod catalog;
 pub mod convert;
 pub mod fetch;
 pub mod info;
 pub mod limits;
-pub mod mapped;
 pub mod memory;
 pub mod pickle;
 pub mod split;
@@ -28,11 +28,12 @@ mod wikics;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::graph::{EdgeList, Features, Graph, Ids, Tally};
+use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids};
 
 pub use folder::read_embeddings;
 pub use split::{EdgeSplit, PROTOCOLS, Split};
@@ -40,7 +41,7 @@ pub use split::{EdgeSplit, PROTOCOLS, Split};
 /// A graph and what belongs to it.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// The catalogue's name, or the path it was read from.
+    /// The catalog's name, or the path it was read from.
     pub name: String,
     /// The name of its format, from [`FORMATS`].
     pub format: &'static str,
@@ -51,7 +52,7 @@ pub struct Dataset {
     /// The splits that came with the files, for evaluation only.
     pub splits: Vec<Split>,
     /// What was dropped from the edges as they stood in the files.
-    pub tally: Tally,
+    pub tally: EdgeCounts,
     /// What a user should know about how this graph was read: nodes without a label, features made up, ….
     pub notes: Vec<String>,
 }
@@ -121,7 +122,7 @@ impl Labels {
 
 /// What a reader found in the files, before the edges are made simple and undirected.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawDataset {
     /// Edges as they stand, ends below the number of ids.
     pub edges: EdgeList,
     /// Features, when the files have any.
@@ -137,7 +138,8 @@ pub struct Raw {
 }
 
 /// Where node features come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FeatureSource {
     /// The files; structural ones when the format allows a graph without features.
     #[default]
@@ -164,9 +166,9 @@ pub struct Format {
     /// One line on what it is.
     pub summary: &'static str,
     /// Whether a path holds this layout, judged by names and first bytes only.
-    pub recognise: fn(&Path) -> bool,
+    pub recognize: fn(&Path) -> bool,
     /// Reads it.
-    pub read: fn(&Path, FeatureSource) -> Result<Raw>,
+    pub read: fn(&Path, FeatureSource) -> Result<RawDataset>,
 }
 
 /// Every layout that can be read, in the order in which a path is tried.
@@ -184,9 +186,9 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
     if let Some(settings) = synthetic::settings_of(name_or_path) {
         return synthetic::dataset(name_or_path, &settings?, options.features);
     }
-    match catalogue::find(name_or_path) {
+    match catalog::find(name_or_path) {
         Some(known) => known.load(options),
-        None if mapped::recognise(Path::new(name_or_path)) => mapped::load(Path::new(name_or_path), options),
+        None if binary::recognize(Path::new(name_or_path)) => binary::load(Path::new(name_or_path), options),
         None if Path::new(name_or_path).exists() => load_path(Path::new(name_or_path), options.features),
         None if name_or_path.contains(['/', '\\', '.']) => Err(Error::input(
             Path::new(name_or_path),
@@ -194,25 +196,30 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
             "no such file or folder",
             "a graph's folder or file",
         )),
-        None => Err(Error::unknown("data set", name_or_path, catalogue::names())),
+        None => Err(Error::unknown("data set", name_or_path, catalog::names())),
     }
 }
 
-/// Loads a data set from a path, recognising its format by content.
+/// Loads a data set from a path, recognizing its format by content.
 pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
-    if mapped::recognise(path) {
-        return mapped::load(path, &LoadOptions { features, ..LoadOptions::default() });
+    if binary::recognize(path) {
+        return binary::load(path, &LoadOptions { features, ..LoadOptions::default() });
     }
-    let format = FORMATS.iter().find(|format| (format.recognise)(path)).ok_or_else(|| {
-        let known: Vec<_> = FORMATS.iter().map(|format| format.summary).chain([mapped::SUMMARY]).collect();
+    let format = FORMATS.iter().find(|format| (format.recognize)(path)).ok_or_else(|| {
+        let known: Vec<_> = FORMATS.iter().map(|format| format.summary).chain([binary::SUMMARY]).collect();
         Error::input(path, "", "no layout that is known", known.join("; or "))
     })?;
     assemble(path.display().to_string(), format.name, (format.read)(path, features)?, features)
 }
 
 /// Makes a data set of what a reader found: simple undirected edges, and structural features where there are none.
-pub fn assemble(name: String, format: &'static str, raw: Raw, source: FeatureSource) -> Result<Dataset> {
-    let Raw { edges, features, ids, labels, splits, mut notes } = raw;
+pub fn assemble(
+    name: String,
+    format: &'static str,
+    raw: RawDataset,
+    source: FeatureSource,
+) -> Result<Dataset> {
+    let RawDataset { edges, features, ids, labels, splits, mut notes } = raw;
     let (adjacency, tally) = edges.into_adjacency(ids.len());
     let graph = match (source, features) {
         (FeatureSource::Given, Some(features)) => Graph::new(adjacency, features, ids)?,

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FeatureSource, Format, Raw, Split, checks, limits, text};
+use super::{FeatureSource, Format, RawDataset, Split, checks, limits, text};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Ids};
 
@@ -11,14 +11,14 @@ use crate::graph::{EdgeList, Features, Ids};
 pub(super) const FORMAT: Format = Format {
     name: "ogb",
     summary: "an OGB folder (raw/edge.csv.gz, raw/node-label.csv.gz, …, split/SCHEME/train.csv.gz, …)",
-    recognise: |path| table(path, "raw/edge").is_file() && table(path, "raw/node-label").is_file(),
+    recognize: |path| table(path, "raw/edge").is_file() && table(path, "raw/node-label").is_file(),
     read,
 };
 
 /// The largest number of nodes: they are numbered with 32 bits, of which the last number is taken.
 const MAX_NODES: usize = u32::MAX as usize - 1;
 
-fn read(folder: &Path, source: FeatureSource) -> Result<Raw> {
+fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
     let label_file = table(folder, "raw/node-label");
     let classes = text::column(&label_file, &limits::read_bytes(&label_file)?, MAX_NODES, "a class")?;
     let n = classes.len();
@@ -33,7 +33,7 @@ fn read(folder: &Path, source: FeatureSource) -> Result<Raw> {
     if edge_count_file.exists() {
         agree(&edge_count_file, pairs.len(), &format!("lines of {}", name_of(&edge_file)))?;
     }
-    Ok(Raw {
+    Ok(RawDataset {
         edges: EdgeList { pairs, weights: None },
         features: read_features(folder, source, n)?,
         ids: Ids::Numbered(n),

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::arrays::ArrayData;
-use super::{FeatureSource, Format, Labels, Raw, checks, geom_gcn, limits, pickle, text};
+use super::{FeatureSource, Format, Labels, RawDataset, checks, geom_gcn, limits, pickle, text};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Csr, EdgeList, Features, Ids};
@@ -16,7 +16,7 @@ use crate::graph::{Csr, EdgeList, Features, Ids};
 pub(super) const FORMAT: Format = Format {
     name: "planetoid",
     summary: "a Planetoid folder (ind.NAME.allx, ind.NAME.graph, …)",
-    recognise: |path| !names(path).is_empty(),
+    recognize: |path| !names(path).is_empty(),
     read,
 };
 
@@ -34,7 +34,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn read(folder: &Path, _: FeatureSource) -> Result<Raw> {
+fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
     let names = names(folder);
     let [name] = &names[..] else {
         return Err(Error::input(folder, "", format_args!("{} files ind.NAME.graph", names.len()), "one"));
@@ -81,7 +81,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<Raw> {
     let public = [(0..n_train as u32).collect(), validation.map(|node| node as u32).collect(), test.clone()];
     let mut splits = vec![checks::split_of_lists(&part("test.index"), "planetoid-public", 0, public, n)?];
     splits.extend(geom_gcn::read_splits(&folder.join("geom-gcn-splits"), n)?);
-    Ok(Raw {
+    Ok(RawDataset {
         edges: EdgeList { pairs: edges.pairs, weights: None },
         features: Some(Features::Sparse(place_rows(n, &allx, &tx, &test))),
         ids: Ids::Numbered(n),
@@ -91,13 +91,13 @@ fn read(folder: &Path, _: FeatureSource) -> Result<Raw> {
     })
 }
 
-struct Edges {
+struct EdgeCollector {
     n_nodes: usize,
     pairs: Vec<(u32, u32)>,
 }
 
-/// The neighbour lists; the keys must be 0..n, in any order.
-fn read_edges(path: &Path) -> Result<Edges> {
+/// The neighbor lists; the keys must be 0..n, in any order.
+fn read_edges(path: &Path) -> Result<EdgeCollector> {
     let bytes = limits::read_bytes(path)?;
     let lists = pickle::read(&bytes, path)?.lists()?;
     let n = lists.len();
@@ -105,8 +105,8 @@ fn read_edges(path: &Path) -> Result<Edges> {
         return Err(Error::input(path, "", "no nodes", "at least one node"));
     }
     let mut seen = vec![false; n];
-    let mut pairs = Vec::with_capacity(lists.iter().map(|(_, neighbours)| neighbours.len()).sum());
-    for (node, neighbours) in lists {
+    let mut pairs = Vec::with_capacity(lists.iter().map(|(_, neighbors)| neighbors.len()).sum());
+    for (node, neighbors) in lists {
         match seen.get_mut(node as usize) {
             Some(slot) if !*slot => *slot = true,
             Some(_) => {
@@ -117,15 +117,15 @@ fn read_edges(path: &Path) -> Result<Edges> {
                 return Err(Error::input(path, "", format_args!("node {node}"), expected));
             }
         }
-        for neighbour in neighbours {
-            if neighbour as usize >= n {
-                let place = format!("neighbours of node {node}");
-                return Err(Error::input(path, place, neighbour, format_args!("a node of 0..{n}")));
+        for neighbor in neighbors {
+            if neighbor as usize >= n {
+                let place = format!("neighbors of node {node}");
+                return Err(Error::input(path, place, neighbor, format_args!("a node of 0..{n}")));
             }
-            pairs.push((node, neighbour));
+            pairs.push((node, neighbor));
         }
     }
-    Ok(Edges { n_nodes: n, pairs })
+    Ok(EdgeCollector { n_nodes: n, pairs })
 }
 
 fn read_matrix(path: &Path) -> Result<Csr> {

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{FeatureSource, Format, Raw, checks, limits};
+use super::{FeatureSource, Format, RawDataset, checks, limits};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeList, Features, Ids};
 
 /// This layout.
 pub(super) const FORMAT: Format =
-    Format { name: "wiki-cs", summary: "Wiki-CS's data.json, or a folder with it", recognise, read };
+    Format { name: "wiki-cs", summary: "Wiki-CS's data.json, or a folder with it", recognize, read };
 
 const FILE: &str = "data.json";
 const SOURCE: &str = "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/dataset/data.json";
@@ -34,13 +34,13 @@ fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join(FILE) } else { path.to_owned() }
 }
 
-fn recognise(path: &Path) -> bool {
+fn recognize(path: &Path) -> bool {
     let file = file_of(path);
     file.extension().is_some_and(|extension| extension == "json")
         && limits::first_bytes(&file, 64).trim_ascii_start().starts_with(b"{")
 }
 
-fn read(path: &Path, _: FeatureSource) -> Result<Raw> {
+fn read(path: &Path, _: FeatureSource) -> Result<RawDataset> {
     let path = file_of(path);
     if !path.exists() {
         let expected = format!("Wiki-CS's graph, put there from {SOURCE}");
@@ -49,7 +49,7 @@ fn read(path: &Path, _: FeatureSource) -> Result<Raw> {
     parse(&path, &limits::read_bytes(&path)?)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Raw> {
+fn parse(path: &Path, bytes: &[u8]) -> Result<RawDataset> {
     let data: Data = serde_json::from_slice(bytes).map_err(|error| bad_json(path, &error))?;
     let n = data.features.len();
     if n == 0 {
@@ -74,7 +74,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Raw> {
     };
     let splits =
         data.train_masks.iter().zip(&data.val_masks).enumerate().map(split).collect::<Result<_>>()?;
-    Ok(Raw {
+    Ok(RawDataset {
         edges: EdgeList { pairs: pairs(path, &data.links)?, weights: None },
         features: Some(Features::Dense(dense(path, &data.features)?)),
         ids: Ids::Numbered(n),
@@ -87,13 +87,13 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Raw> {
 fn pairs(path: &Path, links: &[Vec<u32>]) -> Result<Vec<(u32, u32)>> {
     let n = links.len();
     let mut pairs = Vec::with_capacity(links.iter().map(Vec::len).sum());
-    for (node, neighbours) in links.iter().enumerate() {
-        for &neighbour in neighbours {
-            if neighbour as usize >= n {
+    for (node, neighbors) in links.iter().enumerate() {
+        for &neighbor in neighbors {
+            if neighbor as usize >= n {
                 let place = format!("links of node {node}");
-                return Err(Error::input(path, place, neighbour, format_args!("a node of 0..{n}")));
+                return Err(Error::input(path, place, neighbor, format_args!("a node of 0..{n}")));
             }
-            pairs.push((node as u32, neighbour));
+            pairs.push((node as u32, neighbor));
         }
     }
     Ok(pairs)

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use super::{Encoder, Norms};
 use crate::Real;
 use crate::error::Result;
-use crate::graph::{Features, GcnRows, Graph, Held, Operator, OperatorRows};
-use crate::rowfile::Aside;
+use crate::graph::{Features, GcnRows, Graph, Operand, Operator, OperatorRows};
+use crate::rowfile::TempRows;
 use crate::tensor::{ColumnStats, Moments, Params, Pool, Tape, Var};
 
 /// A network: its shape, and the group of its parameters.
@@ -27,11 +27,11 @@ pub struct Network<'n> {
 }
 
 /// What a layer starts from, one row a node.
-pub enum Source<'a> {
+pub enum BlockSource<'a> {
     /// Every value.
     Dense(Var),
     /// Sparse features.
-    Sparse(Held<'a, Operator>),
+    Sparse(Operand<'a, Operator>),
 }
 
 /// Some nodes and those that they reach.
@@ -65,10 +65,10 @@ pub fn embed_in_blocks(
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<Vec<ColumnStats>> {
-    Walk { network, graph, stats, folder, pool: Pool::new(), target: ROWS }.embed(rows)
+    BlockWalk { network, graph, stats, folder, pool: Pool::new(), target: ROWS }.embed(rows)
 }
 
-struct Walk<'w> {
+struct BlockWalk<'w> {
     network: Network<'w>,
     graph: &'w Graph,
     stats: Option<&'w [ColumnStats]>,
@@ -80,18 +80,18 @@ struct Walk<'w> {
 /// Who takes the rows of a layer as they come.
 type Sink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
 
-impl Walk<'_> {
+impl BlockWalk<'_> {
     fn embed(&self, out: &mut Sink<'_>) -> Result<Vec<ColumnStats>> {
         let mut reach = GcnRows::new(self.graph.adjacency());
         let mut stats: Vec<ColumnStats> = Vec::new();
-        let mut input: Option<Matrix> = None;
+        let mut input: Option<RowMatrix> = None;
         let last = self.network.encoder.layers() - 1;
         for layer in 0..=last {
             let alone = self.alone(layer, input.as_ref())?;
             let done = alone.is_some();
             let from = alone.or(input.take());
             let width = self.network.out_width(layer);
-            let mut next = Matrix::new(self.folder, "layer", width)?;
+            let mut next = RowMatrix::new(self.folder, "layer", width)?;
             let sink: &mut Sink<'_> = if layer == last { &mut *out } else { &mut |rows| next.append(rows) };
             if !self.network.encoder.has_batch_norm(layer) {
                 self.together(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 })?;
             } else {
                 let mut moments = Moments::new(width);
-                let mut raw = Matrix::new(self.folder, "product", width)?;
+                let mut raw = RowMatrix::new(self.folder, "product", width)?;
                 self.together(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
                     moments.add(tape.value(h));
                     raw.append(tape.value(h))
@@ -124,9 +124,9 @@ impl Walk<'_> {
         Ok(stats)
     }
 
-    /// What the layer does to each node alone, put aside; `None` where it looks at neighbours first.
-    fn alone(&self, layer: usize, input: Option<&Matrix>) -> Result<Option<Matrix>> {
-        let mut next = Matrix::new(self.folder, "alone", self.network.out_width(layer))?;
+    /// What the layer does to each node alone, put aside; `None` where it looks at neighbors first.
+    fn alone(&self, layer: usize, input: Option<&RowMatrix>) -> Result<Option<RowMatrix>> {
+        let mut next = RowMatrix::new(self.folder, "alone", self.network.out_width(layer))?;
         for block in self.blocks(layer) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = self.rows(input, &nodes)?;
@@ -140,11 +140,11 @@ impl Walk<'_> {
         next.end().map(Some)
     }
 
-    /// What the layer takes from neighbours, block by block.
+    /// What the layer takes from neighbors, block by block.
     fn together(
         &self,
         layer: usize,
-        input: Option<&Matrix>,
+        input: Option<&RowMatrix>,
         done: bool,
         reach: &mut GcnRows<'_>,
         each: &mut dyn FnMut(&mut Tape<'_>, Var) -> Result<()>,
@@ -153,7 +153,7 @@ impl Walk<'_> {
             let block = Block { rows: reach.rows(block) };
             let rows = self.rows(input, &block.rows.reached)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
-            let Source::Dense(h) = rows.source(&mut tape) else {
+            let BlockSource::Dense(h) = rows.source(&mut tape) else {
                 unreachable!("sparse rows are multiplied before they are summed");
             };
             let Network { encoder, group, .. } = self.network;
@@ -164,7 +164,13 @@ impl Walk<'_> {
     }
 
     /// Norm and activation of rows that were put aside.
-    fn finish(&self, layer: usize, raw: &Matrix, stats: &[ColumnStats], sink: &mut Sink<'_>) -> Result<()> {
+    fn finish(
+        &self,
+        layer: usize,
+        raw: &RowMatrix,
+        stats: &[ColumnStats],
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
         for block in self.blocks(layer) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = raw.read(&nodes)?;
@@ -176,12 +182,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn rows(&self, input: Option<&Matrix>, nodes: &[u32]) -> Result<Rows> {
+    fn rows(&self, input: Option<&RowMatrix>, nodes: &[u32]) -> Result<LayerRows> {
         match input {
-            Some(matrix) => Ok(Rows::Dense(nodes.len(), matrix.read(nodes)?)),
+            Some(matrix) => Ok(LayerRows::Dense(nodes.len(), matrix.read(nodes)?)),
             None => Ok(match self.graph.rows(nodes)? {
-                Features::Dense(dense) => Rows::Dense(nodes.len(), dense.into_data()),
-                Features::Sparse(csr) => Rows::Sparse(Arc::new(Operator::symmetric(csr))),
+                Features::Dense(dense) => LayerRows::Dense(nodes.len(), dense.into_data()),
+                Features::Sparse(csr) => LayerRows::Sparse(Arc::new(Operator::symmetric(csr))),
             }),
         }
     }
@@ -215,31 +221,31 @@ impl Network<'_> {
 }
 
 /// Rows in memory.
-enum Rows {
+enum LayerRows {
     Dense(usize, Vec<Real>),
     Sparse(Arc<Operator>),
 }
 
-impl Rows {
-    fn source<'a>(&'a self, tape: &mut Tape<'a>) -> Source<'a> {
+impl LayerRows {
+    fn source<'a>(&'a self, tape: &mut Tape<'a>) -> BlockSource<'a> {
         match self {
-            Rows::Dense(rows, data) => {
-                Source::Dense(tape.constant(*rows, data.len() / rows.max(&1), &data[..]))
+            LayerRows::Dense(rows, data) => {
+                BlockSource::Dense(tape.constant(*rows, data.len() / rows.max(&1), &data[..]))
             }
-            Rows::Sparse(operator) => Source::Sparse(Held::Lent(operator)),
+            LayerRows::Sparse(operator) => BlockSource::Sparse(Operand::Lent(operator)),
         }
     }
 }
 
 /// A matrix that is put aside row by row, then read.
-struct Matrix {
-    aside: Aside,
+struct RowMatrix {
+    aside: TempRows,
     cols: usize,
 }
 
-impl Matrix {
-    fn new(folder: &Path, name: &str, cols: usize) -> Result<Matrix> {
-        Ok(Matrix { aside: Aside::new(folder, name, cols * size_of::<Real>())?, cols })
+impl RowMatrix {
+    fn new(folder: &Path, name: &str, cols: usize) -> Result<RowMatrix> {
+        Ok(RowMatrix { aside: TempRows::new(folder, name, cols * size_of::<Real>())?, cols })
     }
 
     fn append(&mut self, rows: &[Real]) -> Result<()> {
@@ -247,7 +253,7 @@ impl Matrix {
         self.aside.append(&bytes)
     }
 
-    fn end(mut self) -> Result<Matrix> {
+    fn end(mut self) -> Result<RowMatrix> {
         self.aside.end()?;
         Ok(self)
     }
@@ -264,7 +270,7 @@ impl Matrix {
 mod tests {
     use super::*;
     use crate::encoder::{build, embed, embed_with, statistics};
-    use crate::graph::{Dense, Prepared};
+    use crate::graph::{Dense, EncoderInput};
     use crate::rng::Stream;
 
     /// The representations of a graph by both ways, with batch norms that are its own and that are given.
@@ -273,15 +279,21 @@ mod tests {
         let mut params = Params::new();
         let group = params.add_group("encoder");
         encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(1, "init", "", 0));
-        let (prepared, pool) = (Prepared::new(graph), Pool::new());
+        let (prepared, pool) = (EncoderInput::new(graph), Pool::new());
         let whole = embed(&*encoder, &params, group, &prepared, &pool);
         let stats = statistics(&*encoder, &params, group, &prepared, &pool);
         assert_eq!(embed_with(&*encoder, &params, group, &prepared, &stats, &pool), whole);
         let folder = tempfile::tempdir().unwrap();
         let network = Network { encoder: &*encoder, params: &params, group };
         for given in [None, Some(&stats[..])] {
-            let walk =
-                Walk { network, graph, stats: given, folder: folder.path(), pool: Pool::new(), target: 1200 };
+            let walk = BlockWalk {
+                network,
+                graph,
+                stats: given,
+                folder: folder.path(),
+                pool: Pool::new(),
+                target: 1200,
+            };
             assert!(walk.blocks(0).len() > 2);
             let mut rows = Vec::new();
             let found = walk.embed(&mut |block| {

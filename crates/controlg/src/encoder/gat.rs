@@ -1,9 +1,9 @@
-//! Graph attention network: neighbours weighted by learned attention, heads side by side (Veličković et al., 2018).
+//! Graph attention network: neighbors weighted by learned attention, heads side by side (Veličković et al., 2018).
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::Ending;
-use super::{Block, Common, Encoder, Norms, Pass, Source, layer};
+use super::layer::LayerTail;
+use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass, layer};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::View;
@@ -15,10 +15,10 @@ use crate::tensor::{Activation, Attention, Init, Params, Tape, Var};
 /// On the list of encoders.
 pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "gat",
-    summary: "graph attention: neighbours weighted by a learned score, several heads side by side",
+    summary: "graph attention: neighbors weighted by a learned score, several heads side by side",
     paper: "Veličković et al., Graph Attention Networks, ICLR 2018",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&GatSettings::default()),
     build: |table| Ok(Box::new(Gat::new(setting::settings("encoder", KEYS, table)?)?)),
 };
 
@@ -52,10 +52,10 @@ const KEYS: &[Key] = &{
 /// The settings of a graph attention network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct GatSettings {
     /// Those of every encoder.
     #[serde(flatten)]
-    pub common: Common,
+    pub common: LayerSettings,
     /// Number of heads; divides the widths.
     pub heads: usize,
     /// Slope of the leaky ReLU on the scores.
@@ -63,27 +63,27 @@ pub struct Settings {
     /// Share of the attention that is set to zero in training, below 1.
     pub attention_dropout: f64,
     /// How weights start.
-    pub init: Start,
+    pub init: GatInit,
 }
 
 /// How weights start, after Glorot and Bengio (2010).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Start {
+pub enum GatInit {
     /// Uniform.
     Uniform,
     /// Normal, √2 as wide.
     Normal,
 }
 
-impl Default for Settings {
+impl Default for GatSettings {
     fn default() -> Self {
-        Settings {
-            common: Common::default(),
+        GatSettings {
+            common: LayerSettings::default(),
             heads: 4,
             negative_slope: 0.2,
             attention_dropout: 0.0,
-            init: Start::Uniform,
+            init: GatInit::Uniform,
         }
     }
 }
@@ -92,12 +92,12 @@ impl Default for Settings {
 /// out/heads), then bias, norm and slope as settled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gat {
-    settings: Settings,
+    settings: GatSettings,
 }
 
 impl Gat {
     /// A network with these settings.
-    pub fn new(settings: Settings) -> Result<Self> {
+    pub fn new(settings: GatSettings) -> Result<Self> {
         setting::check("encoder", KEYS, &settings)?;
         let heads = settings.heads;
         let divides = |width: usize| heads > 0 && width.is_multiple_of(heads);
@@ -117,7 +117,7 @@ impl Gat {
     }
 
     /// Weight, source and target vectors of a layer, and what follows its product.
-    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 3], Ending) {
+    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 3], LayerTail) {
         let mut next = tape.group(group).into_iter();
         let mut part = |layer| {
             let own = [(); 3].map(|()| next.next().expect("as many parameters as were declared"));
@@ -155,8 +155,8 @@ impl Encoder for Gat {
             ];
             for (name, shape, fans) in shapes {
                 let init = match self.settings.init {
-                    Start::Uniform => Init::XavierUniform,
-                    Start::Normal => Init::xavier_normal(fans),
+                    GatInit::Uniform => Init::XavierUniform,
+                    GatInit::Normal => Init::xavier_normal(fans),
                 };
                 params.add(group, &format!("{layer}.{name}"), shape, init, stream);
             }
@@ -173,11 +173,17 @@ impl Encoder for Gat {
         self.settings.common.has_batch_norm(layer)
     }
 
-    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+    fn alone<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        rows: BlockSource<'a>,
+    ) -> Option<Var> {
         let ([weight, ..], _) = self.parts(tape, group, layer);
         Some(match rows {
-            Source::Sparse(x) => tape.propagate(x, weight),
-            Source::Dense(h) => tape.linear(h, weight, None, Activation::Identity),
+            BlockSource::Sparse(x) => tape.propagate(x, weight),
+            BlockSource::Dense(h) => tape.linear(h, weight, None, Activation::Identity),
         })
     }
 

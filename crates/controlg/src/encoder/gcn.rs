@@ -1,7 +1,7 @@
 //! Graph convolutional network: H′ = act(norm(Â·H·W + b)), layer by layer (Kipf and Welling, 2017).
 
-use super::layer::Ending;
-use super::{Block, Common, Encoder, Norms, Pass, Source};
+use super::layer::LayerTail;
+use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass};
 use crate::error::Result;
 use crate::graph::View;
 use crate::registry::Entry;
@@ -12,28 +12,28 @@ use crate::tensor::{Activation, Init, Params, Tape, Var};
 /// On the list of encoders.
 pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "gcn",
-    summary: "graph convolutions: neighbours averaged with weights from the degrees",
+    summary: "graph convolutions: neighbors averaged with weights from the degrees",
     paper: "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
-    keys: Common::KEYS,
-    defaults: || setting::table_of(&Common::default()),
-    build: |table| Ok(Box::new(Gcn::new(setting::settings("encoder", Common::KEYS, table)?)?)),
+    keys: LayerSettings::KEYS,
+    defaults: || setting::table_of(&LayerSettings::default()),
+    build: |table| Ok(Box::new(Gcn::new(setting::settings("encoder", LayerSettings::KEYS, table)?)?)),
 };
 
 /// A stack of graph convolutions. Parameters of a layer: weight (in × out), then bias, norm and slope as settled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gcn {
-    settings: Common,
+    settings: LayerSettings,
 }
 
 impl Gcn {
     /// A network with these settings.
-    pub fn new(settings: Common) -> Result<Self> {
+    pub fn new(settings: LayerSettings) -> Result<Self> {
         settings.check()?;
         Ok(Gcn { settings })
     }
 
     /// The weight of a layer, and what follows its product.
-    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> (Var, Ending) {
+    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> (Var, LayerTail) {
         let mut next = tape.group(group).into_iter();
         let mut part = |layer| {
             let weight = next.next().expect("as many parameters as were declared");
@@ -75,14 +75,20 @@ impl Encoder for Gcn {
         self.settings.has_batch_norm(layer)
     }
 
-    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+    fn alone<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        rows: BlockSource<'a>,
+    ) -> Option<Var> {
         let (weight, _) = self.parts(tape, group, layer);
         match rows {
             // Â·(X·W): X is far wider than it is full.
-            Source::Sparse(x) => Some(tape.propagate(x, weight)),
+            BlockSource::Sparse(x) => Some(tape.propagate(x, weight)),
             // (Â·X)·W, as training has it, and the narrower side later on.
-            Source::Dense(_) if layer == 0 => None,
-            Source::Dense(h) => {
+            BlockSource::Dense(_) if layer == 0 => None,
+            BlockSource::Dense(h) => {
                 let (from, to) = tape.shape(weight);
                 (to <= from).then(|| tape.linear(h, weight, None, Activation::Identity))
             }
@@ -101,7 +107,7 @@ impl Encoder for Gcn {
         let (weight, ending) = self.parts(tape, group, layer);
         let (bias, activation) = ending.of_product();
         if done {
-            return tape.carry_on(block.operator(), rows, bias, activation);
+            return tape.propagate_act(block.operator(), rows, bias, activation);
         }
         let carried = tape.propagate(block.operator(), rows);
         tape.linear(carried, weight, bias, activation)

@@ -33,7 +33,7 @@ pub(super) const KEYS: &[Key; 8] = &[
 /// The settings of every encoder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Common {
+pub struct LayerSettings {
     /// Number of layers, 1 to 16.
     pub layers: usize,
     /// Columns of the representations.
@@ -43,31 +43,31 @@ pub struct Common {
     /// What follows each layer's product.
     pub norm: Norm,
     /// What follows the norm.
-    pub activation: Kind,
+    pub activation: ActivationKind,
     /// Whether the last layer ends with norm and activation too.
-    pub last: Last,
+    pub last: LastLayer,
     /// Share of the inputs of each layer but the first that is set to zero in training, below 1.
     pub dropout: f64,
     /// Share of the features' entries that is set to zero in training, below 1.
     pub feature_dropout: f64,
 }
 
-impl Default for Common {
+impl Default for LayerSettings {
     fn default() -> Self {
-        Common {
+        LayerSettings {
             layers: 2,
             width: 512,
             hidden: 0,
             norm: Norm::Batch,
-            activation: Kind::Prelu,
-            last: Last::Activation,
+            activation: ActivationKind::Prelu,
+            last: LastLayer::Activation,
             dropout: 0.0,
             feature_dropout: 0.0,
         }
     }
 }
 
-/// The normalisation of a layer.
+/// The normalization of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Norm {
@@ -82,7 +82,7 @@ pub enum Norm {
 /// The activation of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ActivationKind {
     /// x, or a·x where x < 0, with one learned a a layer, 0.25 at first.
     Prelu,
     /// max(x, 0)
@@ -94,14 +94,14 @@ pub enum Kind {
 /// How the last layer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Last {
+pub enum LastLayer {
     /// With norm and activation like the others.
     Activation,
     /// With its product and bias.
     Linear,
 }
 
-impl Common {
+impl LayerSettings {
     /// The settings' names and ranges.
     pub const KEYS: &[Key] = KEYS;
 
@@ -133,10 +133,10 @@ impl Common {
     }
 
     fn is_linear(&self, layer: usize) -> bool {
-        layer + 1 == self.layers && self.last == Last::Linear
+        layer + 1 == self.layers && self.last == LastLayer::Linear
     }
 
-    /// Whether nothing lies between the first layer's activation and the second layer's sum over neighbours, and that sum costs
+    /// Whether nothing lies between the first layer's activation and the second layer's sum over neighbors, and that sum costs
     /// no more before the second layer's weights than after them.
     pub(super) fn is_carried_on(&self) -> bool {
         self.layers > 1
@@ -159,24 +159,24 @@ impl Common {
             add("norm.weight", row, 1.0);
             add("norm.bias", row, 0.0);
         }
-        if self.activation == Kind::Prelu && !self.is_linear(layer) {
+        if self.activation == ActivationKind::Prelu && !self.is_linear(layer) {
             add("slope", (1, 1), 0.25);
         }
     }
 
     /// What follows a layer's product, its parameters taken from `next` in the order of their declaration.
-    pub(super) fn ending(&self, layer: usize, next: &mut impl Iterator<Item = Var>) -> Ending {
+    pub(super) fn ending(&self, layer: usize, next: &mut impl Iterator<Item = Var>) -> LayerTail {
         let mut take = || next.next().expect("as many parameters as were declared");
         let norm = self.norm_of(layer);
         let bias = (norm != Norm::Batch).then(&mut take);
         let affine = (norm != Norm::None).then(|| (take(), take()));
         let activation = match self.activation {
             _ if self.is_linear(layer) => Activation::Identity,
-            Kind::Prelu => Activation::Prelu(take()),
-            Kind::Relu => Activation::Relu,
-            Kind::Elu => Activation::Elu,
+            ActivationKind::Prelu => Activation::Prelu(take()),
+            ActivationKind::Relu => Activation::Relu,
+            ActivationKind::Elu => Activation::Elu,
         };
-        Ending { norm, bias, affine, activation }
+        LayerTail { norm, bias, affine, activation }
     }
 
     /// The input of the first layer, with dropout where it is wanted.
@@ -199,14 +199,14 @@ impl Common {
 }
 
 /// Bias, norm and activation of a layer.
-pub(super) struct Ending {
+pub(super) struct LayerTail {
     norm: Norm,
     bias: Option<Var>,
     affine: Option<(Var, Var)>,
     activation: Activation,
 }
 
-impl Ending {
+impl LayerTail {
     /// What the layer's product does itself: everything when there is no norm, else the bias alone.
     pub(super) fn of_product(&self) -> (Option<Var>, Activation) {
         match self.norm {

@@ -9,15 +9,15 @@ mod gcn;
 mod layer;
 
 use crate::error::{Error, Result};
-use crate::graph::{Dense, Prepared, View};
+use crate::graph::{Dense, EncoderInput, View};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 
-pub use blocks::{Block, Network, Source, embed_in_blocks};
-pub use gat::{Gat, Settings as GatSettings, Start};
+pub use blocks::{Block, BlockSource, Network, embed_in_blocks};
+pub use gat::{Gat, GatInit, GatSettings};
 pub use gcn::Gcn;
-pub use layer::{Common, Kind, Last, Norm};
+pub use layer::{ActivationKind, LastLayer, LayerSettings, Norm};
 
 /// All encoders.
 pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, gat::ENTRY];
@@ -30,7 +30,7 @@ pub trait Encoder: Send + Sync {
     /// Numbers that a pass keeps for each node until its way back is done.
     fn kept_per_node(&self) -> usize;
 
-    /// Adds the network's parameters to an empty group and initialises them.
+    /// Adds the network's parameters to an empty group and initializes them.
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
 
     /// The representations of a view's nodes, n × width, from the parameters of a group.
@@ -43,10 +43,16 @@ pub trait Encoder: Send + Sync {
     /// Whether a layer needs statistics over all nodes.
     fn has_batch_norm(&self, layer: usize) -> bool;
 
-    /// What a layer does to each node before it looks at neighbours; `None` where it looks at neighbours first.
-    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var>;
+    /// What a layer does to each node before it looks at neighbors; `None` where it looks at neighbors first.
+    fn alone<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        rows: BlockSource<'a>,
+    ) -> Option<Var>;
 
-    /// What a layer takes from neighbours, up to its norm, for the nodes of a block. `rows` are those of the nodes that
+    /// What a layer takes from neighbors, up to its norm, for the nodes of a block. `rows` are those of the nodes that
     /// the block reaches, after [`Encoder::alone`] where `done` says so.
     fn together<'a>(
         &self,
@@ -101,7 +107,7 @@ pub fn embed(
     encoder: &dyn Encoder,
     params: &Params,
     group: usize,
-    graph: &Prepared<'_>,
+    graph: &EncoderInput<'_>,
     pool: &Pool,
 ) -> Dense {
     evaluate(encoder, params, group, graph, pool, Norms::Batch)
@@ -112,7 +118,7 @@ pub fn statistics(
     encoder: &dyn Encoder,
     params: &Params,
     group: usize,
-    graph: &Prepared<'_>,
+    graph: &EncoderInput<'_>,
     pool: &Pool,
 ) -> Vec<ColumnStats> {
     let mut stats = Vec::new();
@@ -125,7 +131,7 @@ pub fn embed_with(
     encoder: &dyn Encoder,
     params: &Params,
     group: usize,
-    graph: &Prepared<'_>,
+    graph: &EncoderInput<'_>,
     stats: &[ColumnStats],
     pool: &Pool,
 ) -> Dense {
@@ -147,7 +153,7 @@ fn evaluate(
     encoder: &dyn Encoder,
     params: &Params,
     group: usize,
-    graph: &Prepared<'_>,
+    graph: &EncoderInput<'_>,
     pool: &Pool,
     norms: Norms<'_>,
 ) -> Dense {
@@ -192,7 +198,7 @@ mod tests {
         Graph::new(adjacency, Features::Sparse(features), Ids::Numbered(9)).unwrap()
     }
 
-    fn initialised(encoder: &dyn Encoder) -> Params {
+    fn initialized(encoder: &dyn Encoder) -> Params {
         let mut params = Params::new();
         let group = params.add_group("encoder");
         encoder.init(4, &mut params, group, &mut Stream::new(1, "init", "", 0));
@@ -205,9 +211,9 @@ mod tests {
         let straight: Vec<u32> = (0..9).collect();
         for entry in ENCODERS {
             let encoder = network(&format!("kind = '{}'\nwidth = 8", entry.name)).unwrap();
-            let params = initialised(&*encoder);
+            let params = initialized(&*encoder);
             let [a, b] = [ring(&straight), ring(&order)]
-                .map(|graph| embed(&*encoder, &params, 0, &Prepared::new(&graph), &Pool::new()));
+                .map(|graph| embed(&*encoder, &params, 0, &EncoderInput::new(&graph), &Pool::new()));
             for (node, &moved) in order.iter().enumerate() {
                 for (x, y) in a.row(node).iter().zip(b.row(moved as usize)) {
                     assert!((x - y).abs() < 1e-4, "{}: node {node}: {x} {y}", entry.name);
@@ -219,9 +225,9 @@ mod tests {
     #[test]
     fn kept_statistics_give_the_same_representations_on_the_same_graph() {
         let graph = ring(&(0..9).collect::<Vec<_>>());
-        let (prepared, pool) = (Prepared::new(&graph), Pool::new());
+        let (prepared, pool) = (EncoderInput::new(&graph), Pool::new());
         let encoder = network("width = 8\nlayers = 3").unwrap();
-        let params = initialised(&*encoder);
+        let params = initialized(&*encoder);
         let stats = statistics(&*encoder, &params, 0, &prepared, &pool);
         assert_eq!(stats.len(), 3);
         let direct = embed(&*encoder, &params, 0, &prepared, &pool);

@@ -6,7 +6,7 @@
 
 use super::logistic::{pass, predict};
 use super::metrics::accuracy;
-use super::probe::{Choice, Parts};
+use super::probe::{PenaltyChoice, ProbeParts};
 use rayon::prelude::*;
 
 /// Weight decays that are tried.
@@ -15,10 +15,10 @@ pub const DECAYS: [f64; 4] = [0.0, 1e-4, 1e-3, 1e-2];
 pub const EPOCHS: usize = 2000;
 const RATE: f64 = 0.01;
 
-pub(super) fn choose(parts: &Parts<'_>) -> Choice {
+pub(super) fn choose(parts: &ProbeParts<'_>) -> PenaltyChoice {
     let ((design, targets), (val, truth)) = (&parts.train, &parts.val);
     let size = (design.n_cols() + 1) * parts.n_classes;
-    let mut runs: Vec<Adam> = DECAYS.iter().map(|&decay| Adam::new(decay, size)).collect();
+    let mut runs: Vec<ProbeAdam> = DECAYS.iter().map(|&decay| ProbeAdam::new(decay, size)).collect();
     for epoch in 1..=EPOCHS {
         let models: Vec<&[f64]> = runs.iter().map(|run| &run.model[..]).collect();
         let answers = pass(design, targets, parts.n_classes, &models);
@@ -30,12 +30,12 @@ pub(super) fn choose(parts: &Parts<'_>) -> Choice {
         }
     }
     let last_best = runs.into_iter().reduce(|best, run| if run.best.0 >= best.best.0 { run } else { best });
-    let Adam { decay, best: (val, model), .. } = last_best.unwrap_or_else(|| Adam::new(0.0, size));
-    Choice { model, val, setting: decay, exhausted: 0 }
+    let ProbeAdam { decay, best: (val, model), .. } = last_best.unwrap_or_else(|| ProbeAdam::new(0.0, size));
+    PenaltyChoice { model, val, setting: decay, exhausted: 0 }
 }
 
 /// One run and the best model it met.
-struct Adam {
+struct ProbeAdam {
     decay: f64,
     model: Vec<f64>,
     first: Vec<f64>,
@@ -43,10 +43,10 @@ struct Adam {
     best: (f64, Vec<f64>),
 }
 
-impl Adam {
+impl ProbeAdam {
     fn new(decay: f64, size: usize) -> Self {
         let zeros = || vec![0.0; size];
-        Adam { decay, model: zeros(), first: zeros(), second: zeros(), best: (-1.0, zeros()) }
+        ProbeAdam { decay, model: zeros(), first: zeros(), second: zeros(), best: (-1.0, zeros()) }
     }
 
     fn step(&mut self, epoch: usize, gradient: &[f64]) {

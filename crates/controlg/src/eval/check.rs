@@ -29,7 +29,7 @@ pub(super) fn embeddings(matrix: &Features, n_nodes: usize) -> Result<()> {
     Ok(())
 }
 
-/// A split must speak of labelled nodes, have nodes in each part, and train on every class that it asks for.
+/// A split must speak of labeled nodes, have nodes in each part, and train on every class that it asks for.
 pub(super) fn split(labels: &Labels, split: &Split) -> Result<()> {
     let place = format!("split {} of {}", split.index, split.protocol);
     for (part, nodes) in split.parts() {
@@ -48,7 +48,7 @@ pub(super) fn split(labels: &Labels, split: &Split) -> Result<()> {
                 }
                 Some(&Labels::NONE) => {
                     let found = format_args!("node {node} in {part} without a label");
-                    return Err(Error::value(&place, found, "labelled nodes only"));
+                    return Err(Error::value(&place, found, "labeled nodes only"));
                 }
                 Some(_) => {}
             }
@@ -120,7 +120,7 @@ mod tests {
         let wrong = words(of(&[0, 1], &[2], &[4]));
         assert_eq!(
             wrong,
-            "split 3 of own: found node 4 in test without a label, expected labelled nodes only"
+            "split 3 of own: found node 4 in test without a label, expected labeled nodes only"
         );
         let wrong = words(of(&[0], &[2], &[3]));
         assert!(wrong.contains("class 'b' but no training node of it"), "{wrong}");

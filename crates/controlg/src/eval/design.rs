@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::normalise::dense_data;
+use super::normalize::dense_data;
 use crate::Real;
 use crate::graph::{Csr, Dense, Features};
-use crate::kernels::{Sparse, matmul, rows, scratch, spmm};
+use crate::kernels::{CsrView, matmul, rows, scratch, spmm};
 use rayon::prelude::*;
 
 /// Rows of a slab: enough to keep all threads busy, few enough that what is made of them stays in the caches.
@@ -33,7 +33,7 @@ const FULL: usize = 16;
 /// Some rows of a design.
 pub(super) enum Slab<'a> {
     Dense { cols: usize, data: &'a [Real] },
-    Sparse { rows: Sparse<'a>, columns: Sparse<'a> },
+    Sparse { rows: CsrView<'a>, columns: CsrView<'a> },
 }
 
 impl<'a> Design<'a> {
@@ -176,8 +176,8 @@ fn sparse_slab<T>(cols: usize, items: &[T], entries: impl Fn(&T, &mut Vec<(u32, 
         offsets.push(columns.len());
     }
     let rows = Csr::new(cols, offsets, columns, Some(values));
-    let turned = rows.transposed();
-    (rows, turned)
+    let transposed = rows.transposed();
+    (rows, transposed)
 }
 
 /// The products of the rows of some pairs.
@@ -209,12 +209,12 @@ mod tests {
     }
 
     fn both_products(design: &Design<'_>) -> (Vec<Real>, Vec<Real>) {
-        let (mut times, mut turned) = (vec![0.0; design.n_rows()], vec![0.0; design.n_cols()]);
+        let (mut times, mut transposed) = (vec![0.0; design.n_rows()], vec![0.0; design.n_cols()]);
         design.each_slab(|_, slab| {
             slab.times(&[1.0, 10.0, 100.0], 1, &mut times);
-            slab.turned_times(&vec![1.0; slab.n_rows()], 1, &mut turned);
+            slab.turned_times(&vec![1.0; slab.n_rows()], 1, &mut transposed);
         });
-        (times, turned)
+        (times, transposed)
     }
 
     #[test]

@@ -6,13 +6,13 @@
 //! Sparse features stay sparse here and in everything that judges them: the 6,805 words of 18,333 Coauthor-CS
 //! nodes would take 500 MB as a dense matrix.
 
-use super::normalise::dense_data;
+use super::normalize::dense_data;
 use crate::Real;
 use crate::coordinator::UNTRAINED;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
 use crate::graph::{Csr, Dense, Features, Graph, Operator};
 use crate::kernels::spmm;
-use crate::registry::Summary;
+use crate::registry::EntrySummary;
 use rayon::prelude::*;
 
 /// The floors by name, in the order of a table; `untrained` is a run without steps, so it is a method too.
@@ -22,9 +22,9 @@ pub const NAMES: [&str; 3] = ["raw", UNTRAINED, "sgc"];
 pub const MADE: [&str; 2] = ["raw", "sgc"];
 
 /// What a listing shows of them.
-pub const SUMMARIES: [Summary; 2] = [
-    Summary { name: "raw", summary: "the features alone; for evaluate and compare", paper: None },
-    Summary {
+pub const SUMMARIES: [EntrySummary; 2] = [
+    EntrySummary { name: "raw", summary: "the features alone; for evaluate and compare", paper: None },
+    EntrySummary {
         name: "sgc",
         summary: "the features smoothed over two hops, no training; for evaluate and compare",
         paper: Some("Wu et al., Simplifying graph convolutional networks, ICML 2019"),
@@ -32,7 +32,7 @@ pub const SUMMARIES: [Summary; 2] = [
 ];
 
 /// The features alone: counts and other features without negative values divided by the sum of their row, others
-/// with each column standardised.
+/// with each column standardized.
 pub fn raw(graph: &Graph) -> Features {
     let negative = match graph.features() {
         Features::Dense(dense) => dense.data().iter().any(|&x| x < 0.0),

@@ -1,6 +1,6 @@
 //! L-BFGS by question and answer: it asks for the value and the gradient at a point, and is told.
 //!
-//! Turned inside out like this, several minimisations over the same data run side by side and share each pass over
+//! Turned inside out like this, several minimizations over the same data run side by side and share each pass over
 //! it. Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5.
 //!
 //! The line search is made for smooth convex functions whose values carry rounding noise, as ours do: it goes by
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// When to stop, and how much to remember.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct LbfgsSettings {
     /// Steps and changes of the gradient that are remembered.
     pub memory: usize,
     /// The most iterations.
@@ -19,15 +19,15 @@ pub struct Settings {
     pub tolerance: f64,
 }
 
-impl Default for Settings {
+impl Default for LbfgsSettings {
     fn default() -> Self {
-        Settings { memory: 10, max_iterations: 300, tolerance: 1e-5 }
+        LbfgsSettings { memory: 10, max_iterations: 300, tolerance: 1e-5 }
     }
 }
 
-/// Why a minimisation ended.
+/// Why a minimization ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LbfgsOutcome {
     /// The gradient is as small as was asked for.
     Converged,
     /// The iterations ran out.
@@ -36,19 +36,19 @@ pub enum Outcome {
     Stalled,
 }
 
-/// One minimisation.
+/// One minimization.
 #[derive(Clone, Debug)]
 pub struct Lbfgs {
-    settings: Settings,
+    settings: LbfgsSettings,
     /// The best point so far, with its value and gradient.
     point: Vec<f64>,
     value: f64,
     gradient: Vec<f64>,
     memory: VecDeque<Change>,
-    search: Search,
+    search: LineSearch,
     trial: Vec<f64>,
     iterations: usize,
-    outcome: Option<Outcome>,
+    outcome: Option<LbfgsOutcome>,
 }
 
 /// A step and what it did to the gradient.
@@ -62,7 +62,7 @@ struct Change {
 
 /// A line search under way.
 #[derive(Clone, Debug, Default)]
-struct Search {
+struct LineSearch {
     direction: Vec<f64>,
     /// The slope at the start of the line, below 0.
     slope: f64,
@@ -82,15 +82,15 @@ const NOISE: f64 = 1e-7;
 const TRIES: usize = 25;
 
 impl Lbfgs {
-    /// A minimisation that starts there.
-    pub fn new(start: Vec<f64>, settings: Settings) -> Self {
+    /// A minimization that starts there.
+    pub fn new(start: Vec<f64>, settings: LbfgsSettings) -> Self {
         Lbfgs {
             settings,
             point: start.clone(),
             value: f64::INFINITY,
             gradient: Vec::new(),
             memory: VecDeque::with_capacity(settings.memory),
-            search: Search::default(),
+            search: LineSearch::default(),
             trial: start,
             iterations: 0,
             outcome: None,
@@ -123,14 +123,18 @@ impl Lbfgs {
         self.search.tries += 1;
         if self.search.tries == TRIES {
             // Along a line that is almost straight a step that is too short is still a good one.
-            return if risen { self.outcome = Some(Outcome::Stalled) } else { self.accept(value, gradient) };
+            return if risen {
+                self.outcome = Some(LbfgsOutcome::Stalled)
+            } else {
+                self.accept(value, gradient)
+            };
         }
         self.search.step = self.search.next_step();
         self.place_trial();
     }
 
     /// How it ended, once it has.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<LbfgsOutcome> {
         self.outcome
     }
 
@@ -166,11 +170,11 @@ impl Lbfgs {
     fn begin_line(&mut self) {
         let largest = self.gradient.iter().fold(0.0f64, |most, g| most.max(g.abs()));
         if largest < self.settings.tolerance {
-            self.outcome = Some(Outcome::Converged);
+            self.outcome = Some(LbfgsOutcome::Converged);
         } else if self.iterations >= self.settings.max_iterations {
-            self.outcome = Some(Outcome::Exhausted);
+            self.outcome = Some(LbfgsOutcome::Exhausted);
         } else if !self.value.is_finite() || !largest.is_finite() {
-            self.outcome = Some(Outcome::Stalled);
+            self.outcome = Some(LbfgsOutcome::Stalled);
         }
         if self.outcome.is_some() {
             return;
@@ -184,12 +188,12 @@ impl Lbfgs {
         }
         // Without curvature to go by, the first step has length 1.
         let step = if self.memory.is_empty() { 1.0 / (-slope).sqrt() } else { 1.0 };
-        self.search = Search { direction, slope, step, low: (0.0, slope), high: None, tries: 0 };
+        self.search = LineSearch { direction, slope, step, low: (0.0, slope), high: None, tries: 0 };
         self.place_trial();
     }
 
     fn place_trial(&mut self) {
-        let Search { direction, step, .. } = &self.search;
+        let LineSearch { direction, step, .. } = &self.search;
         for ((trial, point), direction) in self.trial.iter_mut().zip(&self.point).zip(direction) {
             *trial = point + step * direction;
         }
@@ -216,7 +220,7 @@ impl Lbfgs {
     }
 }
 
-impl Search {
+impl LineSearch {
     /// Where the slopes at both ends of the bracket say that it is flat, kept away from the ends.
     fn next_step(&self) -> f64 {
         let (low, slope_low) = self.low;
@@ -257,7 +261,7 @@ fn add(factor: f64, x: &[f64], y: &mut [f64]) {
 mod tests {
     use super::*;
 
-    fn minimise(mut fit: Lbfgs, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> (Lbfgs, usize) {
+    fn minimize(mut fit: Lbfgs, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> (Lbfgs, usize) {
         let mut questions = 0;
         while let Some(point) = fit.ask() {
             let (value, gradient) = function(point);
@@ -275,21 +279,21 @@ mod tests {
             let away = x.iter().enumerate().map(|(i, x)| (curvature(i), x - i as f64));
             (away.clone().map(|(c, a)| 0.5 * c * a * a).sum(), away.map(|(c, a)| c * a).collect())
         };
-        let (fit, questions) = minimise(Lbfgs::new(vec![0.0; 50], Settings::default()), function);
-        assert_eq!(fit.outcome(), Some(Outcome::Converged));
+        let (fit, questions) = minimize(Lbfgs::new(vec![0.0; 50], LbfgsSettings::default()), function);
+        assert_eq!(fit.outcome(), Some(LbfgsOutcome::Converged));
         assert!(questions < 2 * fit.iterations() + 5, "{questions} questions, {} steps", fit.iterations());
         assert!(fit.into_point().iter().enumerate().all(|(i, x)| (x - i as f64).abs() < 1e-4));
     }
 
     #[test]
-    fn a_curved_function_is_minimised() {
+    fn a_curved_function_is_minimized() {
         // Σ log(1 + e^(x_i)) − s_i x_i: flat far away, its minimum at logit(s_i).
         let shares = [0.1, 0.5, 0.999];
         let function = |x: &[f64]| {
             let value = x.iter().zip(shares).map(|(x, s)| x.exp().ln_1p() - s * x).sum();
             (value, x.iter().zip(shares).map(|(x, s)| 1.0 / (1.0 + (-x).exp()) - s).collect())
         };
-        let (fit, _) = minimise(Lbfgs::new(vec![0.0; 3], Settings::default()), function);
+        let (fit, _) = minimize(Lbfgs::new(vec![0.0; 3], LbfgsSettings::default()), function);
         for (x, s) in fit.into_point().iter().zip(shares) {
             assert!((1.0 / (1.0 + (-x).exp()) - s).abs() < 1e-5);
         }
@@ -297,10 +301,10 @@ mod tests {
 
     #[test]
     fn it_stops_where_noise_begins_and_on_numbers_that_are_none() {
-        let settings = Settings { tolerance: 0.0, ..Settings::default() };
-        let (fit, questions) = minimise(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
+        let settings = LbfgsSettings { tolerance: 0.0, ..LbfgsSettings::default() };
+        let (fit, questions) = minimize(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
         assert!(questions < 400 && fit.into_point()[0].abs() < 1e-6);
-        let (fit, _) = minimise(Lbfgs::new(vec![1.0], settings), |_| (f64::NAN, vec![f64::NAN]));
-        assert_eq!(fit.outcome(), Some(Outcome::Stalled));
+        let (fit, _) = minimize(Lbfgs::new(vec![1.0], settings), |_| (f64::NAN, vec![f64::NAN]));
+        assert_eq!(fit.outcome(), Some(LbfgsOutcome::Stalled));
     }
 }

@@ -4,10 +4,10 @@
 //! non-edges, and its penalty is chosen by the area on the validation pairs; equals go to the larger one.
 
 use super::design::Design;
-use super::lbfgs::{Outcome, Settings};
+use super::lbfgs::{LbfgsOutcome, LbfgsSettings};
 use super::logistic::{PENALTIES, each_scores, fit_grid};
 use super::metrics::{average_precision, roc_auc};
-use super::normalise::unit_rows;
+use super::normalize::unit_rows;
 use crate::Real;
 use crate::data::EdgeSplit;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::graph::Features;
 
 /// What came of the pairs, as shares of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct LinkJudgement {
+pub(super) struct LinkJudgment {
     /// Area under the ROC curve on the validation pairs.
     pub(super) val: f64,
     /// Area under the ROC curve on the test pairs.
@@ -29,12 +29,12 @@ pub(super) struct LinkJudgement {
 }
 
 /// Judges embeddings by the edges they foretell.
-pub(super) fn judge(embeddings: &Features, split: &EdgeSplit) -> Result<LinkJudgement> {
+pub(super) fn judge(embeddings: &Features, split: &EdgeSplit) -> Result<LinkJudgment> {
     let unit = unit_rows(embeddings);
     let (pairs, edge) = both(&split.train, &split.train_negatives);
     let targets: Vec<u32> = edge.iter().map(|&edge| edge.into()).collect();
     let design = Design::of_pairs(&unit, &pairs);
-    let fits = fit_grid(&design, &targets, 1, &PENALTIES, Settings::default());
+    let fits = fit_grid(&design, &targets, 1, &PENALTIES, LbfgsSettings::default());
     drop(design);
 
     let models: Vec<&[f64]> = fits.iter().map(|fit| &fit.parameters[..]).collect();
@@ -45,12 +45,12 @@ pub(super) fn judge(embeddings: &Features, split: &EdgeSplit) -> Result<LinkJudg
 
     let (pairs, edge) = both(&split.test, &split.test_negatives);
     let scores = scores(&unit, &pairs, &models[best..=best]).remove(0);
-    Ok(LinkJudgement {
+    Ok(LinkJudgment {
         val: areas[best],
         test: roc_auc(&scores, &edge).ok_or_else(no_area)?,
         average_precision: average_precision(&scores, &edge).ok_or_else(no_area)?,
         chosen: PENALTIES[best],
-        exhausted: fits.iter().filter(|fit| fit.outcome == Outcome::Exhausted).count(),
+        exhausted: fits.iter().filter(|fit| fit.outcome == LbfgsOutcome::Exhausted).count(),
     })
 }
 

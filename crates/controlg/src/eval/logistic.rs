@@ -1,13 +1,13 @@
 //! Logistic regression over a grid of penalties: the fits run side by side and share each pass over the data.
 //!
-//! A fit minimises mean cross-entropy + (μ/2)‖W‖², the bias unpenalised, from W = 0, so that no fit knows of
+//! A fit minimizes mean cross-entropy + (μ/2)‖W‖², the bias unpenalized, from W = 0, so that no fit knows of
 //! another and the result depends on data and penalty alone. Data are f32, parameters and sums f64.
 //!
 //! Parameters lie as (inputs + 1) × outputs by rows, the bias last. One output is the binary model, the log-odds
 //! of target 1 over target 0; more are classes with a softmax.
 
 use super::design::Design;
-use super::lbfgs::{Lbfgs, Outcome, Settings};
+use super::lbfgs::{Lbfgs, LbfgsOutcome, LbfgsSettings};
 use crate::Real;
 use crate::kernels::{scratch, simd};
 use rayon::prelude::*;
@@ -20,8 +20,8 @@ pub const PENALTIES: [f64; 12] = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3
 pub(super) struct Fit {
     /// Weights and bias.
     pub(super) parameters: Vec<f64>,
-    /// How the minimisation ended.
-    pub(super) outcome: Outcome,
+    /// How the minimization ended.
+    pub(super) outcome: LbfgsOutcome,
 }
 
 /// Fits one model for each penalty.
@@ -30,7 +30,7 @@ pub(super) fn fit_grid(
     targets: &[u32],
     outputs: usize,
     penalties: &[f64],
-    settings: Settings,
+    settings: LbfgsSettings,
 ) -> Vec<Fit> {
     let size = (design.n_cols() + 1) * outputs;
     let mut fits: Vec<Lbfgs> = penalties.iter().map(|_| Lbfgs::new(vec![0.0; size], settings)).collect();
@@ -42,14 +42,14 @@ pub(super) fn fit_grid(
         }
         let mut answers = pass(design, targets, outputs, &points);
         for (answer, (&at, point)) in answers.iter_mut().zip(open.iter().zip(points)) {
-            answer.penalise(penalties[at], &point[..design.n_cols() * outputs]);
+            answer.penalize(penalties[at], &point[..design.n_cols() * outputs]);
         }
         let asking = fits.iter_mut().enumerate().filter(|(at, _)| open.contains(at));
         let told: Vec<_> = asking.zip(answers).collect();
         told.into_par_iter().for_each(|((_, fit), answer)| fit.tell(answer.loss, answer.gradient));
     }
     let fit = |fit: Lbfgs| Fit {
-        outcome: fit.outcome().unwrap_or(Outcome::Exhausted),
+        outcome: fit.outcome().unwrap_or(LbfgsOutcome::Exhausted),
         parameters: fit.into_point(),
     };
     fits.into_iter().map(fit).collect()
@@ -124,7 +124,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn penalise(&mut self, penalty: f64, weights: &[f64]) {
+    fn penalize(&mut self, penalty: f64, weights: &[f64]) {
         self.loss += 0.5 * penalty * weights.iter().map(|w| w * w).sum::<f64>();
         self.gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += penalty * w);
     }
@@ -251,7 +251,7 @@ mod tests {
         let fit = |penalties: &[f64], threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let design = Design::of_rows(&matrix, &rows);
-            pool.install(|| fit_grid(&design, &targets, 5, penalties, Settings::default()))
+            pool.install(|| fit_grid(&design, &targets, 5, penalties, LbfgsSettings::default()))
         };
         let together = fit(&PENALTIES, 1);
         for threads in [2, 4] {
@@ -260,7 +260,7 @@ mod tests {
             }
         }
         let alone = fit(&[PENALTIES[7]], 1).remove(0);
-        assert_eq!(alone.outcome, Outcome::Converged);
+        assert_eq!(alone.outcome, LbfgsOutcome::Converged);
         for (a, b) in alone.parameters.iter().zip(&together[7].parameters) {
             assert!((a - b).abs() < 1e-3); // the product of other widths rounds in another order
         }
@@ -270,7 +270,8 @@ mod tests {
     fn the_log_odds_of_a_constant_input_are_those_of_the_targets() {
         let matrix = Features::Dense(Dense::new(4, 1, vec![0.0; 4]));
         let rows = all(4);
-        let fit = fit_grid(&Design::of_rows(&matrix, &rows), &[1, 1, 1, 0], 1, &[0.1], Settings::default());
+        let fit =
+            fit_grid(&Design::of_rows(&matrix, &rows), &[1, 1, 1, 0], 1, &[0.1], LbfgsSettings::default());
         assert!((fit[0].parameters[1] - 3f64.ln()).abs() < 1e-3);
     }
 }

@@ -16,7 +16,7 @@ pub mod lbfgs;
 mod link;
 mod logistic;
 pub mod metrics;
-mod normalise;
+mod normalize;
 pub mod paper;
 mod probe;
 pub mod ranks;
@@ -27,7 +27,7 @@ mod task;
 
 pub use adam_es::{DECAYS, EPOCHS};
 pub use logistic::PENALTIES;
-pub use normalise::Normalisation;
+pub use normalize::EmbeddingNormalization;
 pub use probe::{Probe, ProbeSettings};
 pub use score::Score;
 pub use task::Task;
@@ -60,7 +60,7 @@ pub fn evaluate_nc(
         let found = format_args!("splits of {} and of {}", first.protocol, other.protocol);
         return Err(Error::value("node classification", found, "one protocol"));
     }
-    let shared = (settings.embedding != Normalisation::Zscore)
+    let shared = (settings.embedding != EmbeddingNormalization::Zscore)
         .then(|| settings.embedding.apply(embeddings, &first.train));
     let judge = |split: &Split| match &shared {
         Some(shared) => probe::judge(shared, labels, split, settings),
@@ -69,7 +69,7 @@ pub fn evaluate_nc(
     let judged = splits.iter().map(judge).collect::<Result<Vec<_>>>()?;
 
     let percent =
-        |of: fn(&probe::Judgement) -> f64| judged.iter().map(|j| 100.0 * of(j)).collect::<Vec<f64>>();
+        |of: fn(&probe::Judgment) -> f64| judged.iter().map(|j| 100.0 * of(j)).collect::<Vec<f64>>();
     let test = percent(|j| j.test);
     let chosen = match settings.probe {
         Probe::Lbfgs => "penalties",
@@ -100,7 +100,7 @@ pub fn evaluate_lp(embeddings: &Features, graph: &Graph, split: &EdgeSplit) -> R
     Ok(Score { split_hash: Some(split.hash()), seconds: begun.elapsed().as_secs_f64(), ..score })
 }
 
-/// Clustering: the mean NMI over the random states of K-means, with as many clusters as classes, on the labelled
+/// Clustering: the mean NMI over the random states of K-means, with as many clusters as classes, on the labeled
 /// nodes. Modularity and conductance are those of the clusters in the graph between these nodes.
 pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -> Result<Score> {
     let begun = Instant::now();
@@ -115,9 +115,9 @@ pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -
         let found = format_args!("{} classes among the labels", present.len());
         return Err(Error::value("clustering", found, "at least two"));
     }
-    let unit = normalise::unit_rows(embeddings);
-    let points = if nodes.len() == unit.n_rows() { unit } else { normalise::chosen_rows(&unit, &nodes) };
-    let settings = kmeans::Settings::default();
+    let unit = normalize::unit_rows(embeddings);
+    let points = if nodes.len() == unit.n_rows() { unit } else { normalize::chosen_rows(&unit, &nodes) };
+    let settings = kmeans::KMeansSettings::default();
     let states = (0..KMEANS_STATES).map(|state| kmeans::cluster(&points, present.len(), state, &settings));
     let states = states.collect::<Result<Vec<_>>>()?;
 

@@ -48,7 +48,7 @@ fn cells() -> &'static Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::catalogue;
+    use crate::data::catalog;
 
     #[test]
     fn values_stand_under_our_names() {
@@ -61,7 +61,7 @@ mod tests {
         }
         for (task, data, method, cell) in all() {
             assert!(["nc", "lp", "cluster"].contains(&task));
-            assert!(catalogue::names().any(|name| name == data), "{data}");
+            assert!(catalog::names().any(|name| name == data), "{data}");
             assert_eq!(method, method.to_lowercase());
             assert!((0.0..=100.0).contains(&cell.value) && cell.half_width >= 0.0);
         }

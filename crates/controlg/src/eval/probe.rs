@@ -8,10 +8,10 @@
 use super::adam_es;
 use super::check;
 use super::design::Design;
-use super::lbfgs::{Outcome, Settings as LbfgsSettings};
+use super::lbfgs::{LbfgsOutcome, LbfgsSettings};
 use super::logistic::{PENALTIES, fit_grid, predict};
 use super::metrics::{accuracy, macro_f1};
-use super::normalise::Normalisation;
+use super::normalize::EmbeddingNormalization;
 use crate::data::{Labels, Split};
 use crate::error::{Error, Result};
 use crate::graph::Features;
@@ -54,8 +54,8 @@ impl FromStr for Probe {
 /// How nodes are classified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeSettings {
-    /// How embeddings are normalised.
-    pub embedding: Normalisation,
+    /// How embeddings are normalized.
+    pub embedding: EmbeddingNormalization,
     /// Which linear model judges.
     pub probe: Probe,
     /// The most iterations of a fit; by default 300, and 100 from 50,000 training nodes on.
@@ -64,7 +64,7 @@ pub struct ProbeSettings {
 
 /// What came of one split, as shares of one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Judgement {
+pub(super) struct Judgment {
     /// Accuracy on the validation nodes.
     pub(super) val: f64,
     /// Accuracy on the test nodes.
@@ -77,17 +77,17 @@ pub(super) struct Judgement {
     pub(super) exhausted: usize,
 }
 
-/// Classifies the nodes of one split by embeddings that are normalised already.
+/// Classifies the nodes of one split by embeddings that are normalized already.
 pub(super) fn judge(
     embeddings: &Features,
     labels: &Labels,
     split: &Split,
     settings: &ProbeSettings,
-) -> Result<Judgement> {
+) -> Result<Judgment> {
     check::split(labels, split)?;
     let classes =
         |nodes: &[u32]| nodes.iter().map(|&node| labels.classes()[node as usize]).collect::<Vec<u32>>();
-    let parts = Parts {
+    let parts = ProbeParts {
         train: (Design::of_rows(embeddings, &split.train), classes(&split.train)),
         val: (Design::of_rows(embeddings, &split.val), classes(&split.val)),
         n_classes: labels.n_classes().max(2),
@@ -99,7 +99,7 @@ pub(super) fn judge(
     let test = Design::of_rows(embeddings, &split.test);
     let predicted = predict(&test, &[&choice.model], parts.n_classes).remove(0);
     let truth = classes(&split.test);
-    Ok(Judgement {
+    Ok(Judgment {
         val: choice.val,
         test: accuracy(&predicted, &truth),
         macro_f1: macro_f1(&predicted, &truth),
@@ -109,32 +109,32 @@ pub(super) fn judge(
 }
 
 /// What models are fitted and chosen on.
-pub(super) struct Parts<'a> {
+pub(super) struct ProbeParts<'a> {
     pub(super) train: (Design<'a>, Vec<u32>),
     pub(super) val: (Design<'a>, Vec<u32>),
     pub(super) n_classes: usize,
 }
 
 /// A model, why it was taken, and with what setting it was fitted.
-pub(super) struct Choice {
+pub(super) struct PenaltyChoice {
     pub(super) model: Vec<f64>,
     pub(super) val: f64,
     pub(super) setting: f64,
     pub(super) exhausted: usize,
 }
 
-fn by_penalty(parts: &Parts<'_>, settings: &ProbeSettings) -> Choice {
+fn by_penalty(parts: &ProbeParts<'_>, settings: &ProbeSettings) -> PenaltyChoice {
     let (design, targets) = &parts.train;
     let max_iterations = settings.max_iterations.unwrap_or_else(|| iterations_for(targets.len()));
     let limits = LbfgsSettings { max_iterations, ..LbfgsSettings::default() };
     let fits = fit_grid(design, targets, parts.n_classes, &PENALTIES, limits);
-    let exhausted = fits.iter().filter(|fit| fit.outcome == Outcome::Exhausted).count();
+    let exhausted = fits.iter().filter(|fit| fit.outcome == LbfgsOutcome::Exhausted).count();
     let models: Vec<&[f64]> = fits.iter().map(|fit| &fit.parameters[..]).collect();
     let (val, truth) = &parts.val;
     let right: Vec<f64> = predict(val, &models, parts.n_classes).iter().map(|p| accuracy(p, truth)).collect();
     // The penalties ascend: the last of equals is the larger one.
     let best = (1..right.len()).fold(0, |best, at| if right[at] >= right[best] { at } else { best });
-    Choice { model: models[best].to_vec(), val: right[best], setting: PENALTIES[best], exhausted }
+    PenaltyChoice { model: models[best].to_vec(), val: right[best], setting: PENALTIES[best], exhausted }
 }
 
 /// The most iterations of a fit on that many rows.

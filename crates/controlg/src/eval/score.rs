@@ -14,7 +14,7 @@ pub struct Score {
     pub protocol: String,
     /// The hash of the split, or, of several splits, of all their hashes; `None` where nothing is split.
     pub split_hash: Option<String>,
-    /// How the embeddings were normalised.
+    /// How the embeddings were normalized.
     pub embedding: String,
     /// What judged them.
     pub probe: String,

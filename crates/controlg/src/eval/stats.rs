@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Several values of the same thing, summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
+pub struct MeanInterval {
     /// How many.
     pub n: usize,
     /// Their mean.
@@ -15,9 +15,9 @@ pub struct Summary {
     pub half_width: Option<f64>,
 }
 
-impl Summary {
+impl MeanInterval {
     /// Sums up values; `None` of nothing.
-    pub fn of(values: &[f64]) -> Option<Summary> {
+    pub fn of(values: &[f64]) -> Option<MeanInterval> {
         if values.is_empty() {
             return None;
         }
@@ -25,7 +25,7 @@ impl Summary {
         let mean = mean(values);
         let std = sample_std(values);
         let half_width = std.map(|std| t_quantile(0.975, n - 1) * std / (n as f64).sqrt());
-        Some(Summary { n, mean, std, half_width })
+        Some(MeanInterval { n, mean, std, half_width })
     }
 
     /// Whether zero lies outside the interval: for differences, whether they can be told from nothing.
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn five_seeds_have_the_documented_interval() {
-        let summary = Summary::of(&[80.0, 81.0, 82.0, 83.0, 84.0]).unwrap();
+        let summary = MeanInterval::of(&[80.0, 81.0, 82.0, 83.0, 84.0]).unwrap();
         assert!((summary.mean - 82.0).abs() < 1e-12);
         let std = summary.std.unwrap();
         assert!((std - 2.5f64.sqrt()).abs() < 1e-12);
@@ -123,8 +123,11 @@ mod tests {
 
     #[test]
     fn one_value_has_no_interval_and_none_no_mean() {
-        assert_eq!(Summary::of(&[3.0]), Some(Summary { n: 1, mean: 3.0, std: None, half_width: None }));
-        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(
+            MeanInterval::of(&[3.0]),
+            Some(MeanInterval { n: 1, mean: 3.0, std: None, half_width: None })
+        );
+        assert_eq!(MeanInterval::of(&[]), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct EdgeList {
 
 /// What had to be done to make the edges simple and undirected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct EdgeCounts {
     /// Nodes with an edge to themselves; those edges were dropped.
     pub self_loops: usize,
     /// Edges that repeat an earlier one with the same source and target, dropped.
@@ -33,7 +33,7 @@ impl EdgeList {
     ///
     /// # Panics
     /// When an end is not below `n`: loaders check what they read, with the place it stands at, before they come here.
-    pub fn into_adjacency(self, n: usize) -> (Csr, Tally) {
+    pub fn into_adjacency(self, n: usize) -> (Csr, EdgeCounts) {
         assert!(self.pairs.iter().all(|&(u, v)| (u as usize) < n && (v as usize) < n), "edge ends below {n}");
         match self.weights {
             None => {
@@ -52,11 +52,11 @@ impl EdgeList {
     }
 }
 
-type Rows<W> = (Vec<usize>, Vec<u32>, Vec<W>);
+type AdjacencyRows<W> = (Vec<usize>, Vec<u32>, Vec<W>);
 
 /// One directed end of an edge in the row of its node: the other end, which direction it came from, its weight.
 #[derive(Clone, Copy)]
-struct End<W> {
+struct HalfEdge<W> {
     other: u32,
     reverse: bool,
     weight: W,
@@ -66,7 +66,7 @@ fn symmetric_rows<W: Copy + Send + Sync>(
     n: usize,
     edges: impl Iterator<Item = (u32, u32, W)> + Clone,
     mean: impl Fn(W, W) -> W + Sync,
-) -> (Rows<W>, Tally) {
+) -> (AdjacencyRows<W>, EdgeCounts) {
     // Counting sort of both directions by row keeps the file's order within a row, so "the first" is well defined.
     let mut offsets = vec![0usize; n + 1];
     for (u, v, _) in edges.clone() {
@@ -77,16 +77,16 @@ fn symmetric_rows<W: Copy + Send + Sync>(
         offsets[i + 1] += offsets[i];
     }
     let mut next = offsets.clone();
-    let mut ends: Vec<Option<End<W>>> = vec![None; offsets[n]];
+    let mut ends: Vec<Option<HalfEdge<W>>> = vec![None; offsets[n]];
     for (u, v, weight) in edges {
         for (row, other, reverse) in [(u, v, false), (v, u, true)] {
-            ends[next[row as usize]] = Some(End { other, reverse, weight });
+            ends[next[row as usize]] = Some(HalfEdge { other, reverse, weight });
             next[row as usize] += 1;
         }
     }
     drop(next);
 
-    let mut rows: Vec<&mut [Option<End<W>>]> = Vec::with_capacity(n);
+    let mut rows: Vec<&mut [Option<HalfEdge<W>>]> = Vec::with_capacity(n);
     let mut rest = &mut ends[..];
     for row in 0..n {
         let (head, tail) = rest.split_at_mut(offsets[row + 1] - offsets[row]);
@@ -110,7 +110,7 @@ fn symmetric_rows<W: Copy + Send + Sync>(
     }
     let total = |pick: fn(&RowCount) -> usize| counts.iter().map(pick).sum::<usize>();
     let (both_ways, one_way) = (total(|c| c.both_ways), total(|c| c.one_way));
-    let tally = Tally {
+    let tally = EdgeCounts {
         self_loops: total(|c| c.self_loop),
         duplicates: total(|c| c.duplicates),
         directed: both_ways > 0 && one_way > 0,
@@ -127,9 +127,9 @@ struct RowCount {
     one_way: usize,
 }
 
-/// Sorts a row, merges the ends that lead to one neighbour, and moves the survivors to its front.
-fn merge_row<W: Copy>(row: u32, ends: &mut [Option<End<W>>], mean: impl Fn(W, W) -> W) -> RowCount {
-    let key = |end: &Option<End<W>>| end.map(|end| (end.other, end.reverse));
+/// Sorts a row, merges the ends that lead to one neighbor, and moves the survivors to its front.
+fn merge_row<W: Copy>(row: u32, ends: &mut [Option<HalfEdge<W>>], mean: impl Fn(W, W) -> W) -> RowCount {
+    let key = |end: &Option<HalfEdge<W>>| end.map(|end| (end.other, end.reverse));
     ends.sort_by_key(key); // stable: the file's order survives among equals
     let mut count = RowCount { kept: 0, self_loop: 0, duplicates: 0, both_ways: 0, one_way: 0 };
     let mut at = 0;
@@ -165,7 +165,7 @@ fn merge_row<W: Copy>(row: u32, ends: &mut [Option<End<W>>], mean: impl Fn(W, W)
 mod tests {
     use super::*;
 
-    fn build(n: usize, pairs: &[(u32, u32)]) -> (Csr, Tally) {
+    fn build(n: usize, pairs: &[(u32, u32)]) -> (Csr, EdgeCounts) {
         EdgeList { pairs: pairs.to_vec(), weights: None }.into_adjacency(n)
     }
 
@@ -175,7 +175,7 @@ mod tests {
         assert!(adjacency.is_simple_undirected());
         assert_eq!(adjacency.n_entries() / 2, 2);
         assert_eq!(adjacency.row(3), &[] as &[u32]);
-        assert_eq!(tally, Tally { self_loops: 1, duplicates: 2, directed: true });
+        assert_eq!(tally, EdgeCounts { self_loops: 1, duplicates: 2, directed: true });
     }
 
     #[test]

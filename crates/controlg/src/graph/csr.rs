@@ -1,7 +1,7 @@
 //! Compressed sparse rows: the layout of adjacencies and of sparse features.
 
 use crate::Real;
-use crate::kernels::Sparse;
+use crate::kernels::CsrView;
 
 /// A sparse matrix by rows. Without `values` every stored entry is 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +37,8 @@ impl Csr {
     }
 
     /// The matrix as kernels take it.
-    pub fn sparse(&self) -> Sparse<'_> {
-        Sparse {
+    pub fn sparse(&self) -> CsrView<'_> {
+        CsrView {
             n_rows: self.n_rows(),
             n_cols: self.n_cols,
             offsets: &self.offsets,
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn transposing_twice_gives_the_matrix_back() {
         let matrix = Csr::new(3, vec![0, 2, 2, 3], vec![0, 2, 1], Some(vec![1.0, 2.0, 3.0]));
-        let turned = matrix.transposed();
-        assert_eq!(turned.entries(2).collect::<Vec<_>>(), [(0, 2.0)]);
-        assert_eq!(turned.transposed(), matrix);
+        let transposed = matrix.transposed();
+        assert_eq!(transposed.entries(2).collect::<Vec<_>>(), [(0, 2.0)]);
+        assert_eq!(transposed.transposed(), matrix);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Personalised PageRank between all pairs of nodes, as an operator.
+//! Personalized PageRank between all pairs of nodes, as an operator.
 
 use super::{Csr, Operator};
 use crate::Real;

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::rows::Rows;
+use super::rows::FeatureRows;
 use super::{Csr, Features, Graph};
 use crate::Real;
 use crate::files::hex;
@@ -14,8 +14,8 @@ impl Graph {
         hash.update(b"controlg graph 1");
         add_csr(&mut hash, &self.adjacency);
         match &self.features {
-            Rows::Stored(stored) => hash.update(stored.identity()),
-            Rows::Held(features) => match &**features {
+            FeatureRows::Stored(stored) => hash.update(stored.identity()),
+            FeatureRows::InMemory(features) => match &**features {
                 Features::Sparse(csr) => add_csr(&mut hash, csr),
                 Features::Dense(dense) => {
                     add_sizes(&mut hash, [dense.n_rows(), dense.n_cols()]);

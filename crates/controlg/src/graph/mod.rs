@@ -7,9 +7,9 @@ mod csr;
 pub mod diffusion;
 mod features;
 mod fingerprint;
-mod held;
 mod ids;
 pub mod norm;
+mod operand;
 pub mod partition;
 mod rows;
 mod spectral;
@@ -19,21 +19,21 @@ pub mod structural;
 mod subgraph;
 pub mod view;
 
-pub use build::{EdgeList, Tally};
+pub use build::{EdgeCounts, EdgeList};
 pub use csr::Csr;
 pub use features::{Dense, Features};
-pub use held::Held;
 pub use ids::Ids;
 pub use norm::{GcnRows, Operator, OperatorRows};
+pub use operand::Operand;
 pub use spectral::Laplacian;
-pub use stored::{Layout, Stored};
-pub use subgraph::{Places, Subgraph};
-pub use view::{EdgeDropper, NodeSet, Prepared, View};
+pub use stored::{Stored, StoredLayout};
+pub use subgraph::{Subgraph, SubgraphBuilder};
+pub use view::{EdgeDropper, EncoderInput, NodeSet, View};
 
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use rows::Rows;
+use rows::FeatureRows;
 
 /// An undirected graph with node features.
 ///
@@ -45,7 +45,7 @@ use rows::Rows;
 #[derive(Clone, Debug)]
 pub struct Graph {
     adjacency: Arc<Csr>,
-    features: Rows,
+    features: FeatureRows,
     /// Whether the features say nothing but what the edges say, so that other edges make others.
     features_from_edges: bool,
     ids: Arc<Ids>,
@@ -54,12 +54,12 @@ pub struct Graph {
 impl Graph {
     /// Puts the three parts together after checking that they speak of the same nodes.
     pub fn new(adjacency: Csr, features: Features, ids: Ids) -> Result<Self> {
-        Graph::of_parts(Arc::new(adjacency), Rows::Held(Arc::new(features)), Arc::new(ids))
+        Graph::of_parts(Arc::new(adjacency), FeatureRows::InMemory(Arc::new(features)), Arc::new(ids))
     }
 
     /// The same with features that stay in their file.
     pub fn stored(adjacency: Csr, features: Stored, ids: Ids) -> Result<Self> {
-        Graph::of_parts(Arc::new(adjacency), Rows::Stored(Arc::new(features)), Arc::new(ids))
+        Graph::of_parts(Arc::new(adjacency), FeatureRows::Stored(Arc::new(features)), Arc::new(ids))
     }
 
     /// A graph of which nothing but the edges is known: its features are [`structural`].
@@ -68,7 +68,7 @@ impl Graph {
         Ok(Graph::new(adjacency, features, ids)?.with_features_from_edges(true))
     }
 
-    fn of_parts(adjacency: Arc<Csr>, features: Rows, ids: Arc<Ids>) -> Result<Self> {
+    fn of_parts(adjacency: Arc<Csr>, features: FeatureRows, ids: Arc<Ids>) -> Result<Self> {
         let n = adjacency.n_rows();
         if n == 0 {
             return Err(Error::value("graph", "no nodes", "at least one node"));
@@ -123,34 +123,36 @@ impl Graph {
     /// When the features stay in their file: a mistake of the caller, who asks for [`Graph::resident`] first.
     pub fn features(&self) -> &Features {
         match &self.features {
-            Rows::Held(features) => features,
-            Rows::Stored(stored) => panic!("the features of {} stay in their file", stored.path().display()),
+            FeatureRows::InMemory(features) => features,
+            FeatureRows::Stored(stored) => {
+                panic!("the features of {} stay in their file", stored.path().display())
+            }
         }
     }
 
     /// The features that stay in their file, where they do.
     pub fn stored_features(&self) -> Option<&Stored> {
         match &self.features {
-            Rows::Held(_) => None,
-            Rows::Stored(stored) => Some(stored),
+            FeatureRows::InMemory(_) => None,
+            FeatureRows::Stored(stored) => Some(stored),
         }
     }
 
     /// What is known of some nodes, in their order.
     pub fn rows(&self, nodes: &[u32]) -> Result<Features> {
         match &self.features {
-            Rows::Held(features) => Ok(features.rows(nodes)),
-            Rows::Stored(stored) => stored.rows(nodes),
+            FeatureRows::InMemory(features) => Ok(features.rows(nodes)),
+            FeatureRows::Stored(stored) => stored.rows(nodes),
         }
     }
 
     /// The same graph with all features in memory.
     pub fn resident(&self) -> Result<Graph> {
         match &self.features {
-            Rows::Held(_) => Ok(self.clone()),
-            Rows::Stored(stored) => {
+            FeatureRows::InMemory(_) => Ok(self.clone()),
+            FeatureRows::Stored(stored) => {
                 let all: Vec<u32> = (0..self.n_nodes() as u32).collect();
-                let features = Rows::Held(Arc::new(stored.rows(&all)?));
+                let features = FeatureRows::InMemory(Arc::new(stored.rows(&all)?));
                 let graph = Graph::of_parts(self.adjacency.clone(), features, self.ids.clone())?;
                 Ok(graph.with_features_from_edges(self.features_from_edges))
             }
@@ -162,20 +164,20 @@ impl Graph {
         &self.ids
     }
 
-    /// The neighbours of a node, in ascending order.
-    pub fn neighbours(&self, node: usize) -> &[u32] {
+    /// The neighbors of a node, in ascending order.
+    pub fn neighbors(&self, node: usize) -> &[u32] {
         self.adjacency.row(node)
     }
 
-    /// Number of neighbours of a node.
+    /// Number of neighbors of a node.
     pub fn degree(&self, node: usize) -> usize {
-        self.neighbours(node).len()
+        self.neighbors(node).len()
     }
 
     /// Every undirected edge once, as (smaller, larger), in ascending order.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         (0..self.n_nodes() as u32)
-            .flat_map(|u| self.neighbours(u as usize).iter().filter(move |&&v| u < v).map(move |&v| (u, v)))
+            .flat_map(|u| self.neighbors(u as usize).iter().filter(move |&&v| u < v).map(move |&v| (u, v)))
     }
 
     /// The same nodes and features with other edges between them. Features that were made of the edges are made again, of
@@ -189,12 +191,12 @@ impl Graph {
 
     /// The same nodes and edges with other features.
     pub fn with_features(self, features: Features) -> Result<Self> {
-        Graph::of_parts(self.adjacency, Rows::Held(Arc::new(features)), self.ids)
+        Graph::of_parts(self.adjacency, FeatureRows::InMemory(Arc::new(features)), self.ids)
     }
 
     /// The same with other features that stay in their file.
     pub fn with_stored(self, features: Stored) -> Result<Self> {
-        Graph::of_parts(self.adjacency, Rows::Stored(Arc::new(features)), self.ids)
+        Graph::of_parts(self.adjacency, FeatureRows::Stored(Arc::new(features)), self.ids)
     }
 
     /// Bytes held in memory.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::{Csr, Dense, Features, Stored};
 use crate::Real;
 use crate::error::Result;
-use crate::kernels::{Sparse, scratch};
+use crate::kernels::{CsrView, scratch};
 
 /// A sparse matrix that multiplies node representations, together with what its derivative needs.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl Operator {
         operator
     }
 
-    /// One step of a random walk, P = D⁻¹ A; the row of a node without neighbours is empty.
+    /// One step of a random walk, P = D⁻¹ A; the row of a node without neighbors is empty.
     pub fn walk(adjacency: &Csr) -> Self {
         let sums = row_sums(adjacency);
         let scaled = |row: usize| adjacency.entries(row).map(move |(_, w)| f64::from(w));
@@ -58,12 +58,12 @@ impl Operator {
     }
 
     /// The matrix, for a product.
-    pub fn forward(&self) -> Sparse<'_> {
+    pub fn forward(&self) -> CsrView<'_> {
         self.matrix.sparse()
     }
 
     /// The transposed matrix, for the derivative of a product.
-    pub fn backward(&self) -> Sparse<'_> {
+    pub fn backward(&self) -> CsrView<'_> {
         self.transposed.as_ref().unwrap_or(&self.matrix).sparse()
     }
 
@@ -204,7 +204,7 @@ fn kept_row(
     sum
 }
 
-/// 1/√degree of each node, 0 where it has no neighbours: the scale of the normalised Laplacian.
+/// 1/√degree of each node, 0 where it has no neighbors: the scale of the normalized Laplacian.
 pub fn inverse_sqrt_degrees(adjacency: &Csr) -> Vec<f64> {
     let scale = |sum: f64| if sum > 0.0 { 1.0 / sum.sqrt() } else { 0.0 };
     row_sums(adjacency).into_iter().map(scale).collect()
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn standardised_columns_have_mean_zero_and_deviation_one() {
+    fn standardized_columns_have_mean_zero_and_deviation_one() {
         let csr = Csr::new(2, vec![0, 1, 2, 2, 3], vec![0, 0, 0], Some(vec![1.0, 3.0, 4.0]));
         let features = Features::Sparse(csr);
         let Features::Dense(dense) = ColumnScale::of(&features).apply(&features) else { panic!("dense") };

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 /// The most edge ends that METIS is given.
 pub const METIS_UP_TO: usize = 1 << 25;
 
-/// The part, 0..parts, of each node. METIS minimises the edges between parts and keeps each within `imbalance` of
-/// the mean size; nodes without neighbours fill the smallest parts, whose edges they cannot change.
+/// The part, 0..parts, of each node. METIS minimizes the edges between parts and keeps each within `imbalance` of
+/// the mean size; nodes without neighbors fill the smallest parts, whose edges they cannot change.
 ///
 /// The same graph, parts and seed give the same answer.
 pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Result<Vec<u32>> {
@@ -30,7 +30,7 @@ pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Re
         (0..n as u32).filter(|&node| !adjacency.row(node as usize).is_empty()).collect();
     let mut part = vec![u32::MAX; n];
     if parts == 1 || connected.len() <= parts {
-        // Nothing to optimise: METIS wants at least as many nodes as parts.
+        // Nothing to optimize: METIS wants at least as many nodes as parts.
         connected.iter().enumerate().for_each(|(i, &node)| part[node as usize] = (i % parts) as u32);
     } else {
         let found = kway(adjacency, &connected, parts, imbalance, seed)?;
@@ -56,12 +56,12 @@ fn kway(adjacency: &Csr, nodes: &[u32], parts: usize, imbalance: f64, seed: i32)
     for (i, &node) in nodes.iter().enumerate() {
         place[node as usize] = index(i)?;
     }
-    let (mut offsets, mut neighbours) = (vec![0], Vec::with_capacity(adjacency.n_entries()));
+    let (mut offsets, mut neighbors) = (vec![0], Vec::with_capacity(adjacency.n_entries()));
     for &node in nodes {
-        neighbours.extend(adjacency.row(node as usize).iter().map(|&other| place[other as usize]));
-        offsets.push(index(neighbours.len())?);
+        neighbors.extend(adjacency.row(node as usize).iter().map(|&other| place[other as usize]));
+        offsets.push(index(neighbors.len())?);
     }
-    let graph = metis::Graph::new(1, index(parts)?, &offsets, &neighbours).map_err(|error| failed(&error))?;
+    let graph = metis::Graph::new(1, index(parts)?, &offsets, &neighbors).map_err(|error| failed(&error))?;
     // In thousandths above the mean.
     let tolerance = ((imbalance - 1.0) * 1000.0).round() as metis::Idx;
     let mut found = vec![0; nodes.len()];

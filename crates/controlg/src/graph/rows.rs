@@ -6,40 +6,40 @@ use super::{Features, Stored};
 
 /// One row a node.
 #[derive(Clone, Debug)]
-pub(super) enum Rows {
+pub(super) enum FeatureRows {
     /// All of them in memory.
-    Held(Arc<Features>),
+    InMemory(Arc<Features>),
     /// Read when they are asked for.
     Stored(Arc<Stored>),
 }
 
-impl Rows {
+impl FeatureRows {
     pub(super) fn n_rows(&self) -> usize {
         match self {
-            Rows::Held(features) => features.n_rows(),
-            Rows::Stored(stored) => stored.n_rows(),
+            FeatureRows::InMemory(features) => features.n_rows(),
+            FeatureRows::Stored(stored) => stored.n_rows(),
         }
     }
 
     pub(super) fn n_cols(&self) -> usize {
         match self {
-            Rows::Held(features) => features.n_cols(),
-            Rows::Stored(stored) => stored.n_cols(),
+            FeatureRows::InMemory(features) => features.n_cols(),
+            FeatureRows::Stored(stored) => stored.n_cols(),
         }
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         match self {
-            Rows::Held(features) => features.memory_bytes(),
-            Rows::Stored(stored) => stored.memory_bytes(),
+            FeatureRows::InMemory(features) => features.memory_bytes(),
+            FeatureRows::Stored(stored) => stored.memory_bytes(),
         }
     }
 
     /// Whether both are the very same memory or file.
-    pub(super) fn is(&self, other: &Rows) -> bool {
+    pub(super) fn is(&self, other: &FeatureRows) -> bool {
         match (self, other) {
-            (Rows::Held(a), Rows::Held(b)) => Arc::ptr_eq(a, b),
-            (Rows::Stored(a), Rows::Stored(b)) => Arc::ptr_eq(a, b),
+            (FeatureRows::InMemory(a), FeatureRows::InMemory(b)) => Arc::ptr_eq(a, b),
+            (FeatureRows::Stored(a), FeatureRows::Stored(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }

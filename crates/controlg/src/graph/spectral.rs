@@ -4,7 +4,7 @@ use super::{Csr, norm};
 use crate::Real;
 use crate::kernels::spectral;
 
-/// The normalised Laplacian L = I − D^-½ A D^-½ of a graph without self loops, as the quotient
+/// The normalized Laplacian L = I − D^-½ A D^-½ of a graph without self loops, as the quotient
 /// RQ(H) = tr(Hᵀ L H) / ‖H‖² of a signal H on the nodes. RQ lies in [0, 2]; noise gives about 1.
 #[derive(Clone, Debug)]
 pub struct Laplacian<'g> {

@@ -28,7 +28,7 @@ pub fn degrees(graph: &Graph) -> Degrees {
     }
 }
 
-/// Number of nodes without a neighbour.
+/// Number of nodes without a neighbor.
 pub fn isolated(graph: &Graph) -> usize {
     (0..graph.n_nodes()).filter(|&node| graph.degree(node) == 0).count()
 }
@@ -46,7 +46,7 @@ pub fn components(graph: &Graph) -> usize {
         seen[start] = true;
         open.push(start as u32);
         while let Some(node) = open.pop() {
-            for &next in graph.neighbours(node as usize) {
+            for &next in graph.neighbors(node as usize) {
                 if !std::mem::replace(&mut seen[next as usize], true) {
                     open.push(next);
                 }
@@ -56,16 +56,16 @@ pub fn components(graph: &Graph) -> usize {
     count
 }
 
-/// Share of the edges between labelled nodes whose two ends have the same class; `None` when there are none.
+/// Share of the edges between labeled nodes whose two ends have the same class; `None` when there are none.
 pub fn homophily(graph: &Graph, class: impl Fn(usize) -> Option<u32>) -> Option<f64> {
-    let (mut same, mut labelled) = (0usize, 0usize);
+    let (mut same, mut labeled) = (0usize, 0usize);
     for (u, v) in graph.edges() {
         if let (Some(a), Some(b)) = (class(u as usize), class(v as usize)) {
-            labelled += 1;
+            labeled += 1;
             same += usize::from(a == b);
         }
     }
-    (labelled > 0).then(|| same as f64 / labelled as f64)
+    (labeled > 0).then(|| same as f64 / labeled as f64)
 }
 
 #[cfg(test)]

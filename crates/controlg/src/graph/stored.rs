@@ -14,17 +14,17 @@ use crate::rowfile::RowFile;
 pub struct Stored {
     n_rows: usize,
     n_cols: usize,
-    layout: Arc<Layout>,
+    layout: Arc<StoredLayout>,
     scaling: Scaling,
     identity: String,
 }
 
 /// How the rows lie in their files: numbers of four bytes, the lowest first.
 #[derive(Debug)]
-pub struct Layout(Kind);
+pub struct StoredLayout(LayoutKind);
 
 #[derive(Debug)]
-enum Kind {
+enum LayoutKind {
     /// Every value, row by row.
     Dense(RowFile),
     /// The non-zero values, row by row, with their columns; where each row starts is held in memory.
@@ -39,23 +39,23 @@ enum Scaling {
     Columns(Arc<ColumnScale>),
 }
 
-impl Layout {
+impl StoredLayout {
     /// A file of n × d values.
-    pub fn dense(path: &Path, n_rows: usize, n_cols: usize) -> Result<Layout> {
-        Ok(Layout(Kind::Dense(RowFile::open(path, n_rows, n_cols.saturating_mul(4))?)))
+    pub fn dense(path: &Path, n_rows: usize, n_cols: usize) -> Result<StoredLayout> {
+        Ok(StoredLayout(LayoutKind::Dense(RowFile::open(path, n_rows, n_cols.saturating_mul(4))?)))
     }
 
     /// Two files, of the columns and the values of all entries.
-    pub fn sparse(offsets: Vec<u64>, columns: &Path, values: &Path) -> Result<Layout> {
+    pub fn sparse(offsets: Vec<u64>, columns: &Path, values: &Path) -> Result<StoredLayout> {
         let entries = offsets.last().copied().unwrap_or_default() as usize;
         let (columns, values) = (RowFile::open(columns, entries, 4)?, RowFile::open(values, entries, 4)?);
-        Ok(Layout(Kind::Sparse { offsets, columns, values }))
+        Ok(StoredLayout(LayoutKind::Sparse { offsets, columns, values }))
     }
 }
 
 impl Stored {
     /// Features of n nodes with d columns; `identity` is a hash over their content, to be told apart by.
-    pub fn new(n_rows: usize, n_cols: usize, layout: Layout, identity: String) -> Self {
+    pub fn new(n_rows: usize, n_cols: usize, layout: StoredLayout, identity: String) -> Self {
         Stored { n_rows, n_cols, layout: Arc::new(layout), scaling: Scaling::Nothing, identity }
     }
 
@@ -71,7 +71,7 @@ impl Stored {
 
     /// Whether they are stored, and given, as sparse rows.
     pub fn is_sparse(&self) -> bool {
-        matches!(self.layout.0, Kind::Sparse { .. }) && !matches!(self.scaling, Scaling::Columns(_))
+        matches!(self.layout.0, LayoutKind::Sparse { .. }) && !matches!(self.scaling, Scaling::Columns(_))
     }
 
     /// The hash over their content.
@@ -82,7 +82,7 @@ impl Stored {
     /// The file of the values.
     pub fn path(&self) -> &Path {
         match &self.layout.0 {
-            Kind::Dense(file) | Kind::Sparse { values: file, .. } => file.path(),
+            LayoutKind::Dense(file) | LayoutKind::Sparse { values: file, .. } => file.path(),
         }
     }
 
@@ -99,12 +99,14 @@ impl Stored {
     /// Some rows, in the order given.
     pub fn rows(&self, rows: &[u32]) -> Result<Features> {
         let read = match &self.layout.0 {
-            Kind::Dense(file) => {
+            LayoutKind::Dense(file) => {
                 let mut bytes = vec![0; rows.len() * self.n_cols * 4];
                 file.read(rows, &mut bytes)?;
                 Features::Dense(Dense::new(rows.len(), self.n_cols, singles(&bytes)))
             }
-            Kind::Sparse { offsets, columns, values } => self.sparse_rows(rows, offsets, columns, values)?,
+            LayoutKind::Sparse { offsets, columns, values } => {
+                self.sparse_rows(rows, offsets, columns, values)?
+            }
         };
         Ok(match &self.scaling {
             Scaling::Nothing => read,
@@ -147,16 +149,16 @@ impl Stored {
     /// Whether the files are still those that were opened.
     pub fn check(&self) -> Result<()> {
         match &self.layout.0 {
-            Kind::Dense(file) => file.check(),
-            Kind::Sparse { columns, values, .. } => columns.check().and_then(|()| values.check()),
+            LayoutKind::Dense(file) => file.check(),
+            LayoutKind::Sparse { columns, values, .. } => columns.check().and_then(|()| values.check()),
         }
     }
 
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
         match &self.layout.0 {
-            Kind::Dense(_) => 0,
-            Kind::Sparse { offsets, .. } => size_of_val(&offsets[..]),
+            LayoutKind::Dense(_) => 0,
+            LayoutKind::Sparse { offsets, .. } => size_of_val(&offsets[..]),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Features for graphs that come without any: what the edges alone say about each node.
 //!
-//! The first columns tell *what* a node is in the net: its degree, its neighbours' mean degree, its core number
-//! (logarithms, standardised). The others tell *where* it is: a random projection of its walks of one to three
+//! The first columns tell *what* a node is in the net: its degree, its neighbors' mean degree, its core number
+//! (logarithms, standardized). The others tell *where* it is: a random projection of its walks of one to three
 //! steps, as in FastRP (Chen et al., CIKM 2019), rows of norm 1, so that nodes with common surroundings look alike.
 //! The projection is the same for every graph and every run.
 
@@ -32,23 +32,23 @@ pub fn features(adjacency: &Csr) -> Features {
     Features::Dense(Dense::new(n, WIDTH, data))
 }
 
-/// Degree, mean degree of the neighbours and core number, as standardised logarithms.
+/// Degree, mean degree of the neighbors and core number, as standardized logarithms.
 fn roles(adjacency: &Csr) -> [Vec<Real>; ROLES] {
     let degree = |node: usize| adjacency.row(node).len() as f64;
     let nodes = 0..adjacency.n_rows();
-    let of_neighbours = |node: usize| {
+    let of_neighbors = |node: usize| {
         let total: f64 = adjacency.row(node).iter().map(|&other| degree(other as usize)).sum();
         total / degree(node).max(1.0)
     };
     let cores = core_numbers(adjacency);
     [
-        standardised(nodes.clone().map(|node| degree(node).ln_1p()).collect()),
-        standardised(nodes.clone().map(|node| of_neighbours(node).ln_1p()).collect()),
-        standardised(nodes.map(|node| f64::from(cores[node]).ln_1p()).collect()),
+        standardized(nodes.clone().map(|node| degree(node).ln_1p()).collect()),
+        standardized(nodes.clone().map(|node| of_neighbors(node).ln_1p()).collect()),
+        standardized(nodes.map(|node| f64::from(cores[node]).ln_1p()).collect()),
     ]
 }
 
-fn standardised(column: Vec<f64>) -> Vec<Real> {
+fn standardized(column: Vec<f64>) -> Vec<Real> {
     let n = column.len() as f64;
     let mean = column.iter().sum::<f64>() / n;
     let deviation = (column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
@@ -104,9 +104,9 @@ fn places(adjacency: &Csr) -> Vec<Real> {
         next.par_chunks_mut(PLACES).zip(sum.par_chunks_mut(PLACES)).enumerate().for_each(
             |(node, (row, sum))| {
                 row.fill(0.0);
-                let neighbours = adjacency.row(node);
-                let share = 1.0 / neighbours.len().max(1) as Real;
-                for &other in neighbours {
+                let neighbors = adjacency.row(node);
+                let share = 1.0 / neighbors.len().max(1) as Real;
+                for &other in neighbors {
                     let other = &at[other as usize * PLACES..][..PLACES];
                     row.iter_mut().zip(other).for_each(|(cell, x)| *cell += share * x);
                 }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn rows_are_finite_and_twins_look_alike() {
-        // Nodes 1 and 2 have the same neighbours; node 5 has none.
+        // Nodes 1 and 2 have the same neighbors; node 5 has none.
         let graph = adjacency(6, &[(0, 1), (0, 2), (3, 1), (3, 2), (3, 4)]);
         let Features::Dense(dense) = features(&graph) else { panic!("dense") };
         assert!(dense.data().iter().all(|x| x.is_finite()));

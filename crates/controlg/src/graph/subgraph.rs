@@ -1,4 +1,4 @@
-//! Parts of a graph: the nodes around a few centres, and the edges among them.
+//! Parts of a graph: the nodes around a few centers, and the edges among them.
 
 use super::{Graph, Ids};
 use crate::error::Result;
@@ -19,31 +19,31 @@ impl Subgraph {
     /// # Panics
     /// When a node is not in the graph.
     pub fn induced(of: &Graph, nodes: &[u32]) -> Result<Self> {
-        Places::new(of.n_nodes()).induced(of, nodes)
+        SubgraphBuilder::new(of.n_nodes()).induced(of, nodes)
     }
 
-    /// About `size` nodes in `balls` pieces, each grown breadth first from a random centre; all nodes where there are
-    /// no more than that. Where a centre's component is used up the next one goes on.
+    /// About `size` nodes in `balls` pieces, each grown breadth first from a random center; all nodes where there are
+    /// no more than that. Where a center's component is used up the next one goes on.
     pub fn balls(of: &Graph, size: usize, balls: usize, stream: &mut Stream) -> Result<Self> {
         let n = of.n_nodes();
         let size = size.min(n);
-        let mut centres: Vec<u32> = (0..n as u32).collect();
-        stream.shuffle(&mut centres);
+        let mut centers: Vec<u32> = (0..n as u32).collect();
+        stream.shuffle(&mut centers);
         let (mut taken, mut nodes) = (vec![false; n], Vec::with_capacity(size));
         let share = size.div_ceil(balls.max(1));
-        for centre in centres {
+        for center in centers {
             if nodes.len() >= size {
                 break;
             }
-            if taken[centre as usize] {
+            if taken[center as usize] {
                 continue;
             }
             let (start, end) = (nodes.len(), size.min(nodes.len() + share));
-            taken[centre as usize] = true;
-            nodes.push(centre);
+            taken[center as usize] = true;
+            nodes.push(center);
             let mut at = start;
             while at < nodes.len() && nodes.len() < end {
-                for &next in of.neighbours(nodes[at] as usize) {
+                for &next in of.neighbors(nodes[at] as usize) {
                     if nodes.len() < end && !std::mem::replace(&mut taken[next as usize], true) {
                         nodes.push(next);
                     }
@@ -57,18 +57,18 @@ impl Subgraph {
 
 /// Memory for cutting many parts out of one graph: the cost of each is that of the part, not of the graph.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct SubgraphBuilder {
     /// The place of each node within the part, of those that are in it.
     places: Vec<u32>,
-    /// A bit for each node, set for those in the part: hubs have many neighbours and few of them are, and the bits of all nodes
+    /// A bit for each node, set for those in the part: hubs have many neighbors and few of them are, and the bits of all nodes
     /// stay in a cache that their places do not fit into.
     members: Vec<u64>,
 }
 
-impl Places {
+impl SubgraphBuilder {
     /// For parts of a graph with so many nodes.
     pub fn new(n: usize) -> Self {
-        Places { places: vec![0; n], members: vec![0; n.div_ceil(64)] }
+        SubgraphBuilder { places: vec![0; n], members: vec![0; n.div_ceil(64)] }
     }
 
     /// The part between these nodes; repetitions count once.

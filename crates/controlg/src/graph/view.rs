@@ -4,24 +4,24 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Csr, Dense, Features, Graph, Held, Operator};
+use super::{Csr, Dense, Features, Graph, Operand, Operator};
+use crate::kernels::feature_dropout::FeatureDropout;
 use crate::kernels::spmm;
-use crate::kernels::thinning::Thinning;
 use crate::rng::Stream;
 
 /// A graph's features and operator, with what is worth computing once.
 #[derive(Debug)]
-pub struct Prepared<'g> {
+pub struct EncoderInput<'g> {
     features: &'g Features,
     operator: Operator,
     transposed: Option<Csr>,
     smoothed: OnceLock<Dense>,
 }
 
-impl<'g> Prepared<'g> {
+impl<'g> EncoderInput<'g> {
     /// Prepares a graph for graph convolutions.
     pub fn new(graph: &'g Graph) -> Self {
-        Prepared::with_operator(graph.features(), Operator::gcn(graph.adjacency()))
+        EncoderInput::with_operator(graph.features(), Operator::gcn(graph.adjacency()))
     }
 
     /// Features with an operator of the caller's choice.
@@ -30,7 +30,7 @@ impl<'g> Prepared<'g> {
             Features::Sparse(csr) => Some(csr.transposed()),
             Features::Dense(_) => None,
         };
-        Prepared { features, operator, transposed, smoothed: OnceLock::new() }
+        EncoderInput { features, operator, transposed, smoothed: OnceLock::new() }
     }
 
     /// The features as they are.
@@ -72,38 +72,38 @@ impl<'g> Prepared<'g> {
     }
 }
 
-/// What an encoder is shown in one pass. Start from [`Prepared::whole`] and leave things out.
+/// What an encoder is shown in one pass. Start from [`EncoderInput::whole`] and leave things out.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
-    of: &'a Prepared<'a>,
-    operator: Option<Held<'a, Operator>>,
-    columns: Option<Held<'a, [bool]>>,
-    masked: Option<Held<'a, NodeSet>>,
-    order: Option<Held<'a, [u32]>>,
-    thinned: Option<Thinning>,
+    of: &'a EncoderInput<'a>,
+    operator: Option<Operand<'a, Operator>>,
+    columns: Option<Operand<'a, [bool]>>,
+    masked: Option<Operand<'a, NodeSet>>,
+    order: Option<Operand<'a, [u32]>>,
+    thinned: Option<FeatureDropout>,
 }
 
 impl<'a> View<'a> {
     /// The same features on other edges.
-    pub fn on(mut self, operator: impl Into<Held<'a, Operator>>) -> Self {
+    pub fn on(mut self, operator: impl Into<Operand<'a, Operator>>) -> Self {
         self.operator = Some(operator.into());
         self
     }
 
     /// Only the columns that are marked true; the others read as zero.
-    pub fn with_columns(mut self, keep: impl Into<Held<'a, [bool]>>) -> Self {
+    pub fn with_columns(mut self, keep: impl Into<Operand<'a, [bool]>>) -> Self {
         self.columns = Some(keep.into());
         self
     }
 
     /// The rows of these nodes read as zero, or as a learned token where the encoder is given one.
-    pub fn with_masked(mut self, nodes: impl Into<Held<'a, NodeSet>>) -> Self {
+    pub fn with_masked(mut self, nodes: impl Into<Operand<'a, NodeSet>>) -> Self {
         self.masked = Some(nodes.into());
         self
     }
 
     /// Node v is shown the features of node `order[v]`: the corruption of Deep Graph Infomax.
-    pub fn with_order(mut self, order: impl Into<Held<'a, [u32]>>) -> Self {
+    pub fn with_order(mut self, order: impl Into<Operand<'a, [u32]>>) -> Self {
         self.order = Some(order.into());
         self
     }
@@ -111,18 +111,18 @@ impl<'a> View<'a> {
     /// Each of the features' entries reads as zero at `rate`, and the others are multiplied so that their mean stays;
     /// another key, other entries. Masked rows keep their token whole.
     pub fn with_thinned(mut self, rate: f64, key: u64) -> Self {
-        self.thinned = Some(Thinning::new(rate, key));
+        self.thinned = Some(FeatureDropout::new(rate, key));
         self
     }
 
     /// The graph it is a view of.
-    pub fn of(&self) -> &'a Prepared<'a> {
+    pub fn of(&self) -> &'a EncoderInput<'a> {
         self.of
     }
 
     /// The operator of its edges.
-    pub fn operator(&self) -> Held<'a, Operator> {
-        self.operator.clone().unwrap_or(Held::Lent(&self.of.operator))
+    pub fn operator(&self) -> Operand<'a, Operator> {
+        self.operator.clone().unwrap_or(Operand::Lent(&self.of.operator))
     }
 
     /// Whether all edges are there.
@@ -131,22 +131,22 @@ impl<'a> View<'a> {
     }
 
     /// Which columns are kept; `None` for all.
-    pub fn columns(&self) -> Option<&Held<'a, [bool]>> {
+    pub fn columns(&self) -> Option<&Operand<'a, [bool]>> {
         self.columns.as_ref()
     }
 
     /// The nodes whose rows are replaced.
-    pub fn masked(&self) -> Option<&Held<'a, NodeSet>> {
+    pub fn masked(&self) -> Option<&Operand<'a, NodeSet>> {
         self.masked.as_ref()
     }
 
     /// Whose features each node is shown; `None` for its own.
-    pub fn order(&self) -> Option<&Held<'a, [u32]>> {
+    pub fn order(&self) -> Option<&Operand<'a, [u32]>> {
         self.order.as_ref()
     }
 
     /// Which of the features' entries stay; `None` for all.
-    pub fn thinned(&self) -> Option<Thinning> {
+    pub fn thinned(&self) -> Option<FeatureDropout> {
         self.thinned
     }
 }
@@ -216,7 +216,7 @@ impl EdgeDropper {
             for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
                 let column = adjacency.columns()[at];
                 if column as usize > row {
-                    // The way back: row `column` meets its smaller neighbours in the order of these visits.
+                    // The way back: row `column` meets its smaller neighbors in the order of these visits.
                     let back = self.next[column as usize];
                     self.next[column as usize] += 1;
                     let kept = keep(row as u32, column);

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 /// The settings of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdamW {
+pub struct AdamWParams {
     /// Number of this step, from 1.
     pub step: u64,
     /// Learning rate.
@@ -25,9 +25,9 @@ pub struct AdamW {
 }
 
 /// One step: updates the parameters and both moments.
-pub fn adamw(settings: AdamW, params: &mut [Real], grads: &[Real], m: &mut [Real], v: &mut [Real]) {
+pub fn adamw(settings: AdamWParams, params: &mut [Real], grads: &[Real], m: &mut [Real], v: &mut [Real]) {
     assert!(grads.len() == params.len() && m.len() == params.len() && v.len() == params.len());
-    let AdamW { step, lr, beta1, beta2, eps, decay } = settings;
+    let AdamWParams { step, lr, beta1, beta2, eps, decay } = settings;
     let correct1 = 1.0 - beta1.powf(step as f64);
     let correct2 = 1.0 - beta2.powf(step as f64);
     let factors = Factors {
@@ -49,7 +49,14 @@ pub fn adamw(settings: AdamW, params: &mut [Real], grads: &[Real], m: &mut [Real
 ///
 /// `slopes` is ∂L/∂θ after the step, `grads` its gradient, `m` and `v` the moments after it. With D = √v/√(1−β₂ᵗ) + ε:
 /// ∂θ/∂g = −lr/(1−β₁ᵗ) · [(1−β₁)/D − m (1−β₂) g / (√v √(1−β₂ᵗ) D²)].
-pub fn influence(settings: AdamW, slopes: &[Real], grads: &[Real], m: &[Real], v: &[Real], out: &mut [Real]) {
+pub fn influence(
+    settings: AdamWParams,
+    slopes: &[Real],
+    grads: &[Real],
+    m: &[Real],
+    v: &[Real],
+    out: &mut [Real],
+) {
     let n = out.len();
     assert!(slopes.len() == n && grads.len() == n && m.len() == n && v.len() == n);
     out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
@@ -62,8 +69,8 @@ pub fn influence(settings: AdamW, slopes: &[Real], grads: &[Real], m: &[Real], v
 }
 
 /// ∂θ/∂g of one parameter.
-fn by_gradient(settings: AdamW, g: f64, (m, v): (f64, f64)) -> f64 {
-    let AdamW { step, lr, beta1, beta2, eps, .. } = settings;
+fn by_gradient(settings: AdamWParams, g: f64, (m, v): (f64, f64)) -> f64 {
+    let AdamWParams { step, lr, beta1, beta2, eps, .. } = settings;
     let correct1 = 1.0 - beta1.powf(step as f64);
     let correct2 = (1.0 - beta2.powf(step as f64)).sqrt();
     // A parameter that never had a gradient has no root to divide by.
@@ -110,7 +117,8 @@ mod tests {
             let (mut p, mut m, mut v) = (numbers.vec(n), vec![0.0; n], vec![0.0; n]);
             let mut twin: Vec<[f64; 3]> = p.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
             for step in 1..=3 {
-                let settings = AdamW { step, lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1e-2 };
+                let settings =
+                    AdamWParams { step, lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1e-2 };
                 let g = numbers.vec(n);
                 adamw(settings, &mut p, &g, &mut m, &mut v);
                 for ([p, m, v], &g) in twin.iter_mut().zip(&g) {
@@ -130,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_influence_of_a_gradient_is_that_of_finite_differences() {
-        let settings = AdamW { step: 7, lr: 0.03, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
+        let settings = AdamWParams { step: 7, lr: 0.03, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
         let (m, v) = (0.02, 3e-4);
         let after = |g: f64| (0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g);
         let moved = |g: f64| {

@@ -5,7 +5,7 @@
 //! are ordinary entries. The pattern must be symmetric: the
 //! backward walks row j to find what column j received, through the index of reversed entries.
 
-use super::Sparse;
+use super::CsrView;
 use super::parallel::{Shared, each, sum_chunks};
 use super::rows::short_dot;
 use super::scratch;
@@ -19,9 +19,9 @@ const ROWS: usize = 32;
 
 /// The shape and the parameters of an attention layer.
 #[derive(Clone, Copy, Debug)]
-pub struct Attention<'a> {
+pub struct AttentionInput<'a> {
     /// Who attends to whom; its values are not used.
-    pub pattern: Sparse<'a>,
+    pub pattern: CsrView<'a>,
     /// For each entry (i, j) the place of (j, i): see [`reverse_entries`].
     pub reverse: &'a [u32],
     /// Number of heads.
@@ -38,7 +38,7 @@ pub struct Attention<'a> {
     pub factors: Option<&'a [Real]>,
 }
 
-impl Attention<'_> {
+impl AttentionInput<'_> {
     fn check(&self, h: &[Real]) {
         self.pattern.check();
         let (n, entries, wide) = (self.pattern.n_rows, self.pattern.columns.len(), self.heads * self.width);
@@ -58,7 +58,7 @@ impl Attention<'_> {
 ///
 /// # Panics
 /// When the pattern is not symmetric.
-pub fn reverse_entries(pattern: Sparse<'_>) -> Vec<u32> {
+pub fn reverse_entries(pattern: CsrView<'_>) -> Vec<u32> {
     pattern.check();
     // Rows ascend, so the entries (j, i) of a row j are met in order as i goes up.
     let mut next: Vec<usize> = pattern.offsets[..pattern.n_rows].to_vec();
@@ -81,14 +81,20 @@ pub fn reverse_entries(pattern: Sparse<'_>) -> Vec<u32> {
 
 /// The forward pass. `alpha` (entries×heads) receives the attention, `pre` (entries×heads) the sign of the scores
 /// as the derivative of the leaky ReLU, for the backward pass.
-pub fn forward(layer: Attention<'_>, h: &[Real], alpha: &mut [Real], pre: &mut [Real], out: &mut [Real]) {
+pub fn forward(
+    layer: AttentionInput<'_>,
+    h: &[Real],
+    alpha: &mut [Real],
+    pre: &mut [Real],
+    out: &mut [Real],
+) {
     layer.check(h);
     rows_forward(layer, None, h, alpha, pre, out);
 }
 
 /// [`forward`] for some rows of a larger pattern: its columns are places in `h`, where row i itself stands at `own[i]`.
 /// Nothing is kept for a backward pass, so `layer.reverse` may be empty.
-pub fn forward_rows(layer: Attention<'_>, own: &[u32], h: &[Real], out: &mut [Real]) {
+pub fn forward_rows(layer: AttentionInput<'_>, own: &[u32], h: &[Real], out: &mut [Real]) {
     layer.pattern.check();
     let wide = layer.heads * layer.width;
     assert!(own.len() == layer.pattern.n_rows && h.len() == layer.pattern.n_cols * wide);
@@ -100,7 +106,7 @@ pub fn forward_rows(layer: Attention<'_>, own: &[u32], h: &[Real], out: &mut [Re
 }
 
 fn rows_forward(
-    layer: Attention<'_>,
+    layer: AttentionInput<'_>,
     own: Option<&[u32]>,
     h: &[Real],
     alpha: &mut [Real],
@@ -141,7 +147,7 @@ fn rows_forward(
 
 /// The backward pass: gives dh; adds to the gradients of a_src and a_dst.
 pub fn backward(
-    layer: Attention<'_>,
+    layer: AttentionInput<'_>,
     h: &[Real],
     alpha: &[Real],
     pre: &[Real],
@@ -208,7 +214,7 @@ pub fn backward(
 }
 
 /// src = a_src·h and dst = a_dst·h of every row and head.
-fn head_scores(layer: Attention<'_>, h: &[Real], src: &mut [Real], dst: &mut [Real]) {
+fn head_scores(layer: AttentionInput<'_>, h: &[Real], src: &mut [Real], dst: &mut [Real]) {
     let (n, heads, wide) = (layer.pattern.n_cols, layer.heads, layer.heads * layer.width);
     let (src, dst) = (Shared::new(src), Shared::new(dst));
     each(n.div_ceil(ROWS), |chunk| {
@@ -223,7 +229,7 @@ fn head_scores(layer: Attention<'_>, h: &[Real], src: &mut [Real], dst: &mut [Re
 }
 
 /// d a = Σ_i d_score_i · h_i, head by head.
-fn parameter_sums(layer: Attention<'_>, h: &[Real], d_score: &[Real], da: &mut [Real]) {
+fn parameter_sums(layer: AttentionInput<'_>, h: &[Real], d_score: &[Real], da: &mut [Real]) {
     let (n, heads, width, wide) = (layer.pattern.n_rows, layer.heads, layer.width, layer.heads * layer.width);
     scratch::with(wide, |total: &mut [f64]| {
         sum_chunks(n.div_ceil(8 * ROWS), total, |chunk, partial| {
@@ -285,7 +291,7 @@ simd! {
 }
 
 simd! {
-    fn aggregate[FMA](layer: Attention<'_>, row: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
+    fn aggregate[FMA](layer: AttentionInput<'_>, row: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
         let (pattern, wide, heads, width) = (layer.pattern, out.len(), layer.heads, layer.width);
         let (columns, ahead) = (pattern.row(row).0, read_ahead::<AHEAD>(pattern, row, pattern.n_rows));
         let first = pattern.offsets[row] * heads;
@@ -298,7 +304,7 @@ simd! {
 
 simd! {
     /// de of the entries of one row: through the aggregation, the softmax and the leaky ReLU.
-    fn attend_backward[FMA](layer: Attention<'_>, first: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
+    fn attend_backward[FMA](layer: AttentionInput<'_>, first: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
         let (wide, heads, width) = (dout.len(), d_dst.len(), layer.width);
         for (e, &column) in columns.iter().enumerate() {
             if let Some(&next) = columns.get(e + 2) {
@@ -324,8 +330,8 @@ simd! {
 }
 
 simd! {
-    /// dh of one row: what its neighbours took from it, and what its two scores gave.
-    fn aggregate_backward[FMA](layer: Attention<'_>, row: usize, alpha: &[Real], de: &[Real], dout: &[Real], d_src: &mut [Real], d_dst: &[Real], dh: &mut [Real]) {
+    /// dh of one row: what its neighbors took from it, and what its two scores gave.
+    fn aggregate_backward[FMA](layer: AttentionInput<'_>, row: usize, alpha: &[Real], de: &[Real], dout: &[Real], d_src: &mut [Real], d_dst: &[Real], dh: &mut [Real]) {
         let (wide, heads, width) = (dh.len(), layer.heads, layer.width);
         let (columns, ahead) = (layer.pattern.row(row).0, read_ahead::<AHEAD>(layer.pattern, row, layer.pattern.n_rows));
         let back = &layer.reverse[layer.pattern.offsets[row]..layer.pattern.offsets[row + 1]];
@@ -374,7 +380,7 @@ mod tests {
         owned
     }
 
-    fn twin(layer: Attention<'_>, h: &[Real], a_src: &[Real], a_dst: &[Real]) -> Vec<Real> {
+    fn twin(layer: AttentionInput<'_>, h: &[Real], a_src: &[Real], a_dst: &[Real]) -> Vec<Real> {
         let (heads, width) = (layer.heads, layer.width);
         let at = |i: usize, k: usize, j: usize| f64::from(h[(i * heads + k) * width + j]);
         let score =
@@ -410,7 +416,7 @@ mod tests {
         let weights = numbers.vec(n * 15);
         let factors = numbers.vec(graph.columns.len() * heads);
         for factors in [None, Some(&factors[..])] {
-            let layer = Attention {
+            let layer = AttentionInput {
                 pattern: graph.view(),
                 reverse: &reverse,
                 heads,
@@ -455,7 +461,7 @@ mod tests {
         let reverse = reverse_entries(graph.view());
         let (h, a_src, a_dst, d) =
             (numbers.vec(n * 64), numbers.vec(64), numbers.vec(64), numbers.vec(n * 64));
-        let layer = Attention {
+        let layer = AttentionInput {
             pattern: graph.view(),
             reverse: &reverse,
             heads,

@@ -1,4 +1,4 @@
-//! Standardised columns and the losses on their correlations: Barlow Twins and CCA-SSG.
+//! Standardized columns and the losses on their correlations: Barlow Twins and CCA-SSG.
 
 use super::matmul;
 use super::norm::column_moments;
@@ -9,7 +9,7 @@ use super::{reduce, rows as slices, scratch};
 use crate::Real;
 
 /// y = (x − mean) / (std + eps) column by column. `std` comes back; it divides by n, or by n−1 with `sample`.
-pub fn standardise(
+pub fn standardize(
     rows: usize,
     cols: usize,
     x: &[Real],
@@ -41,8 +41,8 @@ pub fn standardise(
     });
 }
 
-/// The backward of [`standardise`] from its results, through mean and deviation.
-pub fn standardise_backward(
+/// The backward of [`standardize`] from its results, through mean and deviation.
+pub fn standardize_backward(
     rows: usize,
     cols: usize,
     y: &[Real],
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn standardised_columns_and_their_gradient() {
+    fn standardized_columns_and_their_gradient() {
         let (rows, cols) = (23, 6);
         let mut numbers = Numbers::new(20);
         let mut x = numbers.vec(rows * cols);
@@ -185,13 +185,13 @@ mod tests {
         for (sample, eps) in [(false, 1e-5), (true, 0.0), (false, 0.3)] {
             let forward = |x: &[Real]| {
                 let (mut y, mut std) = (vec![0.0; x.len()], vec![0.0; cols]);
-                standardise(rows, cols, x, sample, eps, &mut y, &mut std);
+                standardize(rows, cols, x, sample, eps, &mut y, &mut std);
                 (y, std)
             };
             let (y, std) = forward(&x);
             assert!((0..rows).all(|i| y[i * cols + 2] == 0.0), "a constant column is zero");
             let mut dx = vec![0.0; x.len()];
-            standardise_backward(rows, cols, &y, &std, sample, eps, &weights, &mut dx);
+            standardize_backward(rows, cols, &y, &std, sample, eps, &weights, &mut dx);
             // The constant column has no derivative worth the name: it is left out.
             let spot = |v: &[Real]| (0..v.len()).filter(|i| i % cols != 2).map(|i| v[i]).collect::<Vec<_>>();
             assert_gradient(&spot(&x), &spot(&dx), |some| {

@@ -84,12 +84,13 @@ fn one_direction(
     let mut values = [0.0; LANES];
     scratch::with(size + lanes * size, |all: &mut [Real]| {
         // Both views by columns once for all blocks, then the sums of every lane.
-        let (turned, sums) = all.split_at_mut(size);
-        matmul::transpose(n, width, q, &mut turned[..n * width]);
+        let (transposed, sums) = all.split_at_mut(size);
+        matmul::transpose(n, width, q, &mut transposed[..n * width]);
         if how.intra_view {
-            matmul::transpose(n, width, p, &mut turned[n * width..]);
+            matmul::transpose(n, width, p, &mut transposed[n * width..]);
         }
-        let step = Step { n, width, p, q, turned, inverse: (1.0 / how.temperature) as Real, weight };
+        let step =
+            InfoNceStep { n, width, p, q, transposed, inverse: (1.0 / how.temperature) as Real, weight };
         let (shared_sums, own_rows, terms) = (Shared::new(sums), Shared::new(dp), Shared::new(&mut values));
         each(lanes, |lane| {
             let (first, count) = (lane * rows, rows.min(n - lane * rows));
@@ -123,28 +124,28 @@ fn add_in_order(sums: &[Real], size: usize, at: usize, out: &mut [Real]) {
 }
 
 /// What all blocks of a direction share.
-struct Step<'a> {
+struct InfoNceStep<'a> {
     n: usize,
     width: usize,
     p: &'a [Real],
     q: &'a [Real],
     /// qᵀ, and pᵀ when rows of the same view are negatives too.
-    turned: &'a [Real],
+    transposed: &'a [Real],
     inverse: Real,
     weight: f64,
 }
 
-impl Step<'_> {
+impl InfoNceStep<'_> {
     /// The rows from `first`, as many as `dp` has, on this thread: their terms, and what they add to the gradients
     /// of their own rows and, in `sums`, of all rows of q and of p; `add` says whether anything is there yet.
     fn block(&self, first: usize, dp: &mut [Real], sums: &mut [Real], add: bool) -> f64 {
         let (n, width) = (self.n, self.width);
         let count = dp.len() / width;
         let own = &self.p[first * width..][..dp.len()];
-        let views = self.turned.len() / (n * width);
+        let views = self.transposed.len() / (n * width);
         scratch::with(views * count * n, |scores: &mut [Real]| {
-            for (scores, turned) in scores.chunks_mut(count * n).zip(self.turned.chunks(n * width)) {
-                matmul::alone::nn(count, width, n, own, turned, scores, false);
+            for (scores, transposed) in scores.chunks_mut(count * n).zip(self.transposed.chunks(n * width)) {
+                matmul::alone::nn(count, width, n, own, transposed, scores, false);
             }
             let (across, within) = scores.split_at_mut(count * n);
             let mut value = 0.0;

@@ -3,7 +3,7 @@
 //! Every pair is scored from both of its ends, so that the partner's row is still in the L1 cache when it is added
 //! to the gradient. That is cheaper than reading it from afar a second time.
 
-use super::loss::{Mean, sigmoid, softplus};
+use super::loss::{Averaging, sigmoid, softplus};
 use super::pairs::PairGraph;
 use super::parallel::{Shared, sum_chunks};
 use super::rows::fold_lanes;
@@ -17,7 +17,7 @@ pub fn link_loss(
     z: &[Real],
     width: usize,
     n_positive: usize,
-    mean: Mean,
+    mean: Averaging,
     dz: &mut [Real],
 ) -> f64 {
     const NODES: usize = 32;
@@ -152,7 +152,7 @@ mod tests {
         graph.rebuild(n, &us, &vs);
         let (mut scores, mut d) = (vec![0.0; pairs], vec![0.0; pairs]);
         pair_dot(&z, width, &us, &vs, &mut scores);
-        for mean in [Mean::Joint, Mean::Separate] {
+        for mean in [Averaging::Joint, Averaging::Separate] {
             let want = bce_with_logits(&scores, positive, mean, &mut d);
             let (mut want_dz, mut dz) = (vec![0.0; n * width], vec![7.0; n * width]);
             graph.backward(&z, width, &d, &mut want_dz, false);
@@ -162,7 +162,7 @@ mod tests {
         }
         assert_same_at_any_thread_count(|| {
             let mut dz = vec![0.0; n * width];
-            let value = link_loss(&graph, &z, width, positive, Mean::Joint, &mut dz);
+            let value = link_loss(&graph, &z, width, positive, Averaging::Joint, &mut dz);
             dz.push(value as Real);
             dz
         });
@@ -173,7 +173,7 @@ mod tests {
         let mut graph = PairGraph::default();
         graph.rebuild(2, &[], &[]);
         let mut dz = [5.0; 4];
-        assert!(link_loss(&graph, &[1.0; 4], 2, 0, Mean::Separate, &mut dz).abs() <= 0.0);
+        assert!(link_loss(&graph, &[1.0; 4], 2, 0, Averaging::Separate, &mut dz).abs() <= 0.0);
         assert!(dz.iter().all(|d| d.abs() <= 0.0));
     }
 }

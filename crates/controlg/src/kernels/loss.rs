@@ -7,19 +7,19 @@ use crate::Real;
 
 /// How the terms of positives and negatives are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mean {
+pub enum Averaging {
     /// mean over the positives + mean over the negatives
     Separate,
     /// one mean over both
     Joint,
 }
 
-impl Mean {
+impl Averaging {
     /// What a positive and a negative term are multiplied with, the first `n_positive` of `n` being positive.
     pub(super) fn shares(self, n_positive: usize, n: usize) -> [f64; 2] {
         let sizes = match self {
-            Mean::Separate => [n_positive, n - n_positive],
-            Mean::Joint => [n, n],
+            Averaging::Separate => [n_positive, n - n_positive],
+            Averaging::Joint => [n, n],
         };
         sizes.map(|size| 1.0 / size.max(1) as f64)
     }
@@ -27,7 +27,7 @@ impl Mean {
 
 /// −log σ(s) of the first `n_positive` logits and −log(1−σ(s)) of the others, averaged; `dlogits` receives the
 /// gradient. An empty side contributes nothing.
-pub fn bce_with_logits(logits: &[Real], n_positive: usize, mean: Mean, dlogits: &mut [Real]) -> f64 {
+pub fn bce_with_logits(logits: &[Real], n_positive: usize, mean: Averaging, dlogits: &mut [Real]) -> f64 {
     assert!(n_positive <= logits.len() && dlogits.len() == logits.len());
     let [of_positive, of_negative] = mean.shares(n_positive, logits.len());
     let (d_positive, d_negative) = dlogits.split_at_mut(n_positive);
@@ -177,7 +177,7 @@ mod tests {
         let n = CHUNK + 100;
         let mut logits: Vec<Real> = numbers.vec(n).iter().map(|x| x * 5.0).collect();
         (logits[0], logits[n - 1]) = (-500.0, 500.0);
-        for (mean, weights) in [(Mean::Joint, [n, n]), (Mean::Separate, [70, n - 70])] {
+        for (mean, weights) in [(Averaging::Joint, [n, n]), (Averaging::Separate, [70, n - 70])] {
             let mut d = vec![0.0; n];
             let value = bce_with_logits(&logits, 70, mean, &mut d);
             let mut want = 0.0;
@@ -195,10 +195,10 @@ mod tests {
                 1e-6,
             );
         }
-        assert_eq!(bce_with_logits(&[], 0, Mean::Separate, &mut []), 0.0);
+        assert_eq!(bce_with_logits(&[], 0, Averaging::Separate, &mut []), 0.0);
         assert_same_at_any_thread_count(|| {
             let mut d = vec![0.0; n];
-            let value = bce_with_logits(&logits, 70, Mean::Joint, &mut d);
+            let value = bce_with_logits(&logits, 70, Averaging::Joint, &mut d);
             d.push(value as Real);
             d
         });

@@ -121,7 +121,7 @@ const ROWS: usize = 512;
 const SMALL: usize = 1 << 19;
 
 /// What follows a product in each row: bias, function and slope.
-pub(super) type Tail<'a> = (Option<&'a [Real]>, Act, Real);
+pub(super) type GemmEpilogue<'a> = (Option<&'a [Real]>, Act, Real);
 
 fn product(
     m: usize,
@@ -131,7 +131,7 @@ fn product(
     b: Factor<'_>,
     c: &mut [Real],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<GemmEpilogue<'_>>,
 ) {
     if m == 0 || n == 0 {
         return;
@@ -145,9 +145,9 @@ fn product(
     }
     if b.column != 1 && m > ROWS && m >= 2 * n && !simd::tiled() {
         // Every task would turn B round for itself.
-        return scratch::with(k * n, |turned: &mut [Real]| {
-            transpose(n, k, b.data, turned);
-            product(m, k, n, a, Factor::rows(turned, n), c, add, tail);
+        return scratch::with(k * n, |transposed: &mut [Real]| {
+            transpose(n, k, b.data, transposed);
+            product(m, k, n, a, Factor::rows(transposed, n), c, add, tail);
         });
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
@@ -208,7 +208,7 @@ fn by_columns(
     b: Factor<'_>,
     c: &mut [Real],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<GemmEpilogue<'_>>,
 ) {
     const COLUMNS: usize = 64;
     scratch::with(n.div_ceil(COLUMNS) * m * COLUMNS, |strips: &mut [Real]| {
@@ -436,9 +436,9 @@ mod tests {
     fn transposing_moves_every_element() {
         let (rows, cols) = (37, 50);
         let x = Numbers::new(31).vec(rows * cols);
-        let mut turned = vec![0.0; rows * cols];
-        transpose(rows, cols, &x, &mut turned);
-        assert!((0..rows * cols).all(|at| turned[at % cols * rows + at / cols] == x[at]));
+        let mut transposed = vec![0.0; rows * cols];
+        transpose(rows, cols, &x, &mut transposed);
+        assert!((0..rows * cols).all(|at| transposed[at % cols * rows + at / cols] == x[at]));
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub mod adam;
 #[cfg(all(target_arch = "x86_64", not(feature = "f64")))] // the unit sums in f32
 mod amx;
 pub mod attention;
-pub mod chain;
 pub mod columns;
 pub mod correlate;
+pub mod feature_dropout;
 pub mod infonce;
 pub mod layer_norm;
 pub mod links;
@@ -37,16 +37,16 @@ pub mod rows;
 pub mod rowwise;
 pub mod spectral;
 pub mod spmm;
+pub mod spmm_chain;
 mod strips;
 #[cfg(test)]
 mod testing;
-pub mod thinning;
 
 use crate::Real;
 
 /// A borrowed sparse matrix by rows. Without `values` every stored entry is 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Sparse<'a> {
+pub struct CsrView<'a> {
     /// Number of rows.
     pub n_rows: usize,
     /// Number of columns.
@@ -59,7 +59,7 @@ pub struct Sparse<'a> {
     pub values: Option<&'a [Real]>,
 }
 
-impl<'a> Sparse<'a> {
+impl<'a> CsrView<'a> {
     /// The columns and the values of a row.
     #[inline(always)]
     pub fn row(&self, row: usize) -> (&'a [u32], Option<&'a [Real]>) {

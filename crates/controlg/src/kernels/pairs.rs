@@ -1,6 +1,6 @@
 //! Dot products of pairs of rows, and their backward as a sparse product over the graph of the pairs.
 
-use super::Sparse;
+use super::CsrView;
 use super::parallel::{Shared, each};
 use super::rows::{fold_lanes, short_dot};
 use super::simd::{madd, prefetch};
@@ -101,7 +101,7 @@ impl PairGraph {
         tasks.for_each(|(values, pairs)| {
             values.iter_mut().zip(pairs).for_each(|(value, &pair)| *value = d[pair as usize]);
         });
-        let graph = Sparse {
+        let graph = CsrView {
             n_rows: n_nodes,
             n_cols: n_nodes,
             offsets: &self.offsets,

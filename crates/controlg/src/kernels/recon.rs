@@ -8,7 +8,7 @@ use super::parallel::{Shared, chunk_rows, each, sum_chunks};
 use super::rows::short_dot;
 use super::simd::madd;
 use super::spmm::{NOWHERE, spmm_mapped, spmm_rows};
-use super::{Sparse, matmul, reduce, rows as slices, scratch};
+use super::{CsrView, matmul, reduce, rows as slices, scratch};
 use crate::Real;
 
 /// How far x̂ is from x.
@@ -114,9 +114,9 @@ simd! {
 #[derive(Clone, Copy, Debug)]
 pub struct SparseTask<'a> {
     /// All features, n×d.
-    pub x: Sparse<'a>,
+    pub x: CsrView<'a>,
     /// The same by columns, d×n.
-    pub xt: Sparse<'a>,
+    pub xt: CsrView<'a>,
     /// The rows of `x` to reconstruct, each at most once.
     pub index: &'a [u32],
     /// One row r_v for each of them, width h.

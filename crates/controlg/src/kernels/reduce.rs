@@ -128,7 +128,7 @@ simd! {
 
 simd! {
     fn all_finite_chunk[FMA](x: &[Real]) -> bool {
-        // 0·x is 0 for a number and NaN for the others; a sum vectorises where an early return would not.
+        // 0·x is 0 for a number and NaN for the others; a sum vectorizes where an early return would not.
         let mut lanes = [0.0; 32];
         let xs = x.chunks_exact(32);
         let rest = xs.remainder().iter().all(|x| x.is_finite());

@@ -1,4 +1,4 @@
-//! Whole rows and whole slices: gather, scatter, normalise, scale, add.
+//! Whole rows and whole slices: gather, scatter, normalize, scale, add.
 
 use super::parallel::{CHUNK, Shared, chunk_rows, each};
 use super::simd::madd;
@@ -45,7 +45,7 @@ pub fn fill_rows(cols: usize, row: &[Real], index: &[u32], out: &mut [Real]) {
 }
 
 /// out = x / max(‖x‖, 1e-8) row by row; `norms` receives the divisors.
-pub fn row_normalise(rows: usize, cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
+pub fn row_normalize(rows: usize, cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
     assert!(x.len() == rows * cols && out.len() == rows * cols && norms.len() == rows);
     if cols == 0 {
         return norms.fill(SMALLEST_NORM);
@@ -53,12 +53,12 @@ pub fn row_normalise(rows: usize, cols: usize, x: &[Real], out: &mut [Real], nor
     let step = chunk_rows(cols);
     let tasks =
         out.par_chunks_mut(step * cols).zip(x.par_chunks(step * cols)).zip(norms.par_chunks_mut(step));
-    tasks.for_each(|((out, x), norms)| normalise_chunk(cols, x, out, norms));
+    tasks.for_each(|((out, x), norms)| normalize_chunk(cols, x, out, norms));
 }
 
-/// The backward of [`row_normalise`] from its results: dx = (dout − out (out·dout)) / norm, added to `dx` when
+/// The backward of [`row_normalize`] from its results: dx = (dout − out (out·dout)) / norm, added to `dx` when
 /// `add` is set.
-pub fn row_normalise_backward(
+pub fn row_normalize_backward(
     rows: usize,
     cols: usize,
     out: &[Real],
@@ -80,7 +80,7 @@ pub fn row_normalise_backward(
     dx.par_chunks_mut(step * cols).enumerate().for_each(|(chunk, dx)| {
         let span = chunk * step * cols..chunk * step * cols + dx.len();
         let norms = &norms[chunk * step..chunk * step + dx.len() / cols];
-        normalise_backward_chunk(cols, &out[span.clone()], norms, &dout[span], dx, add);
+        normalize_backward_chunk(cols, &out[span.clone()], norms, &dout[span], dx, add);
     });
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn short_dot<const FMA: bool>(x: &[Real], y: &[Real]) -> Real {
 }
 
 /// The sum of running sums, by halves. `N` is a power of two. Never inlined: seen together with the loop before it,
-/// the additions make the compiler vectorise that loop two wide instead of eight.
+/// the additions make the compiler vectorize that loop two wide instead of eight.
 #[inline(never)]
 pub(crate) fn fold_lanes<const N: usize>(lanes: &[Real; N]) -> Real {
     let mut lanes = *lanes;
@@ -195,7 +195,7 @@ pub(crate) fn fold_lanes<const N: usize>(lanes: &[Real; N]) -> Real {
 }
 
 simd! {
-    fn normalise_chunk[FMA](cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
+    fn normalize_chunk[FMA](cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
         for ((x, out), norm) in x.chunks_exact(cols).zip(out.chunks_exact_mut(cols)).zip(norms) {
             *norm = short_dot::<FMA>(x, x).sqrt().max(SMALLEST_NORM);
             let inverse = 1.0 / *norm;
@@ -205,7 +205,7 @@ simd! {
 }
 
 simd! {
-    fn normalise_backward_chunk[FMA](cols: usize, out: &[Real], norms: &[Real], dout: &[Real], dx: &mut [Real], add: bool) {
+    fn normalize_backward_chunk[FMA](cols: usize, out: &[Real], norms: &[Real], dout: &[Real], dx: &mut [Real], add: bool) {
         let rows = out.chunks_exact(cols).zip(dout.chunks_exact(cols)).zip(dx.chunks_exact_mut(cols));
         for (((y, d), dx), &norm) in rows.zip(norms) {
             // Below the smallest norm the divisor is a constant and the second term is not there.
@@ -250,19 +250,19 @@ mod tests {
     }
 
     #[test]
-    fn normalised_rows_and_their_gradient() {
+    fn normalized_rows_and_their_gradient() {
         let (rows, cols) = (9, 21);
         let mut numbers = Numbers::new(10);
         let mut x = numbers.vec(rows * cols);
         x[3 * cols..4 * cols].fill(0.0);
         let (mut y, mut norms, weights) = (vec![0.0; x.len()], vec![0.0; rows], numbers.vec(rows * cols));
-        row_normalise(rows, cols, &x, &mut y, &mut norms);
+        row_normalize(rows, cols, &x, &mut y, &mut norms);
         for (i, row) in y.chunks(cols).enumerate() {
             let norm: f64 = row.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
             assert!((norm - if i == 3 { 0.0 } else { 1.0 }).abs() < 1e-5);
         }
         let mut dx = vec![0.0; x.len()];
-        row_normalise_backward(rows, cols, &y, &norms, &weights, &mut dx, false);
+        row_normalize_backward(rows, cols, &y, &norms, &weights, &mut dx, false);
         // The zero row divides by a constant 1e-8: its gradient is huge and known, and spoils the others' scale.
         assert_close(
             &dx[3 * cols..4 * cols],
@@ -273,7 +273,7 @@ mod tests {
             let span = i * cols..(i + 1) * cols;
             assert_gradient(&x[span.clone()], &dx[span.clone()], |x| {
                 let (mut y, mut norm) = (vec![0.0; cols], [0.0]);
-                row_normalise(1, cols, x, &mut y, &mut norm);
+                row_normalize(1, cols, x, &mut y, &mut norm);
                 y.iter().zip(&weights[span.clone()]).map(|(&y, &w)| f64::from(y) * f64::from(w)).sum()
             });
         }

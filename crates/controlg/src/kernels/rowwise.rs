@@ -51,7 +51,7 @@ impl Act {
 }
 
 /// An activation with all that its loops need, so that each kind gets a loop of its own: a `match` within a loop
-/// would keep it from being vectorised.
+/// would keep it from being vectorized.
 pub(crate) trait Curve: Copy {
     /// The result at `x`.
     fn value<const FMA: bool>(self, x: Real) -> Real;

@@ -24,7 +24,7 @@ pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
     let start = buffer.as_mut_ptr().cast::<u8>();
     let skip = start.align_offset(align);
     // SAFETY: `skip < align`, so `len` numbers fit behind it; every bit pattern is a number of type T, and the words are
-    // initialised.
+    // initialized.
     let slice = unsafe { std::slice::from_raw_parts_mut(start.add(skip).cast::<T>(), len) };
     let result = work(slice);
     give_back(buffer);

@@ -2,7 +2,7 @@
 //!
 //! A body is written once inside `simd!` and compiled twice: plainly, and with AVX2 and FMA. Processors without
 //! them, and runs with `CONTROLG_SIMD=plain`, take the plain one. On other architectures the plain body is all
-//! there is, and the compiler vectorises it with what the architecture guarantees. Dense products also know the
+//! there is, and the compiler vectorizes it with what the architecture guarantees. Dense products also know the
 //! matrix unit (`amx`), which runs with `CONTROLG_SIMD=avx2` do without.
 
 use crate::Real;
@@ -147,7 +147,7 @@ fn fetch<const HINT: i32>(from: *const Real, n: usize) {
     }
 }
 
-/// `exp(x)` as a loop can vectorise it: relative error below 3e-7 where the result is a normal number, inputs
+/// `exp(x)` as a loop can vectorize it: relative error below 3e-7 where the result is a normal number, inputs
 /// held within ±87, NaN kept.
 #[cfg(not(feature = "f64"))]
 #[inline(always)]

@@ -1,6 +1,6 @@
 //! How much a signal on the nodes changes along the edges.
 
-use super::Sparse;
+use super::CsrView;
 use super::parallel::sum_chunks;
 use crate::Real;
 
@@ -8,9 +8,9 @@ use crate::Real;
 const ROWS: usize = 256;
 
 /// (Σ_{i<j} A_ij·‖s_i·h_i − s_j·h_j‖², ‖H‖²) for a symmetric A, one scale s a node and H: n×width. With
-/// s = 1/√degree their quotient is the Rayleigh quotient of the normalised Laplacian in its edge form, to which a node
-/// without neighbours adds nothing above. All sums are in f64: the signal is a gradient, far below 1.
-pub fn energy(adjacency: Sparse<'_>, scale: &[f64], h: &[Real], width: usize) -> (f64, f64) {
+/// s = 1/√degree their quotient is the Rayleigh quotient of the normalized Laplacian in its edge form, to which a node
+/// without neighbors adds nothing above. All sums are in f64: the signal is a gradient, far below 1.
+pub fn energy(adjacency: CsrView<'_>, scale: &[f64], h: &[Real], width: usize) -> (f64, f64) {
     let n = adjacency.n_rows;
     assert!(scale.len() == n && h.len() == n * width, "one scale and one row a node");
     let mut total = [0.0; 2];
@@ -72,7 +72,7 @@ mod tests {
     fn the_edge_form_equals_the_matrix_form() {
         // A path of four nodes and an isolated one.
         let (offsets, columns) = (vec![0, 1, 3, 5, 6, 6], vec![1u32, 0, 2, 1, 3, 2]);
-        let adjacency = Sparse { n_rows: 5, n_cols: 5, offsets: &offsets, columns: &columns, values: None };
+        let adjacency = CsrView { n_rows: 5, n_cols: 5, offsets: &offsets, columns: &columns, values: None };
         let degrees = [1.0f64, 2.0, 2.0, 1.0, 0.0];
         let scale = degrees.map(|d| if d > 0.0 { 1.0 / d.sqrt() } else { 0.0 });
         let width = 19;

@@ -3,24 +3,24 @@
 //! A row's entries are summed in registers, a strip of columns at a time, and each result is written once. Where
 //! rows of `h` are read often and `h` is larger than the caches, strips of it are copied first (`strips.rs`).
 
-use super::Sparse;
+use super::CsrView;
+use super::feature_dropout::FeatureDropout;
 use super::parallel::{Shared, each};
 use super::rowwise::{Act, activate};
 use super::scratch;
 use super::simd::{madd, prefetch};
 use super::strips;
-use super::thinning::Thinning;
 use crate::Real;
 use std::ops::Range;
 
 /// out(n_rows×width) = S · h(n_cols×width), added to `out` when `add` is set.
-pub fn spmm(s: Sparse<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool) {
+pub fn spmm(s: CsrView<'_>, h: &[Real], width: usize, out: &mut [Real], add: bool) {
     product(s, h, width, out, add, None);
 }
 
 /// out = act(S·h + bias): the tail is applied while a row is still in the cache.
 pub fn spmm_bias_act(
-    s: Sparse<'_>,
+    s: CsrView<'_>,
     h: &[Real],
     width: usize,
     out: &mut [Real],
@@ -29,7 +29,7 @@ pub fn spmm_bias_act(
     slope: Real,
 ) {
     assert!(bias.is_none_or(|bias| bias.len() == width));
-    product(s, h, width, out, false, Some(Tail { bias, act, slope }));
+    product(s, h, width, out, false, Some(SpmmEpilogue { bias, act, slope }));
 }
 
 /// Which entries of a sparse matrix take part in a product; all by default.
@@ -40,12 +40,12 @@ pub struct Selection<'a> {
     /// Not those of the rows marked true: such a row of the product is zero.
     pub skip_rows: Option<&'a [bool]>,
     /// Those that stay.
-    pub thinned: Option<Thinning>,
+    pub thinned: Option<FeatureDropout>,
 }
 
 /// [`spmm`] with the selected entries of S.
 pub fn spmm_select(
-    s: Sparse<'_>,
+    s: CsrView<'_>,
     selection: Selection<'_>,
     h: &[Real],
     width: usize,
@@ -70,13 +70,13 @@ pub fn spmm_select(
 pub const NOWHERE: u32 = u32::MAX;
 
 /// `out[i]` = row `rows[i]` of S · h: the product for chosen rows.
-pub fn spmm_rows(s: Sparse<'_>, rows: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
+pub fn spmm_rows(s: CsrView<'_>, rows: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
     let row = |i: usize| Some(rows[i] as usize);
     with_chosen(s, rows.len(), s.n_cols, row, |_, j| Some(j), |chosen| spmm(chosen, h, width, out, add));
 }
 
 /// [`spmm`] whose column c reads row `map[c]` of `h`, or nothing where that is [`NOWHERE`].
-pub fn spmm_mapped(s: Sparse<'_>, map: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
+pub fn spmm_mapped(s: CsrView<'_>, map: &[u32], h: &[Real], width: usize, out: &mut [Real], add: bool) {
     assert_eq!(map.len(), s.n_cols, "one place a column");
     let column = |_: usize, j: u32| Some(map[j as usize]).filter(|&to| to != NOWHERE);
     let n_source = h.len() / width.max(1);
@@ -90,30 +90,30 @@ pub(crate) const AHEAD: usize = 4;
 
 /// What follows the product in each row.
 #[derive(Clone, Copy)]
-pub(super) struct Tail<'a> {
+pub(super) struct SpmmEpilogue<'a> {
     pub(super) bias: Option<&'a [Real]>,
     pub(super) act: Act,
     pub(super) slope: Real,
 }
 
-impl<'a> Tail<'a> {
+impl<'a> SpmmEpilogue<'a> {
     pub(super) fn new((bias, act, slope): (Option<&'a [Real]>, Act, Real)) -> Self {
-        Tail { bias, act, slope }
+        SpmmEpilogue { bias, act, slope }
     }
 
     /// The part that concerns some columns.
     pub(super) fn of(self, columns: Range<usize>) -> Self {
-        Tail { bias: self.bias.map(|bias| &bias[columns]), ..self }
+        SpmmEpilogue { bias: self.bias.map(|bias| &bias[columns]), ..self }
     }
 }
 
 pub(super) fn product(
-    s: Sparse<'_>,
+    s: CsrView<'_>,
     h: &[Real],
     width: usize,
     out: &mut [Real],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<SpmmEpilogue<'_>>,
 ) {
     s.check();
     assert!(h.len() == s.n_cols * width && out.len() == s.n_rows * width, "sizes of a sparse product");
@@ -130,7 +130,7 @@ pub(super) fn product(
         // SAFETY: tasks have their own rows.
         let out = unsafe { shared.part(rows.start * width, rows.len() * width) };
         direct_rows(s, rows, h, width, out, add);
-        if let Some(Tail { bias, act, slope }) = tail {
+        if let Some(SpmmEpilogue { bias, act, slope }) = tail {
             activate(width, out, bias, act, slope);
         }
     });
@@ -145,13 +145,13 @@ pub(super) struct Cuts {
 
 impl Cuts {
     /// Tasks of so many entries.
-    pub(super) fn new(s: Sparse<'_>, entries: usize) -> Self {
+    pub(super) fn new(s: CsrView<'_>, entries: usize) -> Self {
         // A row costs something too, if only to write it.
         let total = s.columns.len() + s.n_rows;
         Cuts { count: total.div_ceil(entries.max(1)).clamp(1, s.n_rows.max(1)), total }
     }
 
-    pub(super) fn rows(self, s: Sparse<'_>, task: usize) -> Range<usize> {
+    pub(super) fn rows(self, s: CsrView<'_>, task: usize) -> Range<usize> {
         let cut = |task: usize| {
             let work = self.total * task / self.count;
             // The first row before which at least this much work lies; offsets and row numbers both ascend.
@@ -168,7 +168,7 @@ impl Cuts {
 
 simd! {
     fn direct_rows[FMA](
-        s: Sparse<'_>,
+        s: CsrView<'_>,
         rows: Range<usize>,
         h: &[Real],
         width: usize,
@@ -189,7 +189,7 @@ simd! {
 /// The columns, `BY` entries on, to read ahead while a row is summed. Towards its end they belong to the rows that
 /// follow.
 #[inline(always)]
-pub(crate) fn read_ahead<const BY: usize>(s: Sparse<'_>, row: usize, end: usize) -> &[u32] {
+pub(crate) fn read_ahead<const BY: usize>(s: CsrView<'_>, row: usize, end: usize) -> &[u32] {
     let last = s.offsets[end];
     &s.columns[(s.offsets[row] + BY).min(last)..(s.offsets[row + 1] + BY).min(last)]
 }
@@ -267,12 +267,12 @@ fn add_row<const FMA: bool, const N: usize>(value: Real, source: &[Real], sums: 
 /// Lends a matrix of the chosen entries: its row i is row `row(i)` of S, or empty, and its entries (i, j) move to another
 /// column or are dropped by `column`.
 fn with_chosen(
-    s: Sparse<'_>,
+    s: CsrView<'_>,
     n_rows: usize,
     n_cols: usize,
     row: impl Fn(usize) -> Option<usize> + Sync,
     column: impl Fn(usize, u32) -> Option<u32> + Sync,
-    work: impl FnOnce(Sparse<'_>),
+    work: impl FnOnce(CsrView<'_>),
 ) {
     s.check();
     const ROWS: usize = 256;
@@ -314,7 +314,7 @@ fn with_chosen(
                     }
                 });
                 let values = s.values.map(|_| &*values);
-                work(Sparse { n_rows, n_cols, offsets, columns, values });
+                work(CsrView { n_rows, n_cols, offsets, columns, values });
             });
         });
     });
@@ -336,7 +336,7 @@ mod tests {
             let start = numbers.vec(90 * width);
             let keep: Vec<bool> = (0..70).map(|_| numbers.below(3) > 0).collect();
             let skip: Vec<bool> = (0..90).map(|_| numbers.below(3) == 0).collect();
-            let thinned = Some(Thinning::new(0.3, 5));
+            let thinned = Some(FeatureDropout::new(0.3, 5));
             for (keep, skip, thinned) in [
                 (None, None, None),
                 (Some(&keep[..]), None, None),
@@ -369,11 +369,11 @@ mod tests {
         let mut numbers = Numbers::new(26);
         for width in [256, 300] {
             let s = Owned::random(2000, 4300, 40, &mut numbers);
-            let turned = s.transposed();
+            let transposed = s.transposed();
             let (h, d) = (numbers.vec(4300 * width), numbers.vec(2000 * width));
             // Both ways round: one of the two is packed.
-            assert!(strips::pay(s.view(), width) != strips::pay(turned.view(), 64));
-            for (s, h) in [(s.view(), &h), (turned.view(), &d)] {
+            assert!(strips::pay(s.view(), width) != strips::pay(transposed.view(), 64));
+            for (s, h) in [(s.view(), &h), (transposed.view(), &d)] {
                 let start = numbers.vec(s.n_rows * width);
                 let bias = numbers.vec(width);
                 for add in [false, true] {
@@ -470,7 +470,7 @@ mod tests {
 
     #[test]
     fn without_values_every_entry_is_one_and_empty_rows_are_zero() {
-        let s = Sparse { n_rows: 3, n_cols: 2, offsets: &[0, 2, 2, 3], columns: &[0, 1, 1], values: None };
+        let s = CsrView { n_rows: 3, n_cols: 2, offsets: &[0, 2, 2, 3], columns: &[0, 1, 1], values: None };
         let mut out = [9.0; 6];
         spmm(s, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
         assert_eq!(out, [4.0, 6.0, 0.0, 0.0, 3.0, 4.0]);

@@ -1,12 +1,12 @@
 //! Sparse times dense where the dense factor is larger than the caches: a strip of its columns is copied next to each
 //! other, so that it stays in them while all rows of the product read from it.
 
-use super::Sparse;
+use super::CsrView;
 use super::parallel::{Shared, each};
 use super::rowwise::activate_rows;
 use super::scratch;
 use super::simd::{self, madd, prefetch, prefetch_early, prefetch_to_write};
-use super::spmm::{Cuts, Tail, read_ahead};
+use super::spmm::{Cuts, SpmmEpilogue, read_ahead};
 use crate::Real;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -34,7 +34,7 @@ const ROWS_AHEAD: usize = 8;
 
 /// Copying costs a pass over `h`: rows must be read often, `h` be larger than what the caches serve well, and a
 /// strip small enough to stay in them.
-pub(super) fn pay(s: Sparse<'_>, width: usize) -> bool {
+pub(super) fn pay(s: CsrView<'_>, width: usize) -> bool {
     let bytes = s.n_cols * width * size_of::<Real>();
     let strip = s.n_cols * COLUMNS * size_of::<Real>();
     width >= 2 * COLUMNS && bytes > 4 << 20 && strip < 24 << 20 && s.columns.len() >= 6 * s.n_cols
@@ -45,37 +45,42 @@ pub(super) fn pay(s: Sparse<'_>, width: usize) -> bool {
 /// Threads are fastest with a strip each, in a cache of their own. Where strips are fewer than threads, or too large for that,
 /// all threads work on one strip after the other. Every sum is taken in the order of its entries, so the bytes are the same.
 pub(super) fn product(
-    s: Sparse<'_>,
+    s: CsrView<'_>,
     h: &[Real],
     width: usize,
     out: &mut [Real],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<SpmmEpilogue<'_>>,
 ) {
     let out = &Shared::new(out);
-    let out = Target::whole(out, width, add, tail);
+    let out = StripOutput::whole(out, width, add, tail);
     if one_each(s, width) { apart(s, h, out) } else { together(s, h, out) }
 }
 
 /// Whether every thread has a strip for itself.
-pub(super) fn one_each(s: Sparse<'_>, width: usize) -> bool {
+pub(super) fn one_each(s: CsrView<'_>, width: usize) -> bool {
     rayon::current_num_threads() <= width.div_ceil(COLUMNS) && s.n_cols * COLUMNS * size_of::<Real>() <= FAR
 }
 
 /// Where a product goes: some columns of rows of this width.
 #[derive(Clone)]
-pub(super) struct Target<'a> {
+pub(super) struct StripOutput<'a> {
     pub(super) out: &'a Shared<Real>,
     pub(super) width: usize,
     pub(super) columns: Range<usize>,
     pub(super) add: bool,
-    pub(super) tail: Option<Tail<'a>>,
+    pub(super) tail: Option<SpmmEpilogue<'a>>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> StripOutput<'a> {
     /// All columns of a matrix.
-    pub(super) fn whole(out: &'a Shared<Real>, width: usize, add: bool, tail: Option<Tail<'a>>) -> Self {
-        Target { out, width, columns: 0..width, add, tail }
+    pub(super) fn whole(
+        out: &'a Shared<Real>,
+        width: usize,
+        add: bool,
+        tail: Option<SpmmEpilogue<'a>>,
+    ) -> Self {
+        StripOutput { out, width, columns: 0..width, add, tail }
     }
 
     pub(super) fn strips(&self) -> usize {
@@ -86,12 +91,12 @@ impl<'a> Target<'a> {
     pub(super) fn strip(&self, at: usize) -> Self {
         let columns = at * COLUMNS..self.columns.len().min((at + 1) * COLUMNS);
         let tail = self.tail.map(|tail| tail.of(columns.clone()));
-        Target { columns, tail, ..*self }
+        StripOutput { columns, tail, ..*self }
     }
 }
 
 /// All threads on one strip after the other.
-fn together(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
+fn together(s: CsrView<'_>, h: &[Real], out: StripOutput<'_>) {
     check_columns(s);
     let cuts = Cuts::new(s, ENTRIES);
     scratch::with(s.n_cols * COLUMNS, |strip: &mut [Real]| {
@@ -105,8 +110,8 @@ fn together(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
 }
 
 /// A strip a task.
-fn apart(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
-    Parts::with(s, |s| {
+fn apart(s: CsrView<'_>, h: &[Real], out: StripOutput<'_>) {
+    StripParts::with(s, |s| {
         each(out.strips(), |at| {
             let out = out.strip(at);
             s.sum_copied(h, out.width, out.columns.start, &out);
@@ -115,16 +120,16 @@ fn apart(s: Sparse<'_>, h: &[Real], out: Target<'_>) {
 }
 
 /// A sparse matrix whose columns are taken in parts that a cache holds the rows of.
-pub(super) struct Parts<'a> {
-    s: Sparse<'a>,
+pub(super) struct StripParts<'a> {
+    s: CsrView<'a>,
     /// Columns of a part.
     step: usize,
     /// For each part but the first, where the entries of each row begin that belong to it.
     cuts: &'a [usize],
 }
 
-impl Parts<'_> {
-    pub(super) fn with<R>(s: Sparse<'_>, work: impl FnOnce(Parts<'_>) -> R) -> R {
+impl StripParts<'_> {
+    pub(super) fn with<R>(s: CsrView<'_>, work: impl FnOnce(StripParts<'_>) -> R) -> R {
         check_columns(s);
         let wanted = (s.n_cols * COLUMNS * size_of::<Real>()).div_ceil(NEAR).max(1);
         let pays = s.columns.len() >= wanted * ENTRIES_IN_PART * s.n_rows;
@@ -139,7 +144,7 @@ impl Parts<'_> {
                 *cut =
                     s.offsets[row] + s.row(row).0.partition_point(|&column| (column as usize) < part * step);
             });
-            work(Parts { s, step, cuts })
+            work(StripParts { s, step, cuts })
         })
     }
 
@@ -168,10 +173,10 @@ impl Parts<'_> {
     }
 
     /// Adds what one part has, with its rows of the dense factor in `strip`.
-    fn sum(&self, part: usize, strip: &[Real], out: &Target<'_>) {
+    fn sum(&self, part: usize, strip: &[Real], out: &StripOutput<'_>) {
         let (rows, is_last) = (self.rows(part), part + 1 == self.count());
         let strip = &strip[..rows.len() * out.columns.len()];
-        let out = Target { add: out.add || part > 0, tail: out.tail.filter(|_| is_last), ..out.clone() };
+        let out = StripOutput { add: out.add || part > 0, tail: out.tail.filter(|_| is_last), ..out.clone() };
         // Processors that have a matrix unit have L2 caches of 2 MB, which hold such a part: nothing is far.
         let is_held = simd::tiled() && size_of_val(strip) <= NEAR;
         let sum = if is_held { sum_part::<false> } else { sum_part::<true> };
@@ -179,14 +184,14 @@ impl Parts<'_> {
     }
 
     /// Adds all parts of a strip that lies in memory row after row.
-    pub(super) fn sum_strip(&self, strip: &[Real], out: &Target<'_>) {
+    pub(super) fn sum_strip(&self, strip: &[Real], out: &StripOutput<'_>) {
         for part in 0..self.count() {
             self.sum(part, &strip[self.rows(part).start * out.columns.len()..], out);
         }
     }
 
     /// Adds all parts of one strip, whose columns of `h` begin at `first`.
-    pub(super) fn sum_copied(&self, h: &[Real], width: usize, first: usize, out: &Target<'_>) {
+    pub(super) fn sum_copied(&self, h: &[Real], width: usize, first: usize, out: &StripOutput<'_>) {
         let n = out.columns.len();
         scratch::with(self.step * n, |strip: &mut [Real]| {
             for part in 0..self.count() {
@@ -228,7 +233,7 @@ simd! {
 }
 
 /// Stops where an entry points past the last column: the sums read without looking.
-fn check_columns(s: Sparse<'_>) {
+fn check_columns(s: CsrView<'_>) {
     let largest = s.columns.par_chunks(1 << 15).filter_map(|columns| columns.iter().max()).max();
     assert!(largest.is_none_or(|&largest| (largest as usize) < s.n_cols), "entries within the columns");
 }
@@ -236,7 +241,7 @@ fn check_columns(s: Sparse<'_>) {
 simd! {
     with avx512
     /// The strip's columns of some rows of the product.
-    fn sum_rows[FMA, const IS_FAR: bool](s: Sparse<'_>, rows: Range<usize>, strip: &[Real], target: &Target<'_>) {
+    fn sum_rows[FMA, const IS_FAR: bool](s: CsrView<'_>, rows: Range<usize>, strip: &[Real], target: &StripOutput<'_>) {
         for row in rows.clone() {
             // SAFETY: tasks have their own rows, and one strip follows the other.
             let out = unsafe { target.out.part(row * target.width + target.columns.start, target.columns.len()) };
@@ -255,11 +260,11 @@ simd! {
     /// What the entries between two bounds of each row add to the strip's columns of the product; the strip holds the rows from
     /// `first` on.
     fn sum_part[FMA, const FETCH: bool](
-        s: Sparse<'_>,
+        s: CsrView<'_>,
         bounds: [&[usize]; 2],
         first: usize,
         strip: &[Real],
-        target: &Target<'_>,
+        target: &StripOutput<'_>,
     ) {
         // Without parts one row's entries begin where those of the row before it end.
         let is_whole = strip.len() == s.n_cols * target.columns.len();
@@ -279,13 +284,13 @@ simd! {
 /// into L1 and into L2. The usual strip has a loop of its own, whose sums stay in registers.
 #[inline(always)]
 fn sum_row<const FMA: bool, const FETCH: bool>(
-    s: Sparse<'_>,
+    s: CsrView<'_>,
     entries: Range<usize>,
     ahead: [&[u32]; 2],
     first: usize,
     strip: &[Real],
     out: &mut [Real],
-    target: &Target<'_>,
+    target: &StripOutput<'_>,
 ) {
     let chosen = s.columns[entries.clone()].iter().map(|&column| column as usize - first);
     let (add, tail) = (target.add, target.tail);
@@ -306,7 +311,7 @@ fn sum_of<const FMA: bool, const FETCH: bool>(
     strip: &[Real],
     out: &mut [Real],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<SpmmEpilogue<'_>>,
 ) {
     let Ok(out) = <&mut [Real; COLUMNS]>::try_from(&mut *out) else {
         return narrow_sum::<FMA>(entries, strip, out, add, tail);
@@ -330,7 +335,7 @@ fn sum_of<const FMA: bool, const FETCH: bool>(
     }
     // The tail works on memory; the sums themselves must not be asked for their address, or they leave the registers.
     *out = sums;
-    if let Some(Tail { bias, act, slope }) = tail {
+    if let Some(SpmmEpilogue { bias, act, slope }) = tail {
         activate_rows::<FMA>(COLUMNS, out, bias, act, slope);
     }
 }
@@ -342,7 +347,7 @@ fn narrow_sum<const FMA: bool>(
     strip: &[Real],
     out: &mut [Real],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<SpmmEpilogue<'_>>,
 ) {
     let n = out.len();
     if !add {
@@ -352,7 +357,7 @@ fn narrow_sum<const FMA: bool>(
         let source = &strip[row * n..][..n];
         out.iter_mut().zip(source).for_each(|(out, &x)| *out = madd::<FMA>(value, x, *out));
     }
-    if let Some(Tail { bias, act, slope }) = tail {
+    if let Some(SpmmEpilogue { bias, act, slope }) = tail {
         activate_rows::<FMA>(n, out, bias, act, slope);
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers, comparisons and thread pools for the tests beside the kernels.
 
-use super::Sparse;
+use super::CsrView;
 use crate::Real;
 
 /// A small generator, good enough for test data: numbers in [-1, 1).
@@ -57,8 +57,8 @@ impl Owned {
         Owned { n_rows, n_cols, offsets, columns, values }
     }
 
-    pub(crate) fn view(&self) -> Sparse<'_> {
-        Sparse {
+    pub(crate) fn view(&self) -> CsrView<'_> {
+        CsrView {
             n_rows: self.n_rows,
             n_cols: self.n_cols,
             offsets: &self.offsets,
@@ -68,7 +68,7 @@ impl Owned {
     }
 
     pub(crate) fn transposed(&self) -> Owned {
-        let turned = crate::graph::Csr::new(
+        let transposed = crate::graph::Csr::new(
             self.n_cols,
             self.offsets.clone(),
             self.columns.clone(),
@@ -78,9 +78,9 @@ impl Owned {
         Owned {
             n_rows: self.n_cols,
             n_cols: self.n_rows,
-            offsets: turned.offsets().to_vec(),
-            columns: turned.columns().to_vec(),
-            values: turned.values().unwrap_or_default().to_vec(),
+            offsets: transposed.offsets().to_vec(),
+            columns: transposed.columns().to_vec(),
+            values: transposed.values().unwrap_or_default().to_vec(),
         }
     }
 

@@ -1,12 +1,12 @@
 //! `p_decor`, decorrelation: the same columns in two views should agree, different ones should not repeat each other.
 //!
-//! Y⁽ⁱ⁾ = standardised columns of head(Z⁽ⁱ⁾), C = Y⁽¹⁾ᵀY⁽²⁾/B, L = Σᵢ(1 − Cᵢᵢ)² + λ Σ_{i≠j} Cᵢⱼ² (Barlow Twins).
+//! Y⁽ⁱ⁾ = standardized columns of head(Z⁽ⁱ⁾), C = Y⁽¹⁾ᵀY⁽²⁾/B, L = Σᵢ(1 − Cᵢᵢ)² + λ Σ_{i≠j} Cᵢⱼ² (Barlow Twins).
 //! Z: n×h, head: h→width→width, C: width×width. Values start in the tens: a plain sum of losses is ruled by it.
 
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{Objective, Sight, Sizes, Step, prepared, unfit};
+use super::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
@@ -20,7 +20,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     summary: "decorrelation: columns agree between two views and do not repeat each other",
     paper: "Zbontar et al., Barlow Twins: Self-Supervised Learning via Redundancy Reduction, ICML 2021",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&DecorSettings::default()),
     build: |table| Ok(Box::new(Decor { settings: setting::settings("objective.p_decor", KEYS, table)? })),
 };
 
@@ -36,7 +36,7 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct DecorSettings {
     width: usize,
     head: Head,
     lambda: f64,
@@ -46,9 +46,9 @@ struct Settings {
     mask_features: f64,
 }
 
-impl Default for Settings {
+impl Default for DecorSettings {
     fn default() -> Self {
-        Settings {
+        DecorSettings {
             width: 256,
             head: Head::Mlp,
             lambda: 0.01,
@@ -61,7 +61,7 @@ impl Default for Settings {
 }
 
 struct Decor {
-    settings: Settings,
+    settings: DecorSettings,
 }
 
 impl Objective for Decor {
@@ -76,7 +76,7 @@ impl Objective for Decor {
         prepared(Decor { settings: self.settings.clone() }, part)
     }
 
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         self.settings.head.init(sizes.width, self.settings.width, params, group, stream);
     }
 
@@ -87,8 +87,8 @@ impl Objective for Decor {
         vec![(rows * self.settings.width, 8), (rows * width, gathered)]
     }
 
-    fn sights(&self) -> Vec<Sight> {
-        Sight::pair(self.settings.drop_edges, self.settings.mask_features)
+    fn views(&self) -> Vec<ViewSpec> {
+        ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
@@ -101,7 +101,7 @@ impl Objective for Decor {
                 None => z,
             };
             let projected = self.settings.head.apply(tape, &head, picked);
-            tape.standardise_columns(projected, false, 1e-5)
+            tape.standardize_columns(projected, false, 1e-5)
         });
         tape.barlow(y1, y2, self.settings.lambda)
     }

@@ -4,17 +4,17 @@
 //! Positives are edges, negatives as many uniform pairs that are none. Z: n×h, W: h×hidden, w: 1×hidden. A fresh head
 //! gives about 2 ln 2.
 //!
-//! Rows are normalised before the head: bare dot products start with huge logits.
+//! Rows are normalized before the head: bare dot products start with huge logits.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Purpose, Sight, Sizes, Step, prepared, unfit};
+use super::{HeadDims, Objective, Purpose, Step, ViewSpec, prepared, unfit};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
-use crate::tensor::{Activation, Init, Mean, Params, Tape, Var};
+use crate::tensor::{Activation, Averaging, Init, Params, Tape, Var};
 
 /// On the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
@@ -23,7 +23,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     paper: "Zhang and Chen, Link Prediction Based on Graph Neural Networks, NeurIPS 2018; Ju et al., Multi-task \
             Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&LinkSettings::default()),
     build: |table| {
         Ok(Box::new(Link {
             settings: setting::settings("objective.p_link", KEYS, table)?,
@@ -51,12 +51,12 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct LinkSettings {
     decoder: Decoder,
     hidden: usize,
     batch: usize,
     sense_batch: usize,
-    mean: Averaging,
+    mean: PairMean,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,25 +68,25 @@ enum Decoder {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Averaging {
+enum PairMean {
     Separate,
     Joint,
 }
 
-impl Default for Settings {
+impl Default for LinkSettings {
     fn default() -> Self {
-        Settings {
+        LinkSettings {
             decoder: Decoder::Mlp,
             hidden: 256,
             batch: 8192,
             sense_batch: 50_000,
-            mean: Averaging::Separate,
+            mean: PairMean::Separate,
         }
     }
 }
 
 struct Link {
-    settings: Settings,
+    settings: LinkSettings,
     edges: Vec<(u32, u32)>,
     /// The pairs that are no edge, where they are fewer than the edges: guessing would take long to find them.
     rare: Vec<(u32, u32)>,
@@ -121,7 +121,7 @@ impl Objective for Link {
         prepared(Link { settings: self.settings.clone(), edges: vec![], rare: vec![] }, part)
     }
 
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         if self.settings.decoder == Decoder::Mlp {
             let hidden = self.settings.hidden;
             params.add(group, "weight", (sizes.width, hidden), Init::XavierUniform, stream);
@@ -132,7 +132,7 @@ impl Objective for Link {
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let Settings { hidden, batch, sense_batch, .. } = self.settings;
+        let LinkSettings { hidden, batch, sense_batch, .. } = self.settings;
         let pairs = 2 * graph.n_edges().min(batch.max(sense_batch));
         vec![(graph.n_nodes() * width, 2), (graph.n_nodes() * hidden, 3), (pairs, 12)]
     }
@@ -141,8 +141,8 @@ impl Objective for Link {
         graph.n_edges() * size_of::<(u32, u32)>()
     }
 
-    fn sights(&self) -> Vec<Sight> {
-        vec![Sight::default()]
+    fn views(&self) -> Vec<ViewSpec> {
+        vec![ViewSpec::default()]
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
@@ -155,15 +155,15 @@ impl Objective for Link {
             Decoder::Dot => tape.pair_dot(step.z[0], us, vs),
             Decoder::Mlp => {
                 let head = tape.group(step.group);
-                let z = tape.normalise_rows(step.z[0]);
+                let z = tape.normalize_rows(step.z[0]);
                 let u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
                 let scores = tape.pair_dot_weighted(u, head[2], us, vs);
                 tape.activate(scores, Some(head[3]), Activation::Identity)
             }
         };
         let mean = match self.settings.mean {
-            Averaging::Separate => Mean::Separate,
-            Averaging::Joint => Mean::Joint,
+            PairMean::Separate => Averaging::Separate,
+            PairMean::Joint => Averaging::Joint,
         };
         tape.binary_cross_entropy(scores, n_positive, mean)
     }

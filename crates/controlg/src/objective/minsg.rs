@@ -1,8 +1,8 @@
-//! `p_minsg`, node against subgraph: does a node's representation in one view find its neighbourhood in another?
+//! `p_minsg`, node against subgraph: does a node's representation in one view find its neighborhood in another?
 //!
 //! L = −(1/B) Σ_v log( e^{cos(p_v, q_v)/τ} / Σ_u e^{cos(p_v, q_u)/τ} ), p = head(z⁽¹⁾), q = head(c⁽²⁾), over B nodes
-//! whose contexts are each other's negatives. c is a readout of the neighbourhood in the second view:
-//! `walk-mean` C = (I + P + … + P^hops)·Z/(hops + 1) with P = D⁻¹A of the whole graph (a node without neighbours is its
+//! whose contexts are each other's negatives. c is a readout of the neighborhood in the second view:
+//! `walk-mean` C = (I + P + … + P^hops)·Z/(hops + 1) with P = D⁻¹A of the whole graph (a node without neighbors is its
 //! own context), `ego-mean` the mean over the exact ball of that radius, `node` Z itself. Z: n×h. A fresh head gives
 //! about ln B.
 //!
@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{Objective, Sight, Sizes, Step, prepared, unfit};
+use super::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, Subgraph};
 use crate::registry::Entry;
@@ -22,10 +22,10 @@ use crate::tensor::{Contrast, Params, Tape, Var};
 /// On the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_minsg",
-    summary: "node-subgraph contrast: match each node with its neighbourhood in another view",
+    summary: "node-subgraph contrast: match each node with its neighborhood in another view",
     paper: "Ju et al., Multi-task Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&MinsgSettings::default()),
     build: |table| {
         Ok(Box::new(Minsg { settings: setting::settings("objective.p_minsg", KEYS, table)?, operator: None }))
     },
@@ -58,7 +58,7 @@ const MOST_ENTRIES: usize = 5_000_000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct MinsgSettings {
     readout: Readout,
     hops: usize,
     ego_nodes: usize,
@@ -87,9 +87,9 @@ enum Similarity {
     Dot,
 }
 
-impl Default for Settings {
+impl Default for MinsgSettings {
     fn default() -> Self {
-        Settings {
+        MinsgSettings {
             readout: Readout::WalkMean,
             hops: 3,
             ego_nodes: 0,
@@ -106,7 +106,7 @@ impl Default for Settings {
 }
 
 struct Minsg {
-    settings: Settings,
+    settings: MinsgSettings,
     /// One step of the walk, or the mean over balls.
     operator: Option<Operator>,
 }
@@ -120,7 +120,7 @@ impl Objective for Minsg {
     }
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
-        let Settings { readout, hops, ego_nodes, .. } = self.settings;
+        let MinsgSettings { readout, hops, ego_nodes, .. } = self.settings;
         self.operator = match readout {
             Readout::WalkMean => Some(walk(graph.adjacency())),
             Readout::EgoMean => Some(balls(graph.adjacency(), hops, ego_nodes)?),
@@ -133,7 +133,7 @@ impl Objective for Minsg {
         prepared(Minsg { settings: self.settings.clone(), operator: None }, part)
     }
 
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         self.settings.head.init(sizes.width, sizes.width, params, group, stream);
     }
 
@@ -149,7 +149,7 @@ impl Objective for Minsg {
     }
 
     fn prepared_bytes(&self, graph: &Graph) -> usize {
-        let Settings { readout, ego_nodes, .. } = self.settings;
+        let MinsgSettings { readout, ego_nodes, .. } = self.settings;
         let entries = match readout {
             Readout::WalkMean => graph.adjacency().n_entries(),
             Readout::EgoMean => MOST_ENTRIES.min(graph.n_nodes().saturating_mul(ego_nodes.max(1))),
@@ -159,8 +159,8 @@ impl Objective for Minsg {
         2 * (entries * (size_of::<u32>() + size_of::<crate::Real>()) + graph.n_nodes() * size_of::<usize>())
     }
 
-    fn sights(&self) -> Vec<Sight> {
-        Sight::pair(self.settings.drop_edges, self.settings.mask_features)
+    fn views(&self) -> Vec<ViewSpec> {
+        ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
@@ -171,7 +171,7 @@ impl Objective for Minsg {
             let picked = tape.gather(rows, anchors.clone());
             let projected = self.settings.head.apply(tape, &head, picked);
             match self.settings.similarity {
-                Similarity::Cosine => tape.normalise_rows(projected),
+                Similarity::Cosine => tape.normalize_rows(projected),
                 Similarity::Dot => projected,
             }
         });
@@ -194,7 +194,7 @@ impl Minsg {
     }
 }
 
-/// D⁻¹A, where a node without neighbours stays where it is.
+/// D⁻¹A, where a node without neighbors stays where it is.
 fn walk(adjacency: &Csr) -> Operator {
     rows_of(adjacency.n_rows(), |node, row| {
         let total: f64 = adjacency.entries(node).map(|(_, weight)| f64::from(weight)).sum();

@@ -1,29 +1,29 @@
 //! Self-supervised tasks on a shared encoder, one file each.
 //!
-//! An objective says how it wants to see the graph ([`Objective::sights`]), gets the representations of those views,
+//! An objective says how it wants to see the graph ([`Objective::views`]), gets the representations of those views,
 //! and gives a loss ([`Objective::loss`]). Who encodes, differentiates and steps is not its concern: the same two
 //! functions serve training and sensing.
 
+mod baselines;
 mod decor;
 mod head;
 mod link;
 mod minsg;
-mod own;
 mod par;
 mod recon;
-mod sight;
+mod view_spec;
 
-pub use own::OWN;
-pub use sight::{Shown, Sight};
+pub use baselines::BASELINES;
+pub use view_spec::{AugmentedView, ViewSpec};
 
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
-use crate::graph::{EdgeDropper, Graph, Operator, Prepared, Subgraph};
+use crate::graph::{EdgeDropper, EncoderInput, Graph, Operator, Subgraph};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{Params, Tape, Var};
 
-/// The objectives that are combined, in the paper's order. Those of methods of their own are on [`OWN`].
+/// The objectives that are combined, in the paper's order. Those of methods of their own are on [`BASELINES`].
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
@@ -49,7 +49,7 @@ pub trait Objective: Send + Sync {
     fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>>;
 
     /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream);
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream);
 
     /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
@@ -60,22 +60,22 @@ pub trait Objective: Send + Sync {
     }
 
     /// How the encoder is shown the graph, one entry a pass. Equal sights of two objectives are sensed in one pass.
-    fn sights(&self) -> Vec<Sight>;
+    fn views(&self) -> Vec<ViewSpec>;
 
     /// Draws the view of a sight.
-    fn show<'a>(
+    fn augment<'a>(
         &'a self,
-        sight: &Sight,
+        spec: &ViewSpec,
         graph: &'a Graph,
-        prepared: &'a Prepared<'a>,
+        prepared: &'a EncoderInput<'a>,
         dropper: &mut EdgeDropper,
         stream: &mut Stream,
-    ) -> Shown<'a> {
-        sight.draw(graph, prepared, dropper, stream)
+    ) -> AugmentedView<'a> {
+        spec.draw(graph, prepared, dropper, stream)
     }
 
     /// The second network that it needs beside the encoder, of the same shape.
-    fn second(&self) -> Option<Second> {
+    fn second(&self) -> Option<AuxNetwork> {
         None
     }
 
@@ -91,7 +91,7 @@ pub trait Objective: Send + Sync {
 
 /// What a head is built between.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct HeadDims {
     /// Columns of the features.
     pub n_features: usize,
     /// Columns of the representations.
@@ -100,11 +100,11 @@ pub struct Sizes {
 
 /// A network of the encoder's shape with parameters of its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Second {
+pub enum AuxNetwork {
     /// It is trained like the encoder.
-    Learned,
+    Trained,
     /// No gradient reaches it; it starts on its own and follows the encoder after each step.
-    Follower {
+    Ema {
         /// The share of the way that it goes at first; half a cosine brings it down to zero at the end of the run.
         rate: f64,
     },
@@ -115,7 +115,7 @@ pub struct Step<'a, 's> {
     /// The graph.
     pub graph: &'a Graph,
     /// The graph with its features, as the encoder sees it.
-    pub prepared: &'a Prepared<'a>,
+    pub prepared: &'a EncoderInput<'a>,
     /// The group of its own parameters.
     pub group: usize,
     /// The network, for an objective that has a second one.
@@ -123,7 +123,7 @@ pub struct Step<'a, 's> {
     /// The group of the second network's parameters; there is none unless [`Objective::second`] asked for it.
     pub second: usize,
     /// What the encoder was shown, in the order of the sights.
-    pub shown: &'s [Shown<'a>],
+    pub augmented: &'s [AugmentedView<'a>],
     /// The representations of each, n × width.
     pub z: &'s [Var],
     /// Where draws come from.
@@ -135,7 +135,7 @@ pub struct Step<'a, 's> {
 /// What a loss is for. Sensing takes larger samples, which are the same at every sensing of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A step of the optimiser.
+    /// A step of the optimizer.
     Training,
     /// A measurement.
     Sensing,
@@ -143,7 +143,7 @@ pub enum Purpose {
 
 /// Builds an objective by its name from its table of the run file.
 pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
-    match OWN.iter().find(|entry| entry.name == name) {
+    match BASELINES.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.build)(table),
         None => (registry::find("objective", OBJECTIVES, name)?.build)(table),
     }
@@ -151,7 +151,7 @@ pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
 
 /// Everything that can be trained alone: the objectives that are combined, and those of methods of their own.
 pub fn all() -> impl Iterator<Item = &'static Entry<dyn Objective>> {
-    OBJECTIVES.iter().chain(OWN)
+    OBJECTIVES.iter().chain(BASELINES)
 }
 
 /// An objective that was checked against and prepared for a part of the graph.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, unfit};
+use super::{HeadDims, Objective, Step, ViewSpec, unfit};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph, partition};
 use crate::registry::Entry;
@@ -20,7 +20,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     paper: "You et al., When Does Self-Supervision Help Graph Convolutional Networks?, ICML 2020; Karypis and Kumar, \
             A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs, SIAM J. Sci. Comput. 1998",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&ParSettings::default()),
     build: |table| {
         Ok(Box::new(Par { settings: setting::settings("objective.p_par", KEYS, table)?, part: vec![] }))
     },
@@ -34,20 +34,20 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct ParSettings {
     parts: usize,
     imbalance: f64,
     seed: i32,
 }
 
-impl Default for Settings {
+impl Default for ParSettings {
     fn default() -> Self {
-        Settings { parts: 20, imbalance: 1.03, seed: 0 }
+        ParSettings { parts: 20, imbalance: 1.03, seed: 0 }
     }
 }
 
 struct Par {
-    settings: Settings,
+    settings: ParSettings,
     part: Vec<u32>,
 }
 
@@ -62,7 +62,7 @@ impl Objective for Par {
     }
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
-        let Settings { parts, imbalance, seed } = self.settings;
+        let ParSettings { parts, imbalance, seed } = self.settings;
         self.part = partition::partition(graph.adjacency(), parts, imbalance, seed)?;
         Ok(())
     }
@@ -77,7 +77,7 @@ impl Objective for Par {
         Ok(Box::new(Par { settings: self.settings.clone(), part: parts }))
     }
 
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         params.add(group, "weight", (sizes.width, self.settings.parts), Init::XavierUniform, stream);
         params.add(group, "bias", (1, self.settings.parts), Init::Constant(0.0), stream);
     }
@@ -90,8 +90,8 @@ impl Objective for Par {
         graph.n_nodes() * size_of::<u32>()
     }
 
-    fn sights(&self) -> Vec<Sight> {
-        vec![Sight::default()]
+    fn views(&self) -> Vec<ViewSpec> {
+        vec![ViewSpec::default()]
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {

@@ -1,4 +1,4 @@
-//! `p_recon`, masked feature reconstruction: what does a hidden node look like, judged by its neighbours?
+//! `p_recon`, masked feature reconstruction: what does a hidden node look like, judged by its neighbors?
 //!
 //! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the hidden nodes M. The
 //! decoder is R = Z·W₀ with R_v = 0 for v ∈ M, x̂ = Â·R·W₁ + b: without that second masking it could copy. Z: n×h,
@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Objective, Sight, Sizes, Step, hides_some, prepared};
+use super::{HeadDims, Objective, Step, ViewSpec, hides_some, prepared};
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
 use crate::registry::Entry;
@@ -19,10 +19,10 @@ use crate::tensor::{Distance, Init, Params, Tape, Var};
 /// On the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_recon",
-    summary: "masked feature reconstruction: rebuild hidden nodes' features from their neighbours",
+    summary: "masked feature reconstruction: rebuild hidden nodes' features from their neighbors",
     paper: "Hou et al., GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD 2022",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&ReconSettings::default()),
     build: |table| Ok(Box::new(Recon { settings: setting::settings("objective.p_recon", KEYS, table)? })),
 };
 
@@ -39,21 +39,21 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct ReconSettings {
     mask: f64,
     replace: f64,
     exponent: f64,
     drop_edges: f64,
 }
 
-impl Default for Settings {
+impl Default for ReconSettings {
     fn default() -> Self {
-        Settings { mask: 0.5, replace: 0.0, exponent: 3.0, drop_edges: 0.0 }
+        ReconSettings { mask: 0.5, replace: 0.0, exponent: 3.0, drop_edges: 0.0 }
     }
 }
 
 struct Recon {
-    settings: Settings,
+    settings: ReconSettings,
 }
 
 impl Objective for Recon {
@@ -65,7 +65,7 @@ impl Objective for Recon {
         prepared(Recon { settings: self.settings.clone() }, part)
     }
 
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         params.add(group, "token", (1, sizes.n_features), Init::Constant(0.0), stream);
         params.add(group, "0.weight", (sizes.width, sizes.width), Init::XavierUniform, stream);
         params.add(group, "1.weight", (sizes.n_features, sizes.width), Init::XavierUniform, stream);
@@ -83,18 +83,18 @@ impl Objective for Recon {
         vec![(n * width, 3), (hidden * width, 4), decoded]
     }
 
-    fn sights(&self) -> Vec<Sight> {
-        let Settings { mask, replace, drop_edges, .. } = self.settings;
-        vec![Sight { mask_nodes: mask, replace, drop_edges, ..Sight::default() }]
+    fn views(&self) -> Vec<ViewSpec> {
+        let ReconSettings { mask, replace, drop_edges, .. } = self.settings;
+        vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
         let head = tape.group(step.group);
-        let shown = &step.shown[0];
-        let hidden = shown.hidden.as_ref().expect("its sight hides nodes");
+        let augmented = &step.augmented[0];
+        let hidden = augmented.hidden.as_ref().expect("its sight hides nodes");
         let r = tape.matmul(step.z[0], head[1]);
         let r = tape.mask_rows(r, hidden.clone(), None);
-        let r = tape.propagate(shown.view.operator(), r);
+        let r = tape.propagate(augmented.view.operator(), r);
         let r = tape.gather(r, hidden.ids().to_vec());
         let distance = Distance::Cosine { gamma: self.settings.exponent, least: 0.0 };
         tape.reconstruct(r, head[2], Some(head[3]), step.prepared, hidden.ids().to_vec(), distance)

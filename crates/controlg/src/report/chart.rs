@@ -1,15 +1,15 @@
-//! Plots and their marks, as SVG. Text and axes take the colour of the page, so that they read on light and dark.
+//! Plots and their marks, as SVG. Text and axes take the color of the page, so that they read on light and dark.
 
 use std::fmt::Write;
 
 use super::axis::{Axis, short};
 use crate::eval::table::html_safe;
 
-/// Okabe and Ito's colours, which the colour-blind can tell apart, in an order that also reads on dark.
+/// Okabe and Ito's colors, which the color-blind can tell apart, in an order that also reads on dark.
 pub(super) const COLOURS: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#888888"];
 
-/// Dashes tell lines apart where colours cannot.
+/// Dashes tell lines apart where colors cannot.
 const DASHES: [&str; 8] = ["", "7 3", "2 2", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
 
 /// The dashes of a line to compare with.
@@ -18,8 +18,8 @@ const LEVEL: &str = "3 3";
 /// The most points of a line; what lies between is shown by its extremes.
 pub(super) const MOST_POINTS: usize = 1200;
 
-/// The colour of the k-th objective.
-pub(super) fn colour(k: usize) -> &'static str {
+/// The color of the k-th objective.
+pub(super) fn color(k: usize) -> &'static str {
     COLOURS[k % COLOURS.len()]
 }
 
@@ -64,9 +64,9 @@ impl Plot {
         let _ = writeln!(
             self.marks,
             "<path class=\"mark\" d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{dashes}/>",
-            colour(k)
+            color(k)
         );
-        self.legend.push((name.to_owned(), colour(k), dash));
+        self.legend.push((name.to_owned(), color(k), dash));
     }
 
     /// A thin line across at a height, to compare with, named in the legend, where nothing lies over it.
@@ -97,10 +97,10 @@ impl Plot {
         let _ = writeln!(
             self.marks,
             "<path class=\"mark\" d=\"{path}Z\" fill=\"{}\" fill-opacity=\"{opacity}\"/>",
-            colour(k)
+            color(k)
         );
         if !name.is_empty() {
-            self.legend.push((name.to_owned(), colour(k), ""));
+            self.legend.push((name.to_owned(), color(k), ""));
         }
     }
 
@@ -112,7 +112,7 @@ impl Plot {
             "<rect class=\"mark\" x=\"{left:.2}\" y=\"{top:.1}\" width=\"{:.2}\" height=\"{:.1}\" fill=\"{}\"{}/>",
             (right - left).max(0.4),
             bottom - top,
-            colour(k),
+            color(k),
             if opacity < 1.0 { format!(" fill-opacity=\"{opacity:.2}\"") } else { String::new() },
         );
     }
@@ -124,7 +124,7 @@ impl Plot {
             "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" fill=\"{}\" fill-opacity=\".75\"",
             self.px(x),
             self.py(y),
-            colour(k)
+            color(k)
         );
         match words.is_empty() {
             true => self.marks += "/>\n",
@@ -197,7 +197,7 @@ impl Plot {
 
     /// A name in the legend beyond what was drawn.
     pub(super) fn named(&mut self, k: usize, name: &str) {
-        self.legend.push((name.to_owned(), colour(k), ""));
+        self.legend.push((name.to_owned(), color(k), ""));
     }
 
     /// The picture without axes, for a matrix.
@@ -273,7 +273,7 @@ impl Plot {
     }
 }
 
-/// Names with their colours and dashes, in rows that fit; gives the height that it took.
+/// Names with their colors and dashes, in rows that fit; gives the height that it took.
 fn legend(
     svg: &mut String,
     names: &[(String, &'static str, &'static str)],
@@ -282,7 +282,7 @@ fn legend(
     top: f64,
 ) -> f64 {
     let (mut x, mut y) = (left, top + 8.0);
-    for (name, colour, dash) in names {
+    for (name, color, dash) in names {
         let name = clipped(name);
         let room = 34.0 + 6.4 * name.chars().count() as f64;
         if x > left && x + room > width {
@@ -290,7 +290,7 @@ fn legend(
         }
         let _ = writeln!(
             svg,
-            "<path d=\"M{x:.1} {y:.1}h20\" stroke=\"{colour}\" stroke-width=\"3\" stroke-dasharray=\"{dash}\"/><text \
+            "<path d=\"M{x:.1} {y:.1}h20\" stroke=\"{color}\" stroke-width=\"3\" stroke-dasharray=\"{dash}\"/><text \
              x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
             x + 25.0,
             y + 4.0,
@@ -319,7 +319,7 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// For the page: as wide as there is room, in the page's colour.
+    /// For the page: as wide as there is room, in the page's color.
     pub(super) fn in_page(&self, title: &str) -> String {
         format!(
             "<svg viewBox=\"0 0 {:.0} {:.0}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",

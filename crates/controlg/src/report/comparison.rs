@@ -6,13 +6,13 @@ use std::fmt::Write;
 use super::axis::Axis;
 use super::chart::{Plot, stacked};
 use super::figures::Figure;
-use crate::compare::Report;
+use crate::compare::ComparisonReport;
 use crate::eval::stats;
-use crate::eval::table::{Cell, Table};
+use crate::eval::table::{ResultCell, ResultTable};
 use crate::eval::{Task, paper};
 
 /// All figures that a comparison has something for.
-pub(super) fn figures(report: &Report, cells: &[Cell]) -> Vec<Figure> {
+pub(super) fn figures(report: &ComparisonReport, cells: &[ResultCell]) -> Vec<Figure> {
     [ranks(report), cost(report, cells), beside_paper(cells)].into_iter().flatten().collect()
 }
 
@@ -29,14 +29,14 @@ fn critical_difference(methods: usize, data_sets: usize) -> Option<f64> {
 }
 
 /// Methods with their average ranks and the number of data sets these are over, the best first.
-fn ranked(table: &Table) -> Vec<(&str, f64, usize)> {
+fn ranked(table: &ResultTable) -> Vec<(&str, f64, usize)> {
     let ranks = table.rows.iter().filter_map(|row| Some((row.method.as_str(), row.rank?)));
     let mut ranked: Vec<_> = ranks.map(|(method, rank)| (method, rank.rank, rank.n)).collect();
     ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
     ranked
 }
 
-fn ranks(report: &Report) -> Option<Figure> {
+fn ranks(report: &ComparisonReport) -> Option<Figure> {
     let mut csv = "task,method,average_rank,data_sets\n".to_owned();
     let mut pictures = Vec::new();
     for task in &report.tasks {
@@ -80,7 +80,7 @@ fn ranks(report: &Report) -> Option<Figure> {
 }
 
 /// Means of the cells of each data set and method.
-fn means(cells: &[Cell], task: Task, of: fn(&Cell) -> f64) -> BTreeMap<(String, String), f64> {
+fn means(cells: &[ResultCell], task: Task, of: fn(&ResultCell) -> f64) -> BTreeMap<(String, String), f64> {
     let mut values: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
     for cell in cells.iter().filter(|cell| cell.task == task.name()) {
         values.entry((cell.data.clone(), cell.method.clone())).or_default().push(of(cell));
@@ -88,7 +88,7 @@ fn means(cells: &[Cell], task: Task, of: fn(&Cell) -> f64) -> BTreeMap<(String, 
     values.into_iter().map(|(key, values)| (key, stats::mean(&values))).collect()
 }
 
-fn cost(report: &Report, cells: &[Cell]) -> Option<Figure> {
+fn cost(report: &ComparisonReport, cells: &[ResultCell]) -> Option<Figure> {
     let task = report.tasks.first()?.task;
     let quality = means(cells, task, |cell| cell.value);
     let speed = means(cells, task, |cell| 1e3 * cell.seconds / cell.steps.max(1) as f64);
@@ -125,7 +125,7 @@ fn cost(report: &Report, cells: &[Cell]) -> Option<Figure> {
     })
 }
 
-fn beside_paper(cells: &[Cell]) -> Option<Figure> {
+fn beside_paper(cells: &[ResultCell]) -> Option<Figure> {
     let mut csv = "task,data,method,ours,paper\n".to_owned();
     let mut points: Vec<(usize, f64, f64, String)> = Vec::new();
     for (at, task) in [Task::Nc, Task::Lp, Task::Cluster].into_iter().enumerate() {
@@ -162,11 +162,11 @@ fn beside_paper(cells: &[Cell]) -> Option<Figure> {
 }
 
 /// For each task a sentence on who leads, and whether that can be told from chance.
-pub(super) fn story(report: &Report) -> Vec<String> {
+pub(super) fn story(report: &ComparisonReport) -> Vec<String> {
     report.tasks.iter().filter_map(|task| leaders(&task.title(), &task.table)).collect()
 }
 
-fn leaders(title: &str, table: &Table) -> Option<String> {
+fn leaders(title: &str, table: &ResultTable) -> Option<String> {
     let ranked = ranked(table);
     let &(_, best, n) = ranked.first()?;
     let (first, others) = ranked.split_at(ranked.partition_point(|(_, rank, _)| *rank <= best));
@@ -207,11 +207,11 @@ mod tests {
                 r#"{{"data":"{data}","method":"{method}","seed":0,"task":"nc","value":{value},"protocol":"p","probe":"lbfgs","embedding":"l2","config_hash":""}}"#
             )
         };
-        let cells: Vec<Cell> = (0..data_sets)
+        let cells: Vec<ResultCell> = (0..data_sets)
             .flat_map(|data| methods.iter().map(move |(method, value)| line(method, data, *value)))
             .map(|line| serde_json::from_str(&line).unwrap())
             .collect();
-        leaders("nc", &Table::new(&cells, "nc", &[], &[]).unwrap()).unwrap()
+        leaders("nc", &ResultTable::new(&cells, "nc", &[], &[]).unwrap()).unwrap()
     }
 
     #[test]

@@ -110,11 +110,11 @@ fn tracking(history: &History) -> Option<Figure> {
         line.iter().enumerate().map(|(at, p)| if hidden(at) { (p.0, f64::NAN) } else { *p }).collect()
     };
     let shown: Vec<Line> = lines.iter().map(settled).collect();
-    let mut plot = line_plot(history, &shown, "realised − planned share", false);
+    let mut plot = line_plot(history, &shown, "realized − planned share", false);
     plot.level(0.0, "the plan");
     Some(Figure {
         name: "tracking",
-        title: "Realised share against plan".to_owned(),
+        title: "Realized share against plan".to_owned(),
         caption: "Difference of the shares so far in each epoch; an epoch's first nine blocks are left out."
             .to_owned(),
         picture: plot.finish(true),
@@ -303,7 +303,7 @@ fn entropy(history: &History) -> Option<Figure> {
     Some(Figure {
         name: "entropy",
         title: "Entropy of the allocation".to_owned(),
-        caption: "One for equal shares, lower the more the plan favours some objectives.".to_owned(),
+        caption: "One for equal shares, lower the more the plan favors some objectives.".to_owned(),
         picture: plot.finish(true),
         csv: "step,entropy\n".to_owned()
             + &line.iter().map(|(x, y)| format!("{x},{y}\n")).collect::<String>(),
@@ -313,7 +313,7 @@ fn entropy(history: &History) -> Option<Figure> {
 fn references(history: &History) -> Option<Figure> {
     history.sensings.first()?;
     let parts = [
-        ("normalised loss", history.sensed(|line| &line.sensing.state.loss_norm)),
+        ("normalized loss", history.sensed(|line| &line.sensing.state.loss_norm)),
         ("reference point", history.sensed(|line| &line.sensing.state.reference)),
         ("sensitivity", history.sensed(|line| &line.sensing.plan.hv_weight)),
     ];
@@ -322,7 +322,7 @@ fn references(history: &History) -> Option<Figure> {
     Some(Figure {
         name: "references",
         title: "Reference points and log-hypervolume sensitivities".to_owned(),
-        caption: "The nearer a normalised loss is to its reference point, the more the log-hypervolume gains by lowering it."
+        caption: "The nearer a normalized loss is to its reference point, the more the log-hypervolume gains by lowering it."
             .to_owned(),
         picture: stacked(pictures),
         csv: long_csv(history, &all),
@@ -467,7 +467,7 @@ fn long_csv(history: &History, parts: &[(&str, &Vec<Line>)]) -> String {
     csv
 }
 
-/// The colours by which the page draws the legend of blocks.
-pub(super) fn colours(k: usize) -> Vec<&'static str> {
-    (0..k).map(chart::colour).collect()
+/// The colors by which the page draws the legend of blocks.
+pub(super) fn colors(k: usize) -> Vec<&'static str> {
+    (0..k).map(chart::color).collect()
 }

@@ -1,7 +1,7 @@
 //! The record, sorted by what figures want of it.
 
 use crate::error::{Error, Result};
-use crate::trace::{BlockLine, Line, Record, RunLine, SenseLine, WarmupLine};
+use crate::trace::{BlockLine, Record, RunLine, SealedLine, SenseLine, WarmupLine};
 
 /// A run as its record tells it.
 pub(super) struct History {
@@ -15,7 +15,7 @@ pub(super) struct History {
 
 impl History {
     /// Sorts the lines of a record.
-    pub(super) fn new(lines: Vec<Line>) -> Result<History> {
+    pub(super) fn new(lines: Vec<SealedLine>) -> Result<History> {
         let mut records = lines.into_iter().map(|line| line.record);
         let Some(Record::Run(run)) = records.next() else {
             return Err(Error::value("the record", "no header", "a first line of kind run"));

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::chart::{Plot, colour};
+use super::chart::{Plot, color};
 use super::figures::Figure;
 use crate::Labels;
 use crate::error::Result;
-use crate::eval::{Normalisation, kmeans};
+use crate::eval::{EmbeddingNormalization, kmeans};
 use crate::graph::{Features, Graph};
 use crate::kernels::matmul;
 use crate::rng::Stream;
@@ -19,7 +19,7 @@ const CLUSTERS: usize = 6;
 /// Groups of nodes by degree.
 const QUANTILES: usize = 5;
 
-/// Nodes on a plane, and the ways to colour them.
+/// Nodes on a plane, and the ways to color them.
 pub struct Map {
     nodes: Vec<usize>,
     places: Vec<(f64, f64)>,
@@ -29,7 +29,7 @@ pub struct Map {
     pub(super) layers: Vec<Layer>,
 }
 
-/// One way to colour nodes.
+/// One way to color nodes.
 pub(super) struct Layer {
     pub(super) name: &'static str,
     /// The groups' names.
@@ -41,7 +41,7 @@ pub(super) struct Layer {
 impl Map {
     /// Places the nodes of a graph by their embeddings.
     pub fn new(embeddings: &Features, graph: &Graph, labels: Option<&Labels>) -> Result<Map> {
-        let unit = Normalisation::L2.apply(embeddings, &[]);
+        let unit = EmbeddingNormalization::L2.apply(embeddings, &[]);
         let n = graph.n_nodes();
         let mut nodes: Vec<usize> = match n > MOST {
             true => {
@@ -58,14 +58,14 @@ impl Map {
             layers.push(Layer { name: "class", groups: labels.names().to_vec(), of });
         }
         let k = labels.map_or(CLUSTERS, |labels| labels.names().len()).clamp(1, n);
-        let found = kmeans::cluster(&unit, k, 0, &kmeans::Settings::default())?;
+        let found = kmeans::cluster(&unit, k, 0, &kmeans::KMeansSettings::default())?;
         let of = nodes.iter().map(|&node| Some(found.parts[node] as usize)).collect();
         layers.push(Layer { name: "cluster", groups: (1..=k).map(|c| format!("cluster {c}")).collect(), of });
         layers.push(by_degree(graph, &nodes));
         Ok(Map { nodes, places, shown, n_nodes: n, layers })
     }
 
-    /// The picture, coloured by the first layer.
+    /// The picture, colored by the first layer.
     pub(super) fn figure(&self, graph: &Graph) -> Figure {
         let axis = |label: &str, of: fn(&(f64, f64)) -> f64| Axis::over(label, self.places.iter().map(of));
         let mut plot =
@@ -110,7 +110,7 @@ impl Map {
         }
     }
 
-    /// What the page needs to colour the dots anew: for each layer its name, its groups with colours, and each dot's group.
+    /// What the page needs to color the dots anew: for each layer its name, its groups with colors, and each dot's group.
     pub(super) fn for_page(&self) -> serde_json::Value {
         let layer = |layer: &Layer| {
             let groups: Vec<_> = layer
@@ -118,7 +118,7 @@ impl Map {
                 .iter()
                 .enumerate()
                 .take(40)
-                .map(|(at, name)| (name.chars().take(60).collect::<String>(), colour(at)))
+                .map(|(at, name)| (name.chars().take(60).collect::<String>(), color(at)))
                 .collect();
             let of: Vec<i64> = layer.of.iter().map(|group| group.map_or(-1, |group| group as i64)).collect();
             serde_json::json!({ "name": layer.name, "groups": groups, "of": of })

@@ -1,7 +1,7 @@
 //! Pages and figures of a run or a comparison, drawn from the record and the results alone.
 //!
-//! A figure is made once, as SVG: the page shows it in its own colours, `--figures` writes it as a file. The page's script
-//! adds only what needs a pointer: why a block went to its objective, and other colours of the map.
+//! A figure is made once, as SVG: the page shows it in its own colors, `--figures` writes it as a file. The page's script
+//! adds only what needs a pointer: why a block went to its objective, and other colors of the map.
 
 mod axis;
 mod chart;
@@ -9,9 +9,9 @@ mod comparison;
 mod figures;
 mod history;
 mod map;
+mod narrative;
 mod page;
 mod tensorboard;
-mod words;
 
 pub use figures::Figure;
 pub use map::Map;
@@ -20,16 +20,16 @@ pub use tensorboard::EventFile;
 use std::path::Path;
 
 use crate::audit;
-use crate::compare::{Kept, Lines};
+use crate::compare::{JsonlStore, Manifest};
 use crate::error::Result;
-use crate::eval::table::Cell;
+use crate::eval::table::ResultCell;
 use crate::graph::Graph;
 use crate::trace;
 use history::History;
 use page::Page;
 
 /// A page and the figures on it.
-pub struct Drawn {
+pub struct RenderedReport {
     /// The page, one HTML file that needs nothing else.
     pub page: String,
     /// Its figures.
@@ -37,7 +37,7 @@ pub struct Drawn {
 }
 
 /// Draws a run's folder, or its record. `map` is the map of its embeddings with the graph, where both are at hand.
-pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<Drawn> {
+pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<RenderedReport> {
     let record = if run.is_dir() { run.join("trace.jsonl") } else { run.to_owned() };
     let history = History::new(trace::read(&record)?)?;
     let verdict = audit::audit(&record).map_err(|error| error.to_string());
@@ -47,7 +47,7 @@ pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<Drawn> {
         Ok(_) => page.verdict(true, "audit: every decision follows from the record"),
         Err(what) => page.verdict(false, &format!("audit: {what}")),
     }
-    page.story(&words::of_run(&history, &verdict));
+    page.story(&narrative::of_run(&history, &verdict));
     page.numbers(&scores(run));
     let mut under =
         vec![("schedule", "<div id=\"why\" aria-live=\"polite\"><p>No block is chosen yet.</p></div>\n")];
@@ -61,13 +61,13 @@ pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<Drawn> {
         page.data("blocks", page::reasons(&history));
     }
     page.details("Settings", &history.run.config.to_toml()?);
-    Ok(Drawn { page: page.finish(), figures })
+    Ok(RenderedReport { page: page.finish(), figures })
 }
 
 /// Draws a comparison's folder.
-pub fn of_comparison(folder: &Path) -> Result<Drawn> {
-    let kept = Kept::read(folder)?;
-    let cells = kept.cells(&Lines::<Cell>::read(folder, "results")?)?;
+pub fn of_comparison(folder: &Path) -> Result<RenderedReport> {
+    let kept = Manifest::read(folder)?;
+    let cells = kept.cells(&JsonlStore::<ResultCell>::read(folder, "results")?)?;
     let report = kept.report(&cells)?;
     let figures = comparison::figures(&report, &cells);
     let mut page = Page::new(&format!(
@@ -78,7 +78,7 @@ pub fn of_comparison(folder: &Path) -> Result<Drawn> {
     page.story(&comparison::story(&report));
     page.figures(&figures, &[]);
     page.html(&format!("<div class=\"tables\">\n{}</div>\n", report.fragment()));
-    Ok(Drawn { page: page.finish(), figures })
+    Ok(RenderedReport { page: page.finish(), figures })
 }
 
 /// What `metrics.json` of a run says, where there is one.

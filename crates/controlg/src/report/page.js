@@ -68,7 +68,7 @@ function explainBlocks() {
     show(by === Infinity ? data.blocks.length - 1 : by === -Infinity ? 0 : at + by);
   });
 }
-// The map's colours.
+// The map's colors.
 function paintMap() {
   const source = document.getElementById("layers");
   const figure = document.getElementById("map");
@@ -81,10 +81,10 @@ function paintMap() {
       const group = layer.of[n];
       dot.setAttribute("fill", group < 0 ? "#888888" : layer.groups[group % layer.groups.length][1]);
     });
-    groups.replaceChildren(...layer.groups.map(([name, colour]) => {
+    groups.replaceChildren(...layer.groups.map(([name, color]) => {
       const item = document.createElement("span");
       const mark = document.createElement("i");
-      mark.style.background = colour;
+      mark.style.background = color;
       item.append(mark, name);
       return item;
     }));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::figures::{Figure, colours};
+use super::figures::{Figure, colors};
 use super::history::History;
 use crate::eval::table::html_safe;
 
@@ -128,7 +128,7 @@ pub(super) fn reasons(history: &History) -> Value {
     let (k, control) = (history.k(), &history.run.config.control);
     let gains = |gain: &crate::coordinator::Gain| -> Vec<f64> { (0..k).map(|at| gain.of(at)).collect() };
     json!({
-        "objectives": history.run.objectives, "colours": colours(k), "every": every,
+        "objectives": history.run.objectives, "colors": colors(k), "every": every,
         "kp": gains(&control.kp), "ki": gains(&control.ki), "kd": gains(&control.kd), "blocks": blocks,
     })
 }

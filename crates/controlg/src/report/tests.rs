@@ -20,11 +20,11 @@ fn run(method: &str) -> tempfile::TempDir {
     let config = Config::from_table(table).unwrap();
     let graph = crate::data::load(&config.data, &Default::default()).unwrap().graph;
     let out = folder.path().join("run");
-    crate::train::Folder::open(&out, &config, false).unwrap().pretrain(&graph, |_| {}).unwrap();
+    crate::train::RunFolder::open(&out, &config, false).unwrap().pretrain(&graph, |_| {}).unwrap();
     folder
 }
 
-fn names(drawn: &Drawn) -> Vec<&'static str> {
+fn names(drawn: &RenderedReport) -> Vec<&'static str> {
     drawn.figures.iter().map(|figure| figure.name).collect()
 }
 

@@ -15,7 +15,7 @@
 //! let bias = params.add(head, "bias", (1, 3), Init::Constant(0.0), &mut stream);
 //!
 //! let (pool, mut grads) = (Pool::new(), Grads::new(&params));
-//! let mut optimiser = AdamW::new(&params, Settings { rate: 0.1, ..Settings::default() });
+//! let mut optimizer = AdamW::new(&params, Settings { rate: 0.1, ..Settings::default() });
 //! let mut losses = Vec::new();
 //! for _ in 0..20 {
 //!     let mut tape = Tape::new(&params, &pool);
@@ -26,7 +26,7 @@
 //!     losses.push(tape.scalar(loss));
 //!     grads.reset();
 //!     tape.backward_last(loss, &mut grads);
-//!     optimiser.step(&mut params, &mut grads);
+//!     optimizer.step(&mut params, &mut grads);
 //! }
 //! assert!(losses[19] < 0.5 * losses[0]);
 //! ```
@@ -39,8 +39,8 @@ mod tape;
 
 pub use crate::kernels::norm::Moments;
 pub use ops::*;
-pub use optim::{AdamW, Decay, Schedule, Settings};
-pub use params::{Entry, Grads, Group, Init, ParamId, Params};
+pub use optim::{AdamW, Decay, OptimizerSettings, Schedule};
+pub use params::{Grads, Group, Init, ParamEntry, ParamId, Params};
 pub use pool::{Buffer, Pool, Pooled, Shelf};
 pub(crate) use pool::{LARGE, size_class};
 pub use tape::{Mark, Tape, Var};

@@ -8,9 +8,9 @@ use crate::kernels::{adam, reduce, rows};
 
 use super::{Grads, Params};
 
-/// How the optimiser moves.
+/// How the optimizer moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct OptimizerSettings {
     /// The learning rate that the schedule scales.
     pub rate: f64,
     /// How the rate changes over the run.
@@ -29,9 +29,9 @@ pub struct Settings {
     pub clip: Option<f64>,
 }
 
-impl Default for Settings {
+impl Default for OptimizerSettings {
     fn default() -> Self {
-        Settings {
+        OptimizerSettings {
             rate: 1e-3,
             schedule: Schedule::default(),
             beta1: 0.9,
@@ -89,22 +89,22 @@ impl Schedule {
 /// no moment decays, no weight shrinks, no step is counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdamW {
-    settings: Settings,
+    settings: OptimizerSettings,
     steps: u64,
-    states: Vec<State>,
+    states: Vec<OptimizerState>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct State {
+struct OptimizerState {
     steps: u64,
     mean: Vec<Real>,
     square: Vec<Real>,
 }
 
 impl AdamW {
-    /// An optimiser at rest for these parameters.
-    pub fn new(params: &Params, settings: Settings) -> Self {
-        let state = |len: usize| State { steps: 0, mean: vec![0.0; len], square: vec![0.0; len] };
+    /// An optimizer at rest for these parameters.
+    pub fn new(params: &Params, settings: OptimizerSettings) -> Self {
+        let state = |len: usize| OptimizerState { steps: 0, mean: vec![0.0; len], square: vec![0.0; len] };
         let states = params.groups().iter().map(|group| state(group.data().len())).collect();
         AdamW { settings, steps: 0, states }
     }
@@ -119,7 +119,7 @@ impl AdamW {
         self.settings.rate * self.settings.schedule.share(self.steps)
     }
 
-    /// [`AdamW::step`] with the learning rate of the given step, where several optimisers share the steps of a run.
+    /// [`AdamW::step`] with the learning rate of the given step, where several optimizers share the steps of a run.
     pub fn step_at(&mut self, step: u64, params: &mut Params, grads: &mut Grads) -> Option<f64> {
         self.steps = step;
         self.step(params, grads)
@@ -137,7 +137,7 @@ impl AdamW {
             if self.settings.coupled {
                 rows::axpy(self.settings.weight_decay as Real, values, gradient);
             }
-            let settings = adam::AdamW {
+            let settings = adam::AdamWParams {
                 step: state.steps,
                 lr: rate,
                 beta1: self.settings.beta1,
@@ -152,10 +152,10 @@ impl AdamW {
     }
 
     /// What the last step did to a group: its settings, and both moments after it.
-    pub fn last_step(&self, group: usize) -> (adam::AdamW, &[Real], &[Real]) {
-        let (State { steps, mean, square }, settings) = (&self.states[group], &self.settings);
+    pub fn last_step(&self, group: usize) -> (adam::AdamWParams, &[Real], &[Real]) {
+        let (OptimizerState { steps, mean, square }, settings) = (&self.states[group], &self.settings);
         let share = settings.schedule.share(self.steps.saturating_sub(1));
-        let settings = adam::AdamW {
+        let settings = adam::AdamWParams {
             step: *steps,
             lr: settings.rate * share,
             beta1: settings.beta1,
@@ -197,7 +197,7 @@ impl AdamW {
 
     /// Takes over a state saved by [`AdamW::to_bytes`] for the same parameters.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
-        let wrong = |found: &str| Error::value("optimiser state", found, "the state of these parameters");
+        let wrong = |found: &str| Error::value("optimizer state", found, "the state of these parameters");
         let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("another kind of file"))?;
         let mut number = || {
             let (head, tail) = rest.split_first_chunk::<8>().ok_or_else(|| wrong("an early end"))?;
@@ -281,28 +281,31 @@ mod tests {
     fn an_idle_group_is_not_touched() {
         let mut params = two_groups();
         let before = params.clone();
-        let mut optimiser = AdamW::new(&params, Settings { weight_decay: 0.1, ..Settings::default() });
+        let mut optimizer =
+            AdamW::new(&params, OptimizerSettings { weight_decay: 0.1, ..OptimizerSettings::default() });
         let mut grads = Grads::new(&params);
         grads.set_group(0, &gradient(0));
-        optimiser.step(&mut params, &mut grads);
+        optimizer.step(&mut params, &mut grads);
         assert_ne!(params.groups()[0], before.groups()[0]);
         assert_eq!(params.groups()[1], before.groups()[1]);
-        assert_eq!(optimiser.states[1].steps, 0);
+        assert_eq!(optimizer.states[1].steps, 0);
     }
 
     #[test]
     fn coupled_decay_is_a_part_of_the_gradient() {
         let run = |decay: f64, coupled, pull: f64| {
             let mut params = two_groups();
-            let mut optimiser =
-                AdamW::new(&params, Settings { weight_decay: decay, coupled, ..Settings::default() });
+            let mut optimizer = AdamW::new(
+                &params,
+                OptimizerSettings { weight_decay: decay, coupled, ..OptimizerSettings::default() },
+            );
             let mut grads = Grads::new(&params);
             for at in 0..3 {
                 let values = params.groups()[0].data();
                 let pulled: Vec<Real> =
                     gradient(at).iter().zip(values).map(|(g, &p)| (pull as Real).mul_add(p, *g)).collect();
                 grads.set_group(0, &pulled);
-                optimiser.step(&mut params, &mut grads);
+                optimizer.step(&mut params, &mut grads);
             }
             params.groups()[0].data().to_vec()
         };
@@ -313,37 +316,38 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_optimiser_goes_on_bit_for_bit() {
-        let settings = Settings { weight_decay: 1e-2, clip: Some(1.0), ..Settings::default() };
+    fn a_restored_optimizer_goes_on_bit_for_bit() {
+        let settings =
+            OptimizerSettings { weight_decay: 1e-2, clip: Some(1.0), ..OptimizerSettings::default() };
         let mut params = two_groups();
-        let mut optimiser = AdamW::new(&params, settings);
+        let mut optimizer = AdamW::new(&params, settings);
         let mut grads = Grads::new(&params);
-        let mut step = |optimiser: &mut AdamW, params: &mut Params, at| {
+        let mut step = |optimizer: &mut AdamW, params: &mut Params, at| {
             grads.reset();
             grads.set_group(0, &gradient(at));
-            optimiser.step(params, &mut grads);
+            optimizer.step(params, &mut grads);
         };
-        (0..3).for_each(|at| step(&mut optimiser, &mut params, at));
+        (0..3).for_each(|at| step(&mut optimizer, &mut params, at));
         let mut other = AdamW::new(&params, settings);
-        other.restore(&optimiser.to_bytes()).unwrap();
-        assert_eq!(other, optimiser);
+        other.restore(&optimizer.to_bytes()).unwrap();
+        assert_eq!(other, optimizer);
         let mut twin = params.clone();
-        step(&mut optimiser, &mut params, 9);
+        step(&mut optimizer, &mut params, 9);
         step(&mut other, &mut twin, 9);
         assert_eq!(params, twin);
-        assert_eq!(other.to_bytes(), optimiser.to_bytes());
+        assert_eq!(other.to_bytes(), optimizer.to_bytes());
     }
 
     #[test]
     fn a_damaged_state_is_refused_and_changes_nothing() {
         let params = two_groups();
-        let mut optimiser = AdamW::new(&params, Settings::default());
-        let bytes = optimiser.to_bytes();
-        let before = optimiser.clone();
+        let mut optimizer = AdamW::new(&params, OptimizerSettings::default());
+        let bytes = optimizer.to_bytes();
+        let before = optimizer.clone();
         for cut in [0, 5, MAGIC.len() + 3, bytes.len() - 1] {
-            assert!(optimiser.restore(&bytes[..cut]).is_err());
+            assert!(optimizer.restore(&bytes[..cut]).is_err());
         }
-        assert_eq!(optimiser, before);
+        assert_eq!(optimizer, before);
     }
 
     #[test]

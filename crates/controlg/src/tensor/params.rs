@@ -1,6 +1,6 @@
 //! What is learned: groups of named matrices, and the gradients that belong to them.
 //!
-//! Group 0 is the encoder, each head has its own. A group is ONE flat slice, so an optimiser step, a gradient
+//! Group 0 is the encoder, each head has its own. A group is ONE flat slice, so an optimizer step, a gradient
 //! vector g_k and the dot products between gradients are single passes.
 
 use crate::Real;
@@ -17,13 +17,13 @@ pub struct Params {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     name: String,
-    entries: Vec<Entry>,
+    entries: Vec<ParamEntry>,
     data: Vec<Real>,
 }
 
 /// Where one matrix lies in its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ParamEntry {
     /// Its name within the group.
     pub name: String,
     /// Number of rows.
@@ -97,7 +97,7 @@ impl Params {
             };
             number as Real
         }));
-        to.entries.push(Entry { name: name.to_owned(), rows, cols, offset });
+        to.entries.push(ParamEntry { name: name.to_owned(), rows, cols, offset });
         ParamId { group, entry: to.entries.len() - 1 }
     }
 
@@ -161,7 +161,7 @@ impl Group {
     }
 
     /// Its matrices in the order of declaration.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
 
@@ -176,7 +176,7 @@ impl Group {
     }
 }
 
-impl Entry {
+impl ParamEntry {
     /// The place of its values in the group's flat slice.
     pub fn span(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.rows * self.cols
@@ -185,7 +185,7 @@ impl Entry {
 
 /// Gradients in the layout of [`Params`], kept from step to step.
 ///
-/// A group that no backward pass has reached since [`Grads::reset`] is idle: optimisers leave it alone.
+/// A group that no backward pass has reached since [`Grads::reset`] is idle: optimizers leave it alone.
 #[derive(Clone, Debug)]
 pub struct Grads {
     groups: Vec<GradGroup>,
@@ -204,7 +204,7 @@ impl Grads {
     pub fn new(params: &Params) -> Self {
         let group = |group: &Group| GradGroup {
             data: vec![0.0; group.data.len()],
-            spans: group.entries.iter().map(Entry::span).collect(),
+            spans: group.entries.iter().map(ParamEntry::span).collect(),
             reached: vec![false; group.entries.len()],
         };
         Grads { groups: params.groups.iter().map(group).collect() }

@@ -27,7 +27,7 @@ pub struct Mark(usize);
 pub struct Tape<'a> {
     params: &'a Params,
     pool: &'a Pool,
-    nodes: Vec<Node<'a>>,
+    nodes: Vec<TapeNode<'a>>,
     /// The gradients that are waiting to be carried on, or that ended at a leaf.
     slots: Vec<Option<Buffer<'a>>>,
     recording: bool,
@@ -35,15 +35,15 @@ pub struct Tape<'a> {
     holding: bool,
 }
 
-struct Node<'a> {
+struct TapeNode<'a> {
     shape: (usize, usize),
-    value: Value<'a>,
-    origin: Origin<'a>,
+    value: TapeValue<'a>,
+    origin: NodeOrigin<'a>,
     /// Whether a gradient of this value is of use to anyone.
     wanted: bool,
 }
 
-enum Value<'a> {
+enum TapeValue<'a> {
     Lent(&'a [Real]),
     Own(Buffer<'a>),
     /// Another value's data under a new name.
@@ -56,7 +56,7 @@ enum Value<'a> {
     Gone,
 }
 
-enum Origin<'a> {
+enum NodeOrigin<'a> {
     Leaf,
     Param(ParamId),
     Op(Option<Backward<'a>>),
@@ -84,7 +84,7 @@ impl<'a> Tape<'a> {
     /// A parameter.
     pub fn param(&mut self, id: ParamId) -> Var {
         let wanted = self.recording && !self.holding;
-        self.node(self.params.shape(id), Value::Lent(self.params.get(id)), Origin::Param(id), wanted)
+        self.node(self.params.shape(id), TapeValue::Lent(self.params.get(id)), NodeOrigin::Param(id), wanted)
     }
 
     /// The parameters of a group, in the order of their declaration.
@@ -108,28 +108,28 @@ impl<'a> Tape<'a> {
     pub fn leaf_of(&mut self, (rows, cols): (usize, usize), values: Buffer<'a>) -> Var {
         assert_eq!(values.len(), rows * cols, "{rows} rows of {cols}");
         let wanted = self.recording;
-        self.node((rows, cols), Value::Own(values), Origin::Leaf, wanted)
+        self.node((rows, cols), TapeValue::Own(values), NodeOrigin::Leaf, wanted)
     }
 
     fn input(&mut self, rows: usize, cols: usize, data: Cow<'a, [Real]>, wanted: bool) -> Var {
         assert_eq!(data.len(), rows * cols, "{rows} rows of {cols}");
         let value = match data {
-            Cow::Borrowed(lent) => Value::Lent(lent),
-            Cow::Owned(owned) => Value::Own(self.pool.copy(&owned)),
+            Cow::Borrowed(lent) => TapeValue::Lent(lent),
+            Cow::Owned(owned) => TapeValue::Own(self.pool.copy(&owned)),
         };
-        self.node((rows, cols), value, Origin::Leaf, wanted)
+        self.node((rows, cols), value, NodeOrigin::Leaf, wanted)
     }
 
     /// The same values as a new leaf: a backward pass ends there and leaves its gradient, to be read with
     /// [`Tape::gradient`] and carried on with [`Tape::backward_from`].
     pub fn cut(&mut self, of: Var) -> Var {
         let wanted = self.recording;
-        self.node(self.shape(of), Value::Same(of), Origin::Leaf, wanted)
+        self.node(self.shape(of), TapeValue::Same(of), NodeOrigin::Leaf, wanted)
     }
 
     /// The same values without a gradient.
     pub fn detach(&mut self, of: Var) -> Var {
-        self.node(self.shape(of), Value::Same(of), Origin::Leaf, false)
+        self.node(self.shape(of), TapeValue::Same(of), NodeOrigin::Leaf, false)
     }
 
     /// Does some of the work without recording it: what comes out is constant for the derivative.
@@ -156,8 +156,8 @@ impl<'a> Tape<'a> {
     /// When the value is a parameter, lent, or given back.
     pub fn into_value(mut self, var: Var) -> ((usize, usize), Buffer<'a>) {
         let shape = self.shape(var);
-        match std::mem::replace(&mut self.nodes[var.0].value, Value::Gone) {
-            Value::Own(buffer) => (shape, buffer),
+        match std::mem::replace(&mut self.nodes[var.0].value, TapeValue::Gone) {
+            TapeValue::Own(buffer) => (shape, buffer),
             _ => panic!("only the result of an op can be kept"),
         }
     }
@@ -165,7 +165,7 @@ impl<'a> Tape<'a> {
     /// The value of a scalar, as exact as its op made it.
     pub fn scalar(&self, var: Var) -> f64 {
         match self.nodes[var.0].value {
-            Value::Scalar { exact, .. } => exact,
+            TapeValue::Scalar { exact, .. } => exact,
             _ => f64::from(self.value(var)[0]),
         }
     }
@@ -234,8 +234,8 @@ impl<'a> Tape<'a> {
     /// Says that the value is not needed any more by the caller. Its buffer is given back at once when nothing is
     /// recorded; a recording tape keeps it for the backward pass.
     pub fn release(&mut self, var: Var) {
-        if !self.recording && matches!(self.nodes[var.0].value, Value::Own(_)) {
-            self.nodes[var.0].value = Value::Gone;
+        if !self.recording && matches!(self.nodes[var.0].value, TapeValue::Own(_)) {
+            self.nodes[var.0].value = TapeValue::Gone;
         }
     }
 
@@ -250,7 +250,7 @@ impl<'a> Tape<'a> {
         let mut back = Back { nodes: &self.nodes, slots: &mut self.slots, grads, pool: self.pool, last };
         back.give(from, seed);
         for at in (0..=from.0).rev() {
-            let Origin::Op(op) = &mut self.nodes[at].origin else { continue };
+            let NodeOrigin::Op(op) = &mut self.nodes[at].origin else { continue };
             let Some(gradient) = self.slots[at].take() else { continue };
             let Some(mut op) = op.take() else { unreachable!("an op is only away while it runs") };
             let mut back = Back { nodes: &self.nodes, slots: &mut self.slots, grads, pool: self.pool, last };
@@ -258,9 +258,9 @@ impl<'a> Tape<'a> {
             if last {
                 // All that use this value come after it and are done.
                 drop(op);
-                self.nodes[at].value = Value::Gone;
+                self.nodes[at].value = TapeValue::Gone;
             } else {
-                self.nodes[at].origin = Origin::Op(Some(op));
+                self.nodes[at].origin = NodeOrigin::Op(Some(op));
             }
         }
         grads.complete();
@@ -293,8 +293,8 @@ impl<'a> Tape<'a> {
     ) -> Var {
         debug_assert_eq!(value.len(), shape.0 * shape.1);
         let wanted = self.recording && self.any_wanted(inputs);
-        let origin = if wanted { Origin::Op(Some(Box::new(back))) } else { Origin::Leaf };
-        self.node(shape, Value::Own(value), origin, wanted)
+        let origin = if wanted { NodeOrigin::Op(Some(Box::new(back))) } else { NodeOrigin::Leaf };
+        self.node(shape, TapeValue::Own(value), origin, wanted)
     }
 
     /// Puts a loss on the tape.
@@ -305,34 +305,40 @@ impl<'a> Tape<'a> {
         back: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
         let wanted = self.recording && self.any_wanted(inputs);
-        let origin = if wanted { Origin::Op(Some(Box::new(back))) } else { Origin::Leaf };
-        self.node((1, 1), Value::Scalar { exact, rounded: [exact as Real] }, origin, wanted)
+        let origin = if wanted { NodeOrigin::Op(Some(Box::new(back))) } else { NodeOrigin::Leaf };
+        self.node((1, 1), TapeValue::Scalar { exact, rounded: [exact as Real] }, origin, wanted)
     }
 
     fn any_wanted(&self, inputs: &[Var]) -> bool {
         inputs.iter().any(|&var| self.wanted(var))
     }
 
-    fn node(&mut self, shape: (usize, usize), value: Value<'a>, origin: Origin<'a>, wanted: bool) -> Var {
-        self.nodes.push(Node { shape, value, origin, wanted });
+    fn node(
+        &mut self,
+        shape: (usize, usize),
+        value: TapeValue<'a>,
+        origin: NodeOrigin<'a>,
+        wanted: bool,
+    ) -> Var {
+        self.nodes.push(TapeNode { shape, value, origin, wanted });
         self.slots.push(None);
         Var(self.nodes.len() - 1)
     }
 }
 
-fn value_of<'t>(nodes: &'t [Node<'_>], var: Var) -> &'t [Real] {
+fn value_of<'t>(nodes: &'t [TapeNode<'_>], var: Var) -> &'t [Real] {
     match &nodes[var.0].value {
-        Value::Lent(lent) => lent,
-        Value::Own(own) => own,
-        Value::Same(of) => value_of(nodes, *of),
-        Value::Scalar { rounded, .. } => rounded,
-        Value::Gone => unreachable!("a value that was given back is asked for"),
+        TapeValue::Lent(lent) => lent,
+        TapeValue::Own(own) => own,
+        TapeValue::Same(of) => value_of(nodes, *of),
+        TapeValue::Scalar { rounded, .. } => rounded,
+        TapeValue::Gone => unreachable!("a value that was given back is asked for"),
     }
 }
 
 /// What an op sees of the tape on the way back.
 pub(super) struct Back<'t, 'a> {
-    nodes: &'t [Node<'a>],
+    nodes: &'t [TapeNode<'a>],
     slots: &'t mut [Option<Buffer<'a>>],
     grads: &'t mut Grads,
     pool: &'a Pool,
@@ -358,7 +364,7 @@ impl<'t, 'a> Back<'t, 'a> {
         if !self.wanted(var) {
             return;
         }
-        if let Origin::Param(id) = self.nodes[var.0].origin {
+        if let NodeOrigin::Param(id) = self.nodes[var.0].origin {
             let (slot, add) = self.grads.slot(id);
             return write(slot, add);
         }
@@ -378,7 +384,7 @@ impl<'t, 'a> Back<'t, 'a> {
         if !self.wanted(var) {
             return;
         }
-        if !matches!(self.nodes[var.0].origin, Origin::Param(_)) && self.slots[var.0].is_none() {
+        if !matches!(self.nodes[var.0].origin, NodeOrigin::Param(_)) && self.slots[var.0].is_none() {
             self.slots[var.0] = Some(gradient);
         } else {
             self.accumulate(var, |slot, add| put(&gradient, slot, add));

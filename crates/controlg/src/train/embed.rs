@@ -2,43 +2,44 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::{FEATURE_SOURCE, STRUCTURAL};
-use super::input::{Input, normalised_graph};
-use super::model::{second_name, with_second};
-use super::tensors::Tensors;
-use super::{Model, folder};
+use super::Model;
+use super::input::{Input, normalized_graph};
+use super::model::{add_aux, aux_name};
+use super::run::checkpoint::{FEATURE_SOURCE, STRUCTURAL};
+use super::run::folder;
+use super::run::safetensors::TensorFile;
 use crate::Real;
-use crate::config::{self, Batch, Config, Edges};
+use crate::config::{self, BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
 use crate::encoder::{self, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
-use crate::graph::{Dense, Graph, Prepared};
-use crate::objective::{self, Second};
+use crate::graph::{Dense, EncoderInput, Graph};
+use crate::objective::{self, AuxNetwork};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool};
 
 /// The embeddings of a graph by the encoder of a finished run. Batch norms and scaled columns use the statistics of the
-/// graph that was trained on: a node's embedding does not depend on who else is embedded beyond its neighbourhood, and
+/// graph that was trained on: a node's embedding does not depend on who else is embedded beyond its neighborhood, and
 /// the same graph gives the same bytes again.
 ///
 /// Of a run that was kept from some edges of a graph, as one for link prediction is, the embeddings of that graph are too.
 pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
     let (config, path) = settings_and_model(run)?;
-    embed_with(&config, &path, &Tensors::read(&path)?, graph)
+    embed_with(&config, &path, &TensorFile::read(&path)?, graph)
 }
 
 /// The same into a folder, as [`folder::write_embeddings`] does; large graphs pass through it some rows at a time. Gives
 /// the number of columns.
 pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let (config, path) = settings_and_model(run)?;
-    let tensors = Tensors::read(&path)?;
+    let tensors = TensorFile::read(&path)?;
     trained_features(&path, &tensors, graph)?;
     let width = encoder::build(config.encoder.clone())?.width();
     std::fs::create_dir_all(folder)
         .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
     let structural = graph.has_features_from_edges();
-    let about = folder::About { n: graph.n_nodes(), width, structural };
+    let about = folder::EmbeddingShape { n: graph.n_nodes(), width, structural };
     folder::stream_embeddings(folder, about, graph.ids(), |rows| {
         embed_rows(&config, &path, &tensors, graph, folder, rows)
     })?;
@@ -53,7 +54,7 @@ fn settings_and_model(run: &Path) -> Result<(Config, PathBuf)> {
 pub(super) fn embed_with(
     config: &Config,
     path: &Path,
-    tensors: &Tensors<'_>,
+    tensors: &TensorFile<'_>,
     graph: &Graph,
 ) -> Result<Dense> {
     let (mut data, n) = (Vec::new(), graph.n_nodes());
@@ -67,7 +68,7 @@ pub(super) fn embed_with(
 fn embed_rows(
     config: &Config,
     path: &Path,
-    tensors: &Tensors<'_>,
+    tensors: &TensorFile<'_>,
     graph: &Graph,
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
@@ -93,28 +94,28 @@ fn embed_rows(
         }
         _ => None,
     };
-    let second = alone.as_mut().filter(|(_, objective)| objective.second() == Some(Second::Learned));
-    let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > Batch::WHOLE_UP_TO;
+    let second = alone.as_mut().filter(|(_, objective)| objective.second() == Some(AuxNetwork::Trained));
+    let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
     if in_blocks && second.is_none() {
-        let graph = normalised_graph(graph.clone(), config.normalise, scale.as_ref())?;
+        let graph = normalized_graph(graph.clone(), config.normalize, scale.as_ref())?;
         let network = Network { encoder: &*encoder, params: &params, group };
         return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
     }
-    let graph = normalised_graph(graph.resident()?, config.normalise, scale.as_ref())?;
-    let prepared = Prepared::new(&graph);
+    let graph = normalized_graph(graph.resident()?, config.normalize, scale.as_ref())?;
+    let prepared = EncoderInput::new(&graph);
     let z = encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new());
     let Some((name, objective)) = second else { return rows(z.data()) };
     objective.check(&graph)?;
     objective.prepare(&graph)?;
-    let second = params.add_group(&second_name(name));
+    let second = params.add_group(&aux_name(name));
     encoder.init(width, &mut params, second, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, second)?;
-    rows(with_second(z, &**objective, &*encoder, &params, second, &prepared).data())
+    rows(add_aux(z, &**objective, &*encoder, &params, second, &prepared).data())
 }
 
 /// The part of a graph that its run was allowed to see, where it is that run's own; else all of it.
-fn seen(config: &Config, tensors: &Tensors<'_>, graph: &Graph) -> Result<Graph> {
-    if config.edges == Edges::All {
+fn seen(config: &Config, tensors: &TensorFile<'_>, graph: &Graph) -> Result<Graph> {
+    if config.edges == EdgeScope::All {
         return Ok(graph.clone());
     }
     // A graph too small or too full to be parted is another one.
@@ -127,12 +128,12 @@ fn seen(config: &Config, tensors: &Tensors<'_>, graph: &Graph) -> Result<Graph> 
 }
 
 /// Whether a model was trained on features that were made of edges.
-pub(super) fn is_structural(tensors: &Tensors<'_>) -> bool {
+pub(super) fn is_structural(tensors: &TensorFile<'_>) -> bool {
     tensors.words.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
 }
 
 /// The number of features that a model was trained on, which a graph must have.
-fn trained_features(path: &Path, tensors: &Tensors<'_>, graph: &Graph) -> Result<usize> {
+fn trained_features(path: &Path, tensors: &TensorFile<'_>, graph: &Graph) -> Result<usize> {
     let width = tensors.words.get("features").and_then(|text| text.parse::<usize>().ok());
     let width = width.ok_or_else(|| Error::input(path, "features", "nothing", "the number of features"))?;
     if graph.n_features() != width {
@@ -151,8 +152,8 @@ pub(super) fn model_file<'t>(
     model: &'t Model<'_>,
     stats: &'t [ColumnStats],
     input: &'t Input,
-) -> Tensors<'t> {
-    let mut tensors = Tensors::default();
+) -> TensorFile<'t> {
+    let mut tensors = TensorFile::default();
     tensors.add_params(model.params());
     for (at, ColumnStats { mean, inverse_std }) in stats.iter().enumerate() {
         tensors.add(format!("norm/{at}.mean"), &[mean.len()], mean);
@@ -166,7 +167,7 @@ pub(super) fn model_file<'t>(
     tensors
 }
 
-fn read_stats(path: &Path, tensors: &Tensors<'_>) -> Result<Vec<ColumnStats>> {
+fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Result<Vec<ColumnStats>> {
     let mut stats = Vec::new();
     while let Some(len) = tensors.len_of(&format!("norm/{}.mean", stats.len())) {
         let at = stats.len();

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::outfit::{Outfit, pass_bytes};
+use super::model::init::{InitialModel, pass_bytes};
 use crate::Real;
-use crate::config::{Batch, Config, Edges, Normalise};
-use crate::coordinator::Decider;
+use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
+use crate::coordinator::ActiveMethod;
 use crate::error::Result;
 use crate::graph::partition::METIS_UP_TO;
 use crate::graph::{Features, Graph, Subgraph};
@@ -14,7 +14,7 @@ use crate::rng::Stream;
 
 /// What a run needs at its peak, in bytes, within about a quarter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Need {
+pub struct MemoryEstimate {
     /// The program itself, its threads and their scratch space.
     pub program: u64,
     /// The graph as it was read and as it is seen.
@@ -29,7 +29,7 @@ pub struct Need {
     pub cutting: u64,
 }
 
-impl Need {
+impl MemoryEstimate {
     /// All of it at once, as far as it is there at once.
     pub fn total(&self) -> u64 {
         let training = self.prepared + self.parameters + self.passes;
@@ -41,12 +41,12 @@ impl Need {
 const PROGRAM: usize = 14 << 20;
 
 /// What a run on a graph will need.
-pub fn need(graph: &Graph, config: &Config) -> Result<Need> {
-    let outfit = Outfit::new(config, graph.n_features())?;
+pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
+    let outfit = InitialModel::new(config, graph.n_features())?;
     let batch = config.train.batch.on(graph.n_nodes());
     let passes_on =
         |graph: &Graph| pass_bytes(&*outfit.encoder, &outfit.objectives, graph, config.train.recompute);
-    let whole = batch == Batch::Full;
+    let whole = batch == BatchMode::Full;
     let probed = !whole || graph.n_nodes() > config.sense.whole_up_to;
     // A ball stands for any part of its size.
     let part =
@@ -74,8 +74,8 @@ pub fn need(graph: &Graph, config: &Config) -> Result<Need> {
             passes += passes_on(&seen);
         }
     }
-    let cuts = batch == Batch::Parts || config.objectives.iter().any(|name| name == "p_par");
-    Ok(Need {
+    let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
+    Ok(MemoryEstimate {
         program: PROGRAM as u64,
         graph: graph_bytes(graph, config, whole) as u64,
         prepared: prepared as u64,
@@ -91,14 +91,14 @@ fn graph_bytes(graph: &Graph, config: &Config, whole: bool) -> usize {
     let dense = graph.n_nodes() * graph.n_features() * size_of::<Real>();
     let features = if held { graph.features().memory_bytes() } else { 0 };
     let read_in = if held || !whole { 0 } else { dense };
-    let normalised = match config.normalise {
+    let normalized = match config.normalize {
         _ if !held && !whole => 0,
-        Normalise::None => 0,
-        Normalise::Rows => features.max(read_in),
-        Normalise::Columns => dense,
+        FeatureNormalization::None => 0,
+        FeatureNormalization::Rows => features.max(read_in),
+        FeatureNormalization::Columns => dense,
     };
-    let edges = if config.edges == Edges::Train { graph.adjacency().memory_bytes() } else { 0 };
-    graph.memory_bytes() + read_in + normalised + edges
+    let edges = if config.edges == EdgeScope::Train { graph.adjacency().memory_bytes() } else { 0 };
+    graph.memory_bytes() + read_in + normalized + edges
 }
 
 /// What is prepared of a graph for passes on it: its operator and those with edges dropped, the transpose of sparse
@@ -106,8 +106,7 @@ fn graph_bytes(graph: &Graph, config: &Config, whole: bool) -> usize {
 fn scene_bytes(graph: &Graph, objectives: &[Box<dyn Objective>]) -> usize {
     let (n, entries) = (graph.n_nodes(), graph.adjacency().n_entries());
     let operator = (entries + n) * (size_of::<u32>() + size_of::<Real>()) + n * size_of::<usize>();
-    let drops =
-        objectives.iter().flat_map(|objective| objective.sights()).any(|sight| sight.drop_edges > 0.0);
+    let drops = objectives.iter().flat_map(|objective| objective.views()).any(|spec| spec.drop_edges > 0.0);
     let dropped = if drops { 2 * operator + entries + n * size_of::<usize>() } else { 0 };
     let features = match graph.features() {
         Features::Sparse(csr) => csr.memory_bytes(),
@@ -117,23 +116,23 @@ fn scene_bytes(graph: &Graph, objectives: &[Box<dyn Objective>]) -> usize {
     operator + dropped + features + kept
 }
 
-fn parameter_bytes(outfit: &Outfit, config: &Config, clean: usize) -> Result<usize> {
+fn parameter_bytes(outfit: &InitialModel, config: &Config, clean: usize) -> Result<usize> {
     let k = outfit.objectives.len();
     let one = outfit.params.groups()[0].data().len();
     let representations = clean * outfit.encoder.width();
-    let (optimisers, method) = match config.decider()? {
-        Decider::Mix(mixer) => {
+    let (optimizers, method) = match config.decider()? {
+        ActiveMethod::Mix(mixer) => {
             let seen = if mixer.wants().nodes { 2 * representations } else { 0 };
             // The gradient stepped along and its influence; representations, their copy and their gradient.
             let ahead = if mixer.looks_ahead() { 2 * one + 3 * representations } else { 0 };
             (1, k * one + seen + ahead)
         }
-        Decider::Schedule(_) => {
+        ActiveMethod::Schedule(_) => {
             let compared = if config.method.starts_with("controlg") { k * one } else { 0 };
             (if config.train.per_task_moments { k } else { 1 }, compared)
         }
     };
-    Ok((outfit.params.len() * (2 + 2 * optimisers) + method) * size_of::<Real>())
+    Ok((outfit.params.len() * (2 + 2 * optimizers) + method) * size_of::<Real>())
 }
 
 /// METIS keeps the graph once for each of its levels; the stream over a larger one keeps a few numbers a node.

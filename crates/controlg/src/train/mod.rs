@@ -16,31 +16,24 @@
 //! ```
 
 mod batch;
-mod checkpoint;
 mod embed;
-mod finished;
-mod folder;
+mod estimate;
 mod input;
-mod lesson;
 pub mod memory;
 mod mixing;
 mod model;
-mod outfit;
-mod outlook;
-mod plan;
-mod scene;
-mod tensors;
+mod run;
+mod trained_model;
 mod training;
-mod trial;
 
 pub use batch::parts_of_steps;
 pub use embed::{embed, embed_into};
-pub use finished::{Finished, embed_by};
-pub use folder::{Event, Folder, Outcome, write_embeddings};
+pub use estimate::{RunEstimate, size, within};
 pub use input::Input;
-pub use model::{Model, Parts, Task};
-pub use plan::{Plan, size, within};
-pub use training::{Progress, Timings, Training};
+pub use model::{Model, ModelSpec, NamedObjective};
+pub use run::folder::{RunEvent, RunFolder, RunSummary, write_embeddings};
+pub use trained_model::{TrainedModel, embed_by};
+pub use training::{Timings, TrainProgress, Training};
 
 use crate::config::Config;
 use crate::error::Result;

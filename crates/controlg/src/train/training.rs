@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::batch::Feed;
-use super::mixing::Mixing;
-use super::outfit::tasks;
-use super::{Input, Model, Parts, trial};
+use super::batch::BatchLoader;
+use super::mixing::{Mixing, weight_search};
+use super::model::init::tasks;
+use super::{Input, Model, ModelSpec};
 use crate::config::Config;
-use crate::coordinator::{Coordinator, Decider};
+use crate::coordinator::{ActiveMethod, Coordinator};
 use crate::encoder;
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
@@ -18,20 +18,20 @@ use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 pub struct Training<'g> {
     config: Config,
     model: Model<'g>,
-    method: Method,
-    progress: Progress,
+    method: Driver,
+    progress: TrainProgress,
     timings: Timings,
 }
 
 /// Who decides.
-enum Method {
+enum Driver {
     Schedule(Box<dyn Coordinator>),
     Mix(Mixing),
 }
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct TrainProgress {
     /// Rounds of warm-up whose losses were taken; the last takes no steps.
     pub rounds: usize,
     /// Blocks done.
@@ -49,16 +49,16 @@ pub struct Timings {
     pub planning: f64,
     /// Choosing objectives.
     pub control: f64,
-    /// Steps of the optimiser.
+    /// Steps of the optimizer.
     pub training: f64,
 }
 
 impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
-        let feed = Feed::new(&input.graph, config)?;
+        let feed = BatchLoader::new(&input.graph, config)?;
         let decider = config.decider()?;
-        if let Decider::Mix(mixer) = &decider {
+        if let ActiveMethod::Mix(mixer) = &decider {
             // Who looks at all nodes looks at the probe where steps see parts of the graph.
             let seen =
                 input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
@@ -68,12 +68,12 @@ impl<'g> Training<'g> {
         let model = Model::fed(&input.graph, input.probe.as_ref(), feed, parts)?;
         Ok(Training {
             method: match decider {
-                Decider::Schedule(coordinator) => Method::Schedule(coordinator),
-                Decider::Mix(mixer) => Method::Mix(Mixing::new(mixer, &model)),
+                ActiveMethod::Schedule(coordinator) => Driver::Schedule(coordinator),
+                ActiveMethod::Mix(mixer) => Driver::Mix(Mixing::new(mixer, &model)),
             },
             model,
             config: config.clone(),
-            progress: Progress::default(),
+            progress: TrainProgress::default(),
             timings: Timings::default(),
         })
     }
@@ -96,13 +96,13 @@ impl<'g> Training<'g> {
     pub fn advance(&mut self) -> Result<Option<Vec<Record>>> {
         let (rounds, steps) = (self.progress.rounds, self.progress.steps);
         match &mut self.method {
-            Method::Schedule(coordinator)
+            Driver::Schedule(coordinator)
                 if coordinator.wants_warm_up() && rounds <= self.config.train.warmup_rounds =>
             {
                 Ok(Some(vec![self.round()?]))
             }
             _ if steps >= self.config.total_steps() => Ok(None),
-            Method::Schedule(coordinator) if coordinator.wants_reading() => {
+            Driver::Schedule(coordinator) if coordinator.wants_reading() => {
                 let sensed = self.sense()?;
                 Ok(Some(sensed.into_iter().chain([self.block()?]).collect()))
             }
@@ -115,7 +115,7 @@ impl<'g> Training<'g> {
         let start = Instant::now();
         let (round, step) = (self.progress.rounds, self.progress.steps);
         let loss = self.model.losses(step)?;
-        if let Method::Schedule(coordinator) = &mut self.method {
+        if let Driver::Schedule(coordinator) = &mut self.method {
             coordinator.warm_up(&loss);
         }
         self.timings.sensing += start.elapsed().as_secs_f64();
@@ -138,8 +138,8 @@ impl<'g> Training<'g> {
         let reading = self.model.measure(step)?;
         let measured = start.elapsed().as_secs_f64();
         let sensing = match &mut self.method {
-            Method::Schedule(coordinator) => coordinator.sense(&reading),
-            Method::Mix(_) => None,
+            Driver::Schedule(coordinator) => coordinator.sense(&reading),
+            Driver::Mix(_) => None,
         };
         self.timings.sensing += measured;
         self.timings.planning += start.elapsed().as_secs_f64() - measured;
@@ -160,10 +160,10 @@ impl<'g> Training<'g> {
 
     /// Lets trial runs find the weights of a method that wants them from there.
     fn find_weights(&mut self) -> Result<()> {
-        let Method::Mix(mixing) = &mut self.method else { return Ok(()) };
+        let Driver::Mix(mixing) = &mut self.method else { return Ok(()) };
         let Some(trial) = mixing.mixer.trial() else { return Ok(()) };
         let start = Instant::now();
-        mixing.mixer.found(trial::weights(self.model.clean().graph, &self.config, &trial)?);
+        mixing.mixer.found(weight_search::weights(self.model.clean().graph, &self.config, &trial)?);
         self.timings.planning += start.elapsed().as_secs_f64();
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<'g> Training<'g> {
         let steps = self.config.steps_of_block(block, step);
         let mut start = Instant::now();
         let line = match &mut self.method {
-            Method::Schedule(coordinator) => {
+            Driver::Schedule(coordinator) => {
                 let decision = coordinator.next();
                 self.timings.control += start.elapsed().as_secs_f64();
                 start = Instant::now();
@@ -187,7 +187,7 @@ impl<'g> Training<'g> {
                 let line = BlockLine::of(decision, &self.config.objectives);
                 BlockLine { loss: total / steps as f64, ..line }
             }
-            Method::Mix(mixing) => mixed_block(mixing, &mut self.model, step, steps)?,
+            Driver::Mix(mixing) => mixed_block(mixing, &mut self.model, step, steps)?,
         };
         self.timings.training += start.elapsed().as_secs_f64();
         self.progress.steps += steps;
@@ -208,7 +208,7 @@ impl<'g> Training<'g> {
     }
 
     /// How far it is.
-    pub fn progress(&self) -> &Progress {
+    pub fn progress(&self) -> &TrainProgress {
         &self.progress
     }
 
@@ -233,29 +233,29 @@ impl<'g> Training<'g> {
 
     pub(super) fn save_method(&self) -> Result<String> {
         match &self.method {
-            Method::Schedule(coordinator) => coordinator.save(),
-            Method::Mix(mixing) => mixing.mixer.save(),
+            Driver::Schedule(coordinator) => coordinator.save(),
+            Driver::Mix(mixing) => mixing.mixer.save(),
         }
     }
 
-    pub(super) fn restore(&mut self, progress: Progress, method: &str) -> Result<()> {
+    pub(super) fn restore(&mut self, progress: TrainProgress, method: &str) -> Result<()> {
         match &mut self.method {
-            Method::Schedule(coordinator) => coordinator.restore(method)?,
-            Method::Mix(mixing) => mixing.mixer.restore(method)?,
+            Driver::Schedule(coordinator) => coordinator.restore(method)?,
+            Driver::Mix(mixing) => mixing.mixer.restore(method)?,
         }
         self.progress = progress;
         Ok(())
     }
 }
 
-/// The encoder, the objectives and the optimiser that the settings name.
-pub(super) fn parts(config: &Config, decider: &Decider) -> Result<Parts> {
-    Ok(Parts {
+/// The encoder, the objectives and the optimizer that the settings name.
+pub(super) fn parts(config: &Config, decider: &ActiveMethod) -> Result<ModelSpec> {
+    Ok(ModelSpec {
         encoder: encoder::build(config.encoder.clone())?,
         tasks: tasks(config)?,
-        optimiser: config.train.optimiser(),
+        optimizer: config.train.optimizer(),
         // Who mixes the gradients has one gradient.
-        per_task_moments: config.train.per_task_moments && matches!(decider, Decider::Schedule(_)),
+        per_task_moments: config.train.per_task_moments && matches!(decider, ActiveMethod::Schedule(_)),
         seed: config.seed,
         total_steps: config.total_steps(),
         recompute: config.train.recompute,

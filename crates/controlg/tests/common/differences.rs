@@ -95,13 +95,13 @@ fn central_differences(params: &Params, n_groups: usize, function: Function<'_>)
     let mut differences = Vec::with_capacity(params.len());
     for group in 0..n_groups {
         for i in 0..params.groups()[group].data().len() {
-            let centre = f64::from(params.groups()[group].data()[i]);
+            let center = f64::from(params.groups()[group].data()[i]);
             let mut at = |x: f64| {
                 moved.group_mut(group).data_mut()[i] = x as Real;
                 (f64::from(x as Real), value(&moved, function))
             };
-            let ((high, above), (low, below)) = (at(centre + step), at(centre - step));
-            moved.group_mut(group).data_mut()[i] = centre as Real;
+            let ((high, above), (low, below)) = (at(center + step), at(center - step));
+            moved.group_mut(group).data_mut()[i] = center as Real;
             differences.push((above - below) / (high - low));
         }
     }

@@ -1,10 +1,10 @@
 //! A small training run that touches most of the engine.
 
 use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{Csr, EdgeDropper, Features, Graph, Ids, NodeSet, Prepared, view};
+use controlg::graph::{Csr, EdgeDropper, EncoderInput, Features, Graph, Ids, NodeSet, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, AdamW, Contrast, Distance, Grads, Init, Mean, Params, Pool, Settings, Tape,
+    Activation, AdamW, Averaging, Contrast, Distance, Grads, Init, OptimizerSettings, Params, Pool, Tape,
 };
 use controlg::{Real, graph::EdgeList};
 
@@ -30,11 +30,11 @@ pub(crate) fn random_graph(n: usize, n_features: usize) -> Graph {
 /// Everything that lives from step to step.
 pub(crate) struct Run<'g> {
     graph: &'g Graph,
-    prepared: Prepared<'g>,
+    prepared: EncoderInput<'g>,
     network: Box<dyn Encoder>,
     params: Params,
     grads: Grads,
-    optimiser: AdamW,
+    optimizer: AdamW,
     pool: Pool,
     dropper: EdgeDropper,
     steps: u64,
@@ -63,16 +63,17 @@ impl<'g> Run<'g> {
         let recon = 2;
         params.add(recon, "token", (1, d), Init::Constant(0.0), &mut stream);
         let grads = Grads::new(&params);
-        let settings = Settings { weight_decay: 1e-5, clip: Some(10.0), ..Settings::default() };
-        let optimiser = AdamW::new(&params, settings);
+        let settings =
+            OptimizerSettings { weight_decay: 1e-5, clip: Some(10.0), ..OptimizerSettings::default() };
+        let optimizer = AdamW::new(&params, settings);
         let (pool, dropper) = (Pool::new(), EdgeDropper::new());
         Run {
             graph,
-            prepared: Prepared::new(graph),
+            prepared: EncoderInput::new(graph),
             network,
             params,
             grads,
-            optimiser,
+            optimizer,
             pool,
             dropper,
             steps: 0,
@@ -86,13 +87,13 @@ impl<'g> Run<'g> {
 
     /// One step of one of five losses, in turn; gives the loss.
     pub(crate) fn step(&mut self) -> f64 {
-        let Run { graph, prepared, network, params, grads, optimiser, pool, dropper, steps } = self;
+        let Run { graph, prepared, network, params, grads, optimizer, pool, dropper, steps } = self;
         let n = graph.n_nodes();
         let which = *steps as usize % 5;
         let mut stream = Stream::new(0, "train", "", *steps);
         let mut tape = Tape::new(params, pool);
         let head = tape.group(1 + which);
-        let mut augmented = || {
+        let mut shown = || {
             let dropped = dropper.drop_edges(graph.adjacency(), 0.3, &mut stream);
             let columns = view::mask_features(graph.n_features(), 0.3, &mut stream);
             prepared.whole().on(dropped).with_columns(columns)
@@ -100,7 +101,7 @@ impl<'g> Run<'g> {
         let loss = match which {
             0 | 4 => {
                 let z = network.encode(&mut tape, 0, &prepared.whole(), Pass::default());
-                let u = tape.normalise_rows(z);
+                let u = tape.normalize_rows(z);
                 let u = tape.linear(u, head[0], Some(head[1]), Activation::Relu);
                 if which == 4 {
                     tape.cross_entropy(u, (0..n as u32).map(|v| v % WIDTH as u32).collect::<Vec<_>>())
@@ -108,7 +109,7 @@ impl<'g> Run<'g> {
                     let (us, vs): (Vec<u32>, Vec<u32>) = graph.edges().take(2 * n).unzip();
                     let positive = us.len() / 2;
                     let scores = tape.pair_dot(u, us, vs);
-                    tape.binary_cross_entropy(scores, positive, Mean::Separate)
+                    tape.binary_cross_entropy(scores, positive, Averaging::Separate)
                 }
             }
             1 => {
@@ -130,17 +131,17 @@ impl<'g> Run<'g> {
                 )
             }
             _ => {
-                let views = [augmented(), augmented()];
+                let views = [shown(), shown()];
                 let z = [0, 1].map(|i| {
                     let z = network.encode(&mut tape, 0, &views[i], Pass::default());
                     tape.linear(z, head[0], Some(head[1]), Activation::Elu)
                 });
                 if which == 2 {
-                    let p = z.map(|z| tape.normalise_rows(z));
+                    let p = z.map(|z| tape.normalize_rows(z));
                     let how = Contrast { temperature: 0.2, intra_view: true, both_directions: true };
                     tape.info_nce(p[0], p[1], how)
                 } else {
-                    let y = z.map(|z| tape.standardise_columns(z, false, 1e-5));
+                    let y = z.map(|z| tape.standardize_columns(z, false, 1e-5));
                     tape.barlow(y[0], y[1], 0.01)
                 }
             }
@@ -148,7 +149,7 @@ impl<'g> Run<'g> {
         let value = tape.scalar(loss);
         grads.reset();
         tape.backward_last(loss, grads);
-        optimiser.step(params, grads);
+        optimizer.step(params, grads);
         *steps += 1;
         value
     }

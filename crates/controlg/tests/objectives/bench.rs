@@ -2,11 +2,11 @@
 
 use controlg::config::Recompute;
 use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{EdgeDropper, Graph, Prepared};
-use controlg::objective::{self, Objective, Purpose, Second, Shown, Sight, Sizes, Step};
+use controlg::graph::{EdgeDropper, EncoderInput, Graph};
+use controlg::objective::{self, AugmentedView, AuxNetwork, HeadDims, Objective, Purpose, Step, ViewSpec};
 use controlg::rng::Stream;
-use controlg::tensor::{ParamId, Params, Pool, Settings, Tape, Var};
-use controlg::train::{Model, Parts, Task};
+use controlg::tensor::{OptimizerSettings, ParamId, Params, Pool, Tape, Var};
+use controlg::train::{Model, ModelSpec, NamedObjective};
 use controlg::{Real, Result};
 
 use crate::differences::forever;
@@ -22,7 +22,7 @@ pub(crate) fn objective(name: &str, table: &str) -> Box<dyn Objective> {
 /// An encoder and one objective on a graph, prepared.
 pub(crate) struct Bench {
     pub(crate) graph: &'static Graph,
-    prepared: &'static Prepared<'static>,
+    prepared: &'static EncoderInput<'static>,
     encoder: &'static dyn Encoder,
     objective: &'static dyn Objective,
     /// The group of the head.
@@ -39,7 +39,7 @@ impl Bench {
         objective.prepare(graph).expect("a graph that it can serve");
         Bench {
             graph,
-            prepared: forever(Prepared::new(graph)),
+            prepared: forever(EncoderInput::new(graph)),
             encoder: &**forever(network(encoder)),
             objective: &**forever(objective),
             group: 1,
@@ -52,8 +52,8 @@ impl Bench {
         Bench { group: task + 1, draws: (seed, "sense", name), ..self }
     }
 
-    pub(crate) fn sights(&self) -> Vec<Sight> {
-        self.objective.sights()
+    pub(crate) fn views(&self) -> Vec<ViewSpec> {
+        self.objective.views()
     }
 
     /// Encoder and head, away from the zeros of fresh ones, where some derivatives vanish.
@@ -73,7 +73,7 @@ impl Bench {
     pub(crate) fn params_at_z(&self) -> Params {
         let whole = forever(self.params());
         let mut tape = Tape::forward_only(whole, forever(Pool::new()));
-        let z = self.encode(&mut tape, &self.shown());
+        let z = self.encode(&mut tape, &self.augmented());
         let mut params = Params::new();
         let group = params.add_group("z");
         for (at, &z) in z.iter().enumerate() {
@@ -92,14 +92,14 @@ impl Bench {
     /// Groups that a gradient reaches: those of a network that only follows are the last.
     pub(crate) fn n_learned(&self) -> usize {
         match self.objective.second() {
-            Some(Second::Learned) => 3,
-            Some(Second::Follower { .. }) | None => 2,
+            Some(AuxNetwork::Trained) => 3,
+            Some(AuxNetwork::Ema { .. }) | None => 2,
         }
     }
 
     /// The head, and the second network where there is one.
     fn add_head(&self, params: &mut Params) {
-        let sizes = Sizes { n_features: self.graph.n_features(), width: self.encoder.width() };
+        let sizes = HeadDims { n_features: self.graph.n_features(), width: self.encoder.width() };
         let group = params.add_group("head");
         self.objective.init(sizes, params, group, &mut Stream::new(5, "init", "", 0));
         if self.objective.second().is_some() {
@@ -109,22 +109,22 @@ impl Bench {
     }
 
     /// The views, the same at every call.
-    pub(crate) fn shown(&self) -> Vec<Shown<'static>> {
+    pub(crate) fn augmented(&self) -> Vec<AugmentedView<'static>> {
         let (seed, purpose, _) = self.draws;
-        let draw = |sight: &Sight| {
-            let mut stream = Stream::new(seed, purpose, "view", u64::from(sight.which));
-            self.objective.show(sight, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
+        let draw = |spec: &ViewSpec| {
+            let mut stream = Stream::new(seed, purpose, "view", u64::from(spec.which));
+            self.objective.augment(spec, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
         };
-        self.sights().iter().map(draw).collect()
+        self.views().iter().map(draw).collect()
     }
 
-    pub(crate) fn encode(&self, tape: &mut Tape<'static>, shown: &[Shown<'static>]) -> Vec<Var> {
-        shown
+    pub(crate) fn encode(&self, tape: &mut Tape<'static>, augmented: &[AugmentedView<'static>]) -> Vec<Var> {
+        augmented
             .iter()
-            .map(|shown| {
+            .map(|augmented| {
                 let token = ParamId { group: self.group, entry: 0 };
-                let token = shown.hidden.is_some().then(|| tape.param(token));
-                self.encoder.encode(tape, 0, &shown.view, Pass { token, ..Pass::default() })
+                let token = augmented.hidden.is_some().then(|| tape.param(token));
+                self.encoder.encode(tape, 0, &augmented.view, Pass { token, ..Pass::default() })
             })
             .collect()
     }
@@ -132,7 +132,7 @@ impl Bench {
     pub(crate) fn loss(
         &self,
         tape: &mut Tape<'static>,
-        shown: &[Shown<'static>],
+        augmented: &[AugmentedView<'static>],
         z: &[Var],
         purpose: Purpose,
     ) -> Var {
@@ -143,7 +143,7 @@ impl Bench {
             group: self.group,
             encoder: self.encoder,
             second: self.group + 1,
-            shown,
+            augmented,
             z,
             stream: &mut Stream::new(seed, stream, name, 0),
             purpose,
@@ -161,7 +161,7 @@ impl Bench {
         let mut tape = Tape::forward_only(forever(params), forever(Pool::new()));
         let n = self.graph.n_nodes();
         let z: Vec<Var> = z.iter().map(|z| tape.constant(n, z.len() / n, z.to_vec())).collect();
-        let loss = self.loss(&mut tape, &self.shown(), &z, Purpose::Training);
+        let loss = self.loss(&mut tape, &self.augmented(), &z, Purpose::Training);
         tape.scalar(loss)
     }
 }
@@ -173,15 +173,16 @@ pub(crate) fn model<'g>(
     pool: &[(&str, &str)],
     rate: f64,
 ) -> Result<Model<'g>> {
-    let tasks =
-        pool.iter().map(|&(name, table)| Task { name: name.to_owned(), objective: objective(name, table) });
+    let tasks = pool
+        .iter()
+        .map(|&(name, table)| NamedObjective { name: name.to_owned(), objective: objective(name, table) });
     Model::new(graph, None, parts(network(encoder), tasks.collect(), rate))
 }
 
-pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<Task>, rate: f64) -> Parts {
-    let optimiser = Settings { rate, weight_decay: 1e-5, ..Settings::default() };
+pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<NamedObjective>, rate: f64) -> ModelSpec {
+    let optimizer = OptimizerSettings { rate, weight_decay: 1e-5, ..OptimizerSettings::default() };
     let recompute = Recompute::Auto;
-    Parts { encoder, tasks, optimiser, per_task_moments: false, seed: SEED, total_steps: 100, recompute }
+    ModelSpec { encoder, tasks, optimizer, per_task_moments: false, seed: SEED, total_steps: 100, recompute }
 }
 
 /// The seed of all models here.

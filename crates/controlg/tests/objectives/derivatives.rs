@@ -34,9 +34,9 @@ fn through_head_and_encoder() {
                         &bench.params(),
                         bench.n_learned(),
                         &|tape, _| {
-                            let shown = bench.shown();
-                            let z = bench.encode(tape, &shown);
-                            bench.loss(tape, &shown, &z, purpose)
+                            let augmented = bench.augmented();
+                            let z = bench.encode(tape, &augmented);
+                            bench.loss(tape, &augmented, &z, purpose)
                         },
                     );
                 }
@@ -51,7 +51,7 @@ fn at_the_representations() {
         for table in tables(entry.name) {
             for (label, bench) in benches("width = 4", entry.name, table) {
                 let loss = |tape: &mut Tape<'static>, z: &[Var]| {
-                    bench.loss(tape, &bench.shown(), z, Purpose::Sensing)
+                    bench.loss(tape, &bench.augmented(), z, Purpose::Sensing)
                 };
                 check_groups(&label, &bench.params_at_z(), bench.n_learned(), &loss);
             }
@@ -76,19 +76,19 @@ fn halves(label: &str, bench: &Bench) {
     let mut of_z = Grads::new(at_z);
     let mut tape = Tape::new(at_z, forever(Pool::new()));
     let z = tape.group(0);
-    let loss = bench.loss(&mut tape, &bench.shown(), &z, Purpose::Sensing);
+    let loss = bench.loss(&mut tape, &bench.augmented(), &z, Purpose::Sensing);
     tape.backward(loss, &mut of_z);
 
     let params = forever(bench.params());
     let (mut direct, mut in_parts) = (Grads::new(params), Grads::new(params));
     let mut tape = Tape::new(params, forever(Pool::new()));
-    let shown = bench.shown();
-    let encoded = bench.encode(&mut tape, &shown);
-    let loss = bench.loss(&mut tape, &shown, &encoded, Purpose::Sensing);
+    let augmented = bench.augmented();
+    let encoded = bench.encode(&mut tape, &augmented);
+    let loss = bench.loss(&mut tape, &augmented, &encoded, Purpose::Sensing);
     tape.backward(loss, &mut direct);
 
     let z: Vec<Var> = encoded.iter().map(|&z| tape.cut(z)).collect();
-    let loss = bench.loss(&mut tape, &shown, &z, Purpose::Sensing);
+    let loss = bench.loss(&mut tape, &augmented, &z, Purpose::Sensing);
     tape.backward(loss, &mut in_parts);
     let left: Vec<_> =
         z.iter().map(|&z| tape.take_gradient(z).expect("every representation counts")).collect();

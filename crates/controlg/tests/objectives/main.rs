@@ -6,9 +6,9 @@ mod common;
 #[path = "../common/differences.rs"]
 mod differences;
 
+mod baselines;
 mod bench;
 mod derivatives;
-mod own;
 mod real;
 mod sensing;
 mod training;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use controlg::coordinator::Reading;
-use controlg::encoder::{Block, Encoder, Norms, Pass, Source};
-use controlg::graph::{Graph, Prepared, Subgraph, View};
-use controlg::objective::{OBJECTIVES, Objective, Purpose, Sight, Sizes, Step};
+use controlg::encoder::{Block, BlockSource, Encoder, Norms, Pass};
+use controlg::graph::{EncoderInput, Graph, Subgraph, View};
+use controlg::objective::{HeadDims, OBJECTIVES, Objective, Purpose, Step, ViewSpec};
 use controlg::rng::Stream;
 use controlg::tensor::{Grads, Params, Pool, Tape, Var};
-use controlg::train::{Model, Task};
+use controlg::train::{Model, NamedObjective};
 use controlg::{Real, Result};
 
 use crate::bench::{Bench, SEED, block_model, model, network, objective, parts};
@@ -29,7 +29,7 @@ fn small() -> Graph {
 /// Everything that learning leaves behind, as bytes.
 fn state(model: &Model<'_>) -> Vec<u8> {
     let params = model.params().groups().iter().flat_map(|group| group.data()).flat_map(|x| x.to_le_bytes());
-    params.chain(model.optimisers().iter().flat_map(|optimiser| optimiser.to_bytes())).collect()
+    params.chain(model.optimizers().iter().flat_map(|optimizer| optimizer.to_bytes())).collect()
 }
 
 fn bits(reading: &Reading) -> Vec<u64> {
@@ -98,14 +98,14 @@ fn assert_close(label: &str, found: f64, expected: f64) {
 fn alone(bench: &Bench, params: &'static Params) -> (f64, f64, Vec<f64>) {
     let mut grads = Grads::new(params);
     let mut tape = Tape::new(params, forever(Pool::new()));
-    let shown = bench.shown();
-    let z = bench.encode(&mut tape, &shown);
-    let loss = bench.loss(&mut tape, &shown, &z, Purpose::Sensing);
+    let augmented = bench.augmented();
+    let z = bench.encode(&mut tape, &augmented);
+    let loss = bench.loss(&mut tape, &augmented, &z, Purpose::Sensing);
     tape.backward(loss, &mut grads);
     let gradient = grads.group(0).expect("a gradient").iter().map(|&x| f64::from(x)).collect();
 
     let cut: Vec<Var> = z.iter().map(|&z| tape.cut(z)).collect();
-    let again = bench.loss(&mut tape, &shown, &cut, Purpose::Sensing);
+    let again = bench.loss(&mut tape, &augmented, &cut, Purpose::Sensing);
     tape.backward(again, &mut grads);
     let (mut energy, mut norm) = (0.0, 0.0);
     for &z in &cut {
@@ -155,7 +155,13 @@ impl Encoder for Counted {
         self.inner.has_batch_norm(layer)
     }
 
-    fn alone<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: Source<'a>) -> Option<Var> {
+    fn alone<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        rows: BlockSource<'a>,
+    ) -> Option<Var> {
         self.inner.alone(tape, group, layer, rows)
     }
 
@@ -199,12 +205,12 @@ impl Objective for Watched {
         self.inner.buffers(graph, width)
     }
 
-    fn init(&self, sizes: Sizes, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         self.inner.init(sizes, params, group, stream);
     }
 
-    fn sights(&self) -> Vec<Sight> {
-        self.inner.sights()
+    fn views(&self) -> Vec<ViewSpec> {
+        self.inner.views()
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
@@ -221,7 +227,7 @@ fn the_five_take_four_passes_forward_and_seven_back() {
         let encoder = Box::new(Counted { inner: network(ENCODER), passes: passes.clone() });
         let task = |&(name, table): &(&str, &str)| {
             let watched = Watched { inner: objective(name, table), returns: returns.clone() };
-            Task { name: name.to_owned(), objective: Box::new(watched) }
+            NamedObjective { name: name.to_owned(), objective: Box::new(watched) }
         };
         let mut model =
             Model::new(&graph, None, parts(encoder, pool.iter().map(task).collect(), 1e-3)).unwrap();
@@ -245,7 +251,7 @@ fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_hea
     let read = |probe: Option<&Subgraph>| {
         let tasks = pool()
             .into_iter()
-            .map(|(name, table)| Task { name: name.to_owned(), objective: objective(name, table) });
+            .map(|(name, table)| NamedObjective { name: name.to_owned(), objective: objective(name, table) });
         let mut model = Model::new(&graph, probe, parts(network(ENCODER), tasks.collect(), 1e-3)).unwrap();
         (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
         (state(&model), model.measure(5).unwrap())
@@ -286,8 +292,10 @@ fn the_same_bytes_at_any_number_of_threads() {
 fn moments_are_shared_or_apart() {
     let graph = small();
     let tasks = || {
-        let task =
-            |(name, table): (&str, &str)| Task { name: name.to_owned(), objective: objective(name, table) };
+        let task = |(name, table): (&str, &str)| NamedObjective {
+            name: name.to_owned(),
+            objective: objective(name, table),
+        };
         pool().into_iter().map(task).collect::<Vec<_>>()
     };
     let mut apart = parts(network(ENCODER), tasks(), 1e-3);
@@ -296,7 +304,7 @@ fn moments_are_shared_or_apart() {
         Model::new(&graph, None, apart).unwrap(),
         Model::new(&graph, None, parts(network(ENCODER), tasks(), 1e-3)).unwrap(),
     );
-    assert_eq!((apart.optimisers().len(), shared.optimisers().len()), (pool().len(), 1));
+    assert_eq!((apart.optimizers().len(), shared.optimizers().len()), (pool().len(), 1));
     // The first step of each objective alone knows no moments of others.
     for model in [&mut apart, &mut shared] {
         assert!(model.step(0, 0).is_ok() && model.step(0, 1).is_ok());
@@ -320,8 +328,13 @@ fn representations_are_those_of_the_clean_graph_whatever_was_seen_last() {
     (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
     let (z, stats) = model.embed().unwrap();
     assert_eq!((z.n_rows(), z.n_cols(), stats.len()), (graph.n_nodes(), 16, 2));
-    let direct =
-        controlg::encoder::embed(&*network(ENCODER), model.params(), 0, &Prepared::new(&graph), &Pool::new());
+    let direct = controlg::encoder::embed(
+        &*network(ENCODER),
+        model.params(),
+        0,
+        &EncoderInput::new(&graph),
+        &Pool::new(),
+    );
     assert_eq!(z, direct);
     model.measure(5).unwrap();
     assert_eq!(z, model.embed().unwrap().0);

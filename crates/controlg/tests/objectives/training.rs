@@ -115,11 +115,11 @@ fn a_loss_that_is_no_number_stops_the_step_before_anything_moves() {
     let mut model =
         model(&graph, "width = 8\nnorm = 'none'", &[("p_link", "decoder = 'dot'")], 1e-3).unwrap();
     model.params_mut().group_mut(0).data_mut()[0] = controlg::Real::NAN;
-    let (params, state) = (format!("{:?}", model.params()), model.optimisers()[0].to_bytes());
+    let (params, state) = (format!("{:?}", model.params()), model.optimizers()[0].to_bytes());
     let message = "the loss of p_link became NaN at step 7; a smaller train.lr or train.clip may help";
     assert_eq!(model.step(0, 7).unwrap_err().to_string(), message);
     assert_eq!(model.measure(7).unwrap_err().to_string(), message);
-    assert_eq!((params, state), (format!("{:?}", model.params()), model.optimisers()[0].to_bytes()));
+    assert_eq!((params, state), (format!("{:?}", model.params()), model.optimizers()[0].to_bytes()));
 }
 
 #[test]

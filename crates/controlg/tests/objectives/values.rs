@@ -100,12 +100,13 @@ fn reconstruction_masks_again_before_its_convolution() {
             let id = controlg::tensor::ParamId { group: 1, entry };
             rows(params.get(id), params.shape(id).1)
         });
-        let shown = bench.shown();
-        let hidden = shown[0].hidden.as_ref().unwrap();
+        let augmented = bench.augmented();
+        let hidden = augmented[0].hidden.as_ref().unwrap();
         assert_eq!(hidden.ids().len(), 6);
         let mut r = product(&rows(&z, 4), &first);
         hidden.ids().iter().for_each(|&node| r[node as usize].fill(0.0));
-        let rebuilt = product(&product(&dense_operator(&shown[0].view.operator()), &r), &transposed(&second));
+        let rebuilt =
+            product(&product(&dense_operator(&augmented[0].view.operator()), &r), &transposed(&second));
         let power = if table.contains("exponent") { 2 } else { 3 };
         let error = |&node: &u32| {
             let guess: Vec<f64> = rebuilt[node as usize].iter().zip(&bias[0]).map(|(x, b)| x + b).collect();
@@ -150,10 +151,10 @@ fn sights_that_drop_nothing_are_the_clean_graph() {
         let table = "drop_edges = 0\nmask_features = 0";
         let bench = Bench::new(graph(edges(), sparse_features(6)), "width = 4", name, table);
         let mut tape = Tape::forward_only(forever(bench.params()), forever(Pool::new()));
-        let z = bench.encode(&mut tape, &bench.shown());
+        let z = bench.encode(&mut tape, &bench.augmented());
         assert_eq!(tape.value(z[0]), tape.value(z[1]));
         let clean = Bench::new(graph(edges(), sparse_features(6)), "width = 4", "p_par", "parts = 2");
-        let whole = clean.encode(&mut tape, &clean.shown());
+        let whole = clean.encode(&mut tape, &clean.augmented());
         assert_eq!(tape.value(z[0]), tape.value(whole[0]));
     }
 }
@@ -188,15 +189,12 @@ fn contexts_are_the_mean_along_walks() {
     }
 }
 
-/// D⁻¹A, where a node without neighbours stays.
+/// D⁻¹A, where a node without neighbors stays.
 fn walk(graph: &Graph) -> Matrix {
     let n = graph.n_nodes();
     let mut walk = vec![vec![0.0; n]; n];
     for (node, row) in walk.iter_mut().enumerate() {
-        graph
-            .neighbours(node)
-            .iter()
-            .for_each(|&other| row[other as usize] = 1.0 / graph.degree(node) as f64);
+        graph.neighbors(node).iter().for_each(|&other| row[other as usize] = 1.0 / graph.degree(node) as f64);
         if graph.degree(node) == 0 {
             row[node] = 1.0;
         }
@@ -222,7 +220,7 @@ fn contexts_are_the_mean_over_exact_balls() {
 fn ball_mean(graph: &Graph, node: usize, hops: usize, z: &Matrix) -> Vec<f64> {
     let mut ball = std::collections::BTreeSet::from([node as u32]);
     for _ in 0..hops {
-        let reached: Vec<u32> = ball.iter().flat_map(|&v| graph.neighbours(v as usize)).copied().collect();
+        let reached: Vec<u32> = ball.iter().flat_map(|&v| graph.neighbors(v as usize)).copied().collect();
         ball.extend(reached);
     }
     let mean = |col: usize| ball.iter().map(|&v| z[v as usize][col]).sum::<f64>() / ball.len() as f64;
@@ -244,7 +242,7 @@ fn decorrelation_of_identical_views() {
     let z = numbers(4, 12 * 3);
     let diagonal = bench("lambda = 0").loss_of(&[&z, &z]);
     assert!(diagonal.abs() < 1e-8, "the diagonal: {diagonal}");
-    let columns: Matrix = transposed(&rows(&z, 3)).iter().map(|column| standardised(column)).collect();
+    let columns: Matrix = transposed(&rows(&z, 3)).iter().map(|column| standardized(column)).collect();
     let correlation = product(&columns, &transposed(&columns));
     let off: f64 = (0..3)
         .flat_map(|i| (0..3).filter(move |&j| j != i).map(move |j| (i, j)))
@@ -253,7 +251,7 @@ fn decorrelation_of_identical_views() {
     assert_equal("with the rest", bench("lambda = 0.5").loss_of(&[&z, &z]), 0.5 * off + diagonal);
 }
 
-fn standardised(column: &[f64]) -> Vec<f64> {
+fn standardized(column: &[f64]) -> Vec<f64> {
     let n = column.len() as f64;
     let mean = column.iter().sum::<f64>() / n;
     let deviation = (column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
@@ -288,9 +286,9 @@ fn sensing_is_the_loss_of_a_step_on_a_small_graph() {
         );
         let [train, sense] = [Purpose::Training, Purpose::Sensing].map(|purpose| {
             let mut tape = Tape::forward_only(forever(bench.params()), forever(Pool::new()));
-            let shown = bench.shown();
-            let z = bench.encode(&mut tape, &shown);
-            let loss = bench.loss(&mut tape, &shown, &z, purpose);
+            let augmented = bench.augmented();
+            let z = bench.encode(&mut tape, &augmented);
+            let loss = bench.loss(&mut tape, &augmented, &z, purpose);
             tape.scalar(loss)
         });
         assert_eq!(train.to_bits(), sense.to_bits(), "{}", entry.name);

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use controlg::compare::{Comparison, Job, Subject};
 use controlg::data::FeatureSource;
-use controlg::eval::table::Cell;
+use controlg::eval::table::ResultCell;
 use controlg::eval::{Score, Task};
 use controlg::trace::{self, Record};
 use controlg::{Error, Result, files};
 use serde::Deserialize;
 
-use crate::args::Common;
+use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
 /// Runs jobs of a comparison.
@@ -21,14 +21,14 @@ pub(super) struct Children<'c> {
     pub(super) comparison: &'c Comparison,
     /// The comparison's folder.
     pub(super) folder: &'c Path,
-    pub(super) common: &'c Common,
+    pub(super) common: &'c CommonArgs,
     /// Whether embeddings and models stay.
     pub(super) keep: bool,
 }
 
 /// What is wanted of what `pretrain --json` says.
 #[derive(Deserialize)]
-struct Outcome {
+struct ChildOutcome {
     steps: u64,
     peak_bytes: Option<u64>,
 }
@@ -44,7 +44,7 @@ struct Cost {
 
 impl Children<'_> {
     /// Pretrains where there is something to pretrain, judges, and gives a cell for each task.
-    pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<Cell>> {
+    pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<ResultCell>> {
         let tasks: Vec<&str> = job.tasks.iter().map(|task| task.name()).collect();
         let (tasks, seed) = (tasks.join(","), job.seed.to_string());
         let (probe, embedding) = (self.comparison.probe.name(), self.comparison.embedding.name());
@@ -63,10 +63,10 @@ impl Children<'_> {
                 fs::create_dir_all(&run)
                     .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
                 let settings = run.join("config.toml");
-                files::whole_bytes(&settings, config.to_toml()?)?;
+                files::atomic_write_bytes(&settings, config.to_toml()?)?;
                 let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
                 let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"];
-                let outcome: Outcome = self.call(&arguments, threads)?;
+                let outcome: ChildOutcome = self.call(&arguments, threads)?;
                 evaluate.push(folder);
                 let scores = self.call(&evaluate, threads)?;
                 let cost = cost(&run, &outcome, config.evaluations()?)?;
@@ -119,8 +119,8 @@ fn cell(
     cost: &Cost,
     [hash, data_hash]: [&str; 2],
     threads: usize,
-) -> Cell {
-    Cell {
+) -> ResultCell {
+    ResultCell {
         data: job.data.clone(),
         method: job.method.clone(),
         seed: job.seed,
@@ -144,7 +144,7 @@ fn cell(
 }
 
 /// The seconds come from the record, which knows those of before a kill too.
-fn cost(run: &Path, outcome: &Outcome, evaluations: u64) -> Result<Cost> {
+fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<Cost> {
     let lines = trace::read(&run.join("trace.jsonl"))?;
     let milliseconds: f64 = lines
         .iter()

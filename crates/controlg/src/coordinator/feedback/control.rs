@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn realised_shares_track_the_plan_better_than_independent_draws() {
+    fn realized_shares_track_the_plan_better_than_independent_draws() {
         let plan = [0.4, 0.25, 0.15, 0.1, 0.1];
         let distance = |mode| {
             let settings = ControlSettings { mode, ..ControlSettings::default() };

@@ -25,7 +25,7 @@ mod sense;
 
 pub use control::{ControlMode, ControlSettings, Decision, Gain, Tracking};
 pub use plan::{Plan, PlanMode, PlanSettings, plan};
-pub use sense::{Reading, SenseSettings, Sensed, State, robust_norm, sense};
+pub use sense::{LoopState, Reading, SenseSettings, Sensed, robust_norm, sense};
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ use crate::setting::{self, Key, Range};
 /// Everything that shapes the loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct SchedulerSettings {
     /// Where the scheduling draws start.
     pub seed: u64,
     /// Blocks of an epoch: counts and integrals start anew with each.
@@ -50,9 +50,9 @@ pub struct Settings {
     pub control: ControlSettings,
 }
 
-impl Default for Settings {
+impl Default for SchedulerSettings {
     fn default() -> Self {
-        Settings {
+        SchedulerSettings {
             seed: 0,
             blocks_per_epoch: 50,
             sense: SenseSettings::default(),
@@ -62,7 +62,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl SchedulerSettings {
     /// The keys outside of any table.
     const KEYS: &[Key] = &[
         Key::new("seed", Range::Whole(0, i64::MAX as u64), "where the scheduling draws start"),
@@ -71,15 +71,15 @@ impl Settings {
 
     /// Settings from a table with the tables `sense`, `plan` and `control` of the run file; what is missing takes its
     /// default.
-    pub fn from_table(mut table: toml::Table) -> Result<Settings> {
+    pub fn from_table(mut table: toml::Table) -> Result<SchedulerSettings> {
         let mut take = |name: &str| match table.remove(name) {
             Some(toml::Value::Table(table)) => Ok(table),
             Some(other) => Err(Error::value(name, other, format_args!("a table [{name}]"))),
             None => Ok(toml::Table::new()),
         };
         let (sense, plan, control) = (take("sense")?, take("plan")?, take("control")?);
-        let Top { seed, blocks_per_epoch } = setting::settings("", Settings::KEYS, table)?;
-        Ok(Settings {
+        let SchedulerKeys { seed, blocks_per_epoch } = setting::settings("", SchedulerSettings::KEYS, table)?;
+        Ok(SchedulerSettings {
             seed,
             blocks_per_epoch,
             sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
@@ -90,7 +90,7 @@ impl Settings {
 
     /// Refuses values out of range, by name.
     pub fn check(&self, n_tasks: usize) -> Result<()> {
-        let Settings { blocks_per_epoch, sense, plan, control, .. } = self;
+        let SchedulerSettings { blocks_per_epoch, sense, plan, control, .. } = self;
         if *blocks_per_epoch == 0 {
             return Err(Error::value("blocks_per_epoch", 0, "at least 1"));
         }
@@ -125,15 +125,15 @@ impl Settings {
 /// The settings outside of any table.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
-struct Top {
+struct SchedulerKeys {
     seed: u64,
     blocks_per_epoch: usize,
 }
 
-impl Default for Top {
+impl Default for SchedulerKeys {
     fn default() -> Self {
-        let Settings { seed, blocks_per_epoch, .. } = Settings::default();
-        Top { seed, blocks_per_epoch }
+        let SchedulerSettings { seed, blocks_per_epoch, .. } = SchedulerSettings::default();
+        SchedulerKeys { seed, blocks_per_epoch }
     }
 }
 
@@ -141,8 +141,8 @@ impl Default for Top {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scheduler {
     tasks: Vec<String>,
-    settings: Settings,
-    state: State,
+    settings: SchedulerSettings,
+    state: LoopState,
     shares: Vec<f64>,
     tracking: Tracking,
     /// Blocks decided so far, over all epochs.
@@ -152,13 +152,13 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// A scheduler of these tasks.
-    pub fn new(tasks: Vec<String>, settings: Settings) -> Result<Self> {
+    pub fn new(tasks: Vec<String>, settings: SchedulerSettings) -> Result<Self> {
         let k = tasks.len();
         if k == 0 {
             return Err(Error::value("objectives", "none", "at least one"));
         }
         settings.check(k)?;
-        let state = State {
+        let state = LoopState {
             difficulty: vec![settings.sense.difficulty_min; k],
             loss_norm: vec![1.0; k],
             loss_scale: vec![1.0; k],
@@ -176,7 +176,7 @@ impl Scheduler {
         })
     }
 
-    /// Takes the losses of one round of warm-up: the first round sets each loss's scale, so that every normalised
+    /// Takes the losses of one round of warm-up: the first round sets each loss's scale, so that every normalized
     /// loss starts at 1; the reference point lies above the largest of all rounds.
     pub fn warm_up(&mut self, losses: &[f64]) {
         assert_eq!(losses.len(), self.tasks.len(), "one loss a task");
@@ -184,9 +184,9 @@ impl Scheduler {
             if !self.warmed_up {
                 self.state.loss_scale[k] = loss.abs().max(1e-8);
             }
-            let normalised = loss / (self.state.loss_scale[k] + sense::SCALE_EPSILON);
-            self.state.loss_norm[k] = normalised;
-            let reference = normalised + self.settings.plan.delta;
+            let normalized = loss / (self.state.loss_scale[k] + sense::SCALE_EPSILON);
+            self.state.loss_norm[k] = normalized;
+            let reference = normalized + self.settings.plan.delta;
             let highest = if self.warmed_up { self.state.reference[k] } else { f64::NEG_INFINITY };
             self.state.reference[k] = highest.max(reference);
         }
@@ -228,7 +228,7 @@ impl Scheduler {
     }
 
     /// What is remembered of the tasks.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &LoopState {
         &self.state
     }
 
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_same_readings_and_seed_give_the_same_schedule_also_after_saving() {
-        let mut whole = Scheduler::new(names(3), Settings::default()).unwrap();
+        let mut whole = Scheduler::new(names(3), SchedulerSettings::default()).unwrap();
         whole.warm_up(&[1.0, 1.0, 1.0]);
         let mut first = whole.clone();
         let expected = drive(&mut whole, 120);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn warm_up_sets_scale_and_reference() {
-        let mut scheduler = Scheduler::new(names(2), Settings::default()).unwrap();
+        let mut scheduler = Scheduler::new(names(2), SchedulerSettings::default()).unwrap();
         scheduler.warm_up(&[4.0, 10.0]);
         scheduler.warm_up(&[2.0, 15.0]);
         let state = scheduler.state();
@@ -338,13 +338,13 @@ mod tests {
 
     #[test]
     fn a_lone_task_gets_every_block_and_bad_settings_are_named() {
-        let mut lone = Scheduler::new(names(1), Settings::default()).unwrap();
+        let mut lone = Scheduler::new(names(1), SchedulerSettings::default()).unwrap();
         lone.sense(&Reading::from_products(vec![1.0], &[vec![0.0]], vec![0.0]));
         assert_eq!(lone.next().task, 0);
         assert!((lone.shares()[0] - 1.0).abs() < 1e-12);
 
-        let refused = |change: fn(&mut Settings)| {
-            let mut settings = Settings::default();
+        let refused = |change: fn(&mut SchedulerSettings)| {
+            let mut settings = SchedulerSettings::default();
             change(&mut settings);
             Scheduler::new(names(5), settings).unwrap_err().to_string()
         };

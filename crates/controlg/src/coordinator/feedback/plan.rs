@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::sense::State;
+use super::sense::LoopState;
 use crate::setting::{Key, Range};
 
 /// Added to a slack before dividing by it.
@@ -69,7 +69,7 @@ pub struct Plan {
 }
 
 /// Raises the reference point where a loss comes too near (r ← max(r, L̃ + δ)) and plans the shares.
-pub fn plan(state: &mut State, settings: &PlanSettings) -> Plan {
+pub fn plan(state: &mut LoopState, settings: &PlanSettings) -> Plan {
     let k = state.loss_norm.len();
     for (reference, loss) in state.reference.iter_mut().zip(&state.loss_norm) {
         *reference = reference.max(loss + settings.delta);
@@ -94,14 +94,15 @@ mod tests {
 
     #[test]
     fn known_vector() {
-        let mut state = State {
+        let mut state = LoopState {
             difficulty: vec![0.0, 1.0, 2.0, 0.0, 0.5],
             loss_norm: vec![0.5, 0.9, 1.0, 0.2, 0.7],
             loss_scale: vec![1.0; 5],
             reference: vec![1.1; 5],
         };
-        let shares =
-            |floor, state: &mut State| plan(state, &PlanSettings { floor, ..PlanSettings::default() }).plan;
+        let shares = |floor, state: &mut LoopState| {
+            plan(state, &PlanSettings { floor, ..PlanSettings::default() }).plan
+        };
         let plain = shares(0.0, &mut state);
         let floored = shares(0.1, &mut state);
         let expected = [0.16216, 0.24324, 0.32432, 0.10811, 0.16216];
@@ -122,7 +123,7 @@ mod tests {
         ) {
             let k = tasks.len();
             let settings = PlanSettings { gamma, floor: floor / k as f64 * 0.99, delta, ..PlanSettings::default() };
-            let mut state = State {
+            let mut state = LoopState {
                 difficulty: tasks.iter().map(|task| task.0).collect(),
                 loss_norm: tasks.iter().map(|task| task.1).collect(),
                 loss_scale: vec![1.0; k],

@@ -1,4 +1,4 @@
-//! Sense: from measured losses and gradient geometry to a difficulty and a normalised loss per task.
+//! Sense: from measured losses and gradient geometry to a difficulty and a normalized loss per task.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct SenseSettings {
     pub beta: f64,
     /// Share of the new drive in the difficulty's moving average.
     pub rho: f64,
-    /// Share of the new loss in the normalised loss's moving average.
+    /// Share of the new loss in the normalized loss's moving average.
     pub rho_loss: f64,
     /// The difficulty's lower bound.
     pub difficulty_min: f64,
@@ -39,7 +39,7 @@ impl SenseSettings {
         Key::new("alpha", Range::Number(0.0, 1e6), "weight of the Rayleigh quotient in the difficulty"),
         Key::new("beta", Range::Number(0.0, 1e6), "weight of the conflict in the difficulty"),
         Key::new("rho", Range::Number(0.0, 1.0), "share of the new drive in the difficulty's moving average"),
-        Key::new("rho_loss", Range::Number(0.0, 1.0), "share of the new loss in the normalised loss"),
+        Key::new("rho_loss", Range::Number(0.0, 1.0), "share of the new loss in the normalized loss"),
         Key::new("difficulty_min", Range::Number(0.0, 1e6), "the difficulty's lower bound"),
         Key::new("difficulty_max", Range::Number(0.0, 1e6), "the difficulty's upper bound"),
         Key::new("whole_up_to", Range::Whole(0, 1 << 40), "largest graph that is sensed whole"),
@@ -110,10 +110,10 @@ impl Reading {
 
 /// What the loop remembers of the tasks between sensings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct State {
+pub struct LoopState {
     /// Difficulty D.
     pub difficulty: Vec<f64>,
-    /// Normalised, smoothed loss L̃.
+    /// Normalized, smoothed loss L̃.
     pub loss_norm: Vec<f64>,
     /// The fixed scale each loss is divided by.
     pub loss_scale: Vec<f64>,
@@ -128,15 +128,15 @@ pub struct Sensed {
     pub lambda: Vec<f64>,
     /// Conflict of each task with those that matter: Conf_k = Σ_{j≠k} λ_j·max(0, −cos(g_k, g_j)).
     pub conf: Vec<f64>,
-    /// Robustly normalised Rayleigh quotients.
+    /// Robustly normalized Rayleigh quotients.
     pub rq_norm: Vec<f64>,
-    /// Robustly normalised conflicts.
+    /// Robustly normalized conflicts.
     pub conf_norm: Vec<f64>,
 }
 
-/// Updates difficulty and normalised loss from a reading:
+/// Updates difficulty and normalized loss from a reading:
 /// D ← clip((1−ρ)D + ρ(αR̄ + βC̄)), L̃ ← (1−ρ_L)L̃ + ρ_L·loss/scale.
-pub fn sense(reading: &Reading, state: &mut State, settings: &SenseSettings) -> Sensed {
+pub fn sense(reading: &Reading, state: &mut LoopState, settings: &SenseSettings) -> Sensed {
     let k = reading.loss.len();
     let usable: Vec<usize> = (0..k).filter(|&k| reading.usable(k)).collect();
     let gram: Vec<Vec<f64>> =
@@ -152,11 +152,11 @@ pub fn sense(reading: &Reading, state: &mut State, settings: &SenseSettings) -> 
             }
         })
         .collect();
-    let normalised = |values: &[f64]| {
+    let normalized = |values: &[f64]| {
         let picked: Vec<f64> = usable.iter().map(|&k| values[k]).collect();
         spread(k, &usable, &robust_norm(&picked))
     };
-    let (rq_norm, conf_norm) = (normalised(&reading.rq), normalised(&conf));
+    let (rq_norm, conf_norm) = (normalized(&reading.rq), normalized(&conf));
     for &k in &usable {
         let drive = settings.alpha * rq_norm[k] + settings.beta * conf_norm[k];
         let difficulty = (1.0 - settings.rho) * state.difficulty[k] + settings.rho * drive;
@@ -204,8 +204,8 @@ fn spread(k: usize, places: &[usize], values: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn state(k: usize) -> State {
-        State {
+    fn state(k: usize) -> LoopState {
+        LoopState {
             difficulty: vec![0.0; k],
             loss_norm: vec![1.0; k],
             loss_scale: vec![2.0; k],

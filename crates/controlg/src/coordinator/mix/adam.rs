@@ -8,13 +8,13 @@ const EPS: f64 = 1e-8;
 
 /// Both moments and the count of steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Adam {
+pub(super) struct WeightAdam {
     steps: i32,
     mean: Vec<f64>,
     square: Vec<f64>,
 }
 
-impl Adam {
+impl WeightAdam {
     /// Moves the values against their slopes.
     pub(super) fn step(&mut self, rate: f64, values: &mut [f64], slopes: &[f64]) {
         self.mean.resize(values.len(), 0.0);
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn the_first_step_is_the_rate_and_a_parabola_is_descended() {
-        let mut adam = Adam::default();
+        let mut adam = WeightAdam::default();
         let mut x = [1.0, -2.0];
         adam.step(0.1, &mut x, &[5.0, -0.01]);
         assert!((x[0] - 0.9).abs() < 1e-6 && (x[1] + 1.9).abs() < 1e-6);

@@ -1,35 +1,38 @@
 //! `autossl`: weights of the losses that are learned for pseudo-homophily (Jin et al., 2022, AutoSSL-DS).
 //!
 //! The step goes along Σ λ_k g_k, heads included. Then, every `meta_every` steps, the representations Z of the clean
-//! graph are clustered by K-means into centres μ_j, which are held constant; p_v = softmax_j(−‖z_v − μ_j‖²/σ²), and
+//! graph are clustered by K-means into centers μ_j, which are held constant; p_v = softmax_j(−‖z_v − μ_j‖²/σ²), and
 //! L_out is the mean of |p_u − p_v| over all edges uv and clusters. λ is moved against ∂L_out/∂λ by Adam and kept within
 //! \[0, 1\]; it is not scaled to sum to one. One update of Adam lies between λ and the new parameters, so the derivative
 //! is known in closed form and takes no second derivatives (`train/outlook.rs`).
 //!
 //! The authors look ahead at every step, and evaluate the encoder of the highest pseudo-homophily that was seen; here it
-//! is the last one, as for every other method. What is rewarded, like neighbours, is wrong on graphs without homophily.
+//! is the last one, as for every other method. What is rewarded, like neighbors, is wrong on graphs without homophily.
 
 use serde::{Deserialize, Serialize};
 
-use super::adam::Adam;
-use super::{Mixer, Mixture, Outlook, Promise, Recipe, Seen};
+use super::adam::WeightAdam;
+use super::{Lookahead, MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds};
 use crate::coordinator::{from_json, to_json};
 use crate::error::{Error, Result};
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "autossl",
-    summary: "losses weighted so that a step makes neighbours fall into the same clusters",
+    summary: "losses weighted so that a step makes neighbors fall into the same clusters",
     paper: "Jin et al., Automated Self-Supervised Learning for Graphs, ICLR 2022",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&AutoSslSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.autossl", KEYS, table)?;
+        let settings: AutoSslSettings = setting::settings("mix.autossl", KEYS, table)?;
         Ok(Box::new(move |setup| {
             let weights = vec![1.0 / setup.n_tasks as f64; setup.n_tasks];
-            Box::new(AutoSsl { settings: settings.clone(), state: State { weights, adam: Adam::default() } })
+            Box::new(AutoSsl {
+                settings: settings.clone(),
+                state: AutoSslState { weights, adam: WeightAdam::default() },
+            })
         }))
     },
 };
@@ -53,7 +56,7 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct AutoSslSettings {
     lr_lambda: f64,
     meta_every: u64,
     meta_warmup_steps: u64,
@@ -62,9 +65,9 @@ struct Settings {
     variance: f64,
 }
 
-impl Default for Settings {
+impl Default for AutoSslSettings {
     fn default() -> Self {
-        Settings {
+        AutoSslSettings {
             lr_lambda: 0.05,
             meta_every: 10,
             meta_warmup_steps: 0,
@@ -76,14 +79,14 @@ impl Default for Settings {
 }
 
 struct AutoSsl {
-    settings: Settings,
-    state: State,
+    settings: AutoSslSettings,
+    state: AutoSslState,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+struct AutoSslState {
     weights: Vec<f64>,
-    adam: Adam,
+    adam: WeightAdam,
 }
 
 impl Mixer for AutoSsl {
@@ -95,28 +98,28 @@ impl Mixer for AutoSsl {
         Ok(())
     }
 
-    fn mix(&mut self, _: &Seen<'_>) -> Mixture {
-        Mixture::of_losses(self.state.weights.clone())
+    fn mix(&mut self, _: &MixerInput<'_>) -> MixWeights {
+        MixWeights::of_losses(self.state.weights.clone())
     }
 
     fn looks_ahead(&self) -> bool {
         true
     }
 
-    fn outlook(&self, step: u64) -> Option<Outlook> {
-        let Settings { meta_every, meta_warmup_steps, clusters, starts, variance, .. } = self.settings;
+    fn outlook(&self, step: u64) -> Option<Lookahead> {
+        let AutoSslSettings { meta_every, meta_warmup_steps, clusters, starts, variance, .. } = self.settings;
         let due = step >= meta_warmup_steps && step.is_multiple_of(meta_every);
-        due.then_some(Outlook { clusters, starts, variance })
+        due.then_some(Lookahead { clusters, starts, variance })
     }
 
     fn learn(&mut self, slopes: &[f64]) {
-        let State { weights, adam } = &mut self.state;
+        let AutoSslState { weights, adam } = &mut self.state;
         adam.step(self.settings.lr_lambda, weights, slopes);
         weights.iter_mut().for_each(|weight| *weight = weight.clamp(0.0, 1.0));
     }
 
-    fn promise(&self) -> Promise {
-        Promise { least: 0.0, most: 1.0, sum: None }
+    fn promise(&self) -> WeightBounds {
+        WeightBounds { least: 0.0, most: 1.0, sum: None }
     }
 
     fn save(&self) -> Result<String> {

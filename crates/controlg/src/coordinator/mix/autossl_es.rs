@@ -7,21 +7,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, Trial};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, Trial, WeightBounds};
 use crate::coordinator::{from_json, to_json};
 use crate::error::{Error, Result};
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "autossl-es",
     summary: "fixed weights of the losses, found by evolution over short runs before the first step",
     paper: "Jin et al., Automated Self-Supervised Learning for Graphs, ICLR 2022",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&AutoSslEsSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.autossl-es", KEYS, table)?;
+        let settings: AutoSslEsSettings = setting::settings("mix.autossl-es", KEYS, table)?;
         Ok(Box::new(move |_| Box::new(AutoSslEs { settings: settings.clone(), weights: None })))
     },
 };
@@ -39,21 +39,21 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct AutoSslEsSettings {
     generations: u64,
     population: usize,
     steps: u64,
     clusters: usize,
 }
 
-impl Default for Settings {
+impl Default for AutoSslEsSettings {
     fn default() -> Self {
-        Settings { generations: 4, population: 8, steps: 20, clusters: 5 }
+        AutoSslEsSettings { generations: 4, population: 8, steps: 20, clusters: 5 }
     }
 }
 
 struct AutoSslEs {
-    settings: Settings,
+    settings: AutoSslEsSettings,
     /// None before the search.
     weights: Option<Vec<f64>>,
 }
@@ -68,7 +68,7 @@ impl Mixer for AutoSslEs {
     }
 
     fn trial(&self) -> Option<Trial> {
-        let Settings { generations, population, steps, clusters } = self.settings;
+        let AutoSslEsSettings { generations, population, steps, clusters } = self.settings;
         self.weights.is_none().then_some(Trial { generations, population, steps, clusters })
     }
 
@@ -76,13 +76,13 @@ impl Mixer for AutoSslEs {
         self.weights = Some(weights);
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
         let equal = || vec![1.0 / seen.loss.len() as f64; seen.loss.len()];
-        Mixture::of_losses(self.weights.clone().unwrap_or_else(equal))
+        MixWeights::of_losses(self.weights.clone().unwrap_or_else(equal))
     }
 
-    fn promise(&self) -> Promise {
-        Promise { least: 0.0, most: 1.0, sum: None }
+    fn promise(&self) -> WeightBounds {
+        WeightBounds { least: 0.0, most: 1.0, sum: None }
     }
 
     fn save(&self) -> Result<String> {

@@ -6,19 +6,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, dot, simplex, times};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, dot, simplex, times};
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "cagrad",
     summary: "the way within a distance of the mean gradient that serves the worst-off objective best",
     paper: "Liu et al., Conflict-Averse Gradient Descent for Multi-task Learning, NeurIPS 2021",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&CaGradSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.cagrad", KEYS, table)?;
+        let settings: CaGradSettings = setting::settings("mix.cagrad", KEYS, table)?;
         Ok(Box::new(move |_| Box::new(CaGrad(settings.clone()))))
     },
 };
@@ -30,33 +30,33 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct CaGradSettings {
     c: f64,
     max_iter: usize,
 }
 
-impl Default for Settings {
+impl Default for CaGradSettings {
     fn default() -> Self {
-        Settings { c: 0.4, max_iter: 50 }
+        CaGradSettings { c: 0.4, max_iter: 50 }
     }
 }
 
 /// Keeps the root away from zero; the mean square of the gradients is 1 there.
 const ROOT_EPSILON: f64 = 1e-8;
 
-struct CaGrad(Settings);
+struct CaGrad(CaGradSettings);
 
 impl Mixer for CaGrad {
-    fn wants(&self) -> Wants {
-        Wants { gram: true, ..Wants::default() }
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
-        Mixture::of_encoder(weights(seen.gram, self.0.c, self.0.max_iter))
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+        MixWeights::of_encoder(weights(seen.gram, self.0.c, self.0.max_iter))
     }
 
-    fn promise(&self) -> Promise {
-        Promise::at_least(0.0)
+    fn promise(&self) -> WeightBounds {
+        WeightBounds::at_least(0.0)
     }
 }
 
@@ -79,7 +79,7 @@ pub(super) fn weights(gram: &[Vec<f64>], c: f64, iterations: usize) -> Vec<f64> 
         let factor = radius / length(w);
         times(&scaled, w).iter().zip(&with_mean).map(|(own, mean)| mean + factor * own).collect()
     };
-    let worst = simplex::minimise(k, iterations, value, slope);
+    let worst = simplex::minimize(k, iterations, value, slope);
     let factor = radius / length(&worst);
     worst.iter().map(|w| (share + factor * w) / (1.0 + c * c)).collect()
 }

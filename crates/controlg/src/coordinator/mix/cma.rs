@@ -4,7 +4,7 @@
 use crate::rng::Stream;
 
 /// A search for the lowest score, generation by generation.
-pub(crate) struct Search {
+pub(crate) struct CmaEs {
     mean: Vec<f64>,
     sigma: f64,
     /// Shape of the steps: a symmetric n × n matrix.
@@ -30,11 +30,11 @@ struct Rates {
     length: f64,
 }
 
-impl Search {
+impl CmaEs {
     /// Starts in the middle of the box, with steps as large as the way to its border.
     pub(crate) fn new(n: usize, population: usize) -> Self {
         let covariance = (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
-        Search {
+        CmaEs {
             mean: vec![0.5; n],
             sigma: 0.5,
             covariance,
@@ -171,7 +171,7 @@ mod tests {
 
     /// The best candidate of a search for the lowest value.
     fn lowest(n: usize, generations: u64, score: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-        let mut search = Search::new(n, 8);
+        let mut search = CmaEs::new(n, 8);
         let mut best = vec![0.5; n];
         for generation in 0..generations {
             let mut found = search.ask(8, &mut Stream::new(3, "test", "", generation));

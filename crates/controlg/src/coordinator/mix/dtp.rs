@@ -1,4 +1,4 @@
-//! `dtp`, dynamic task prioritisation: objectives that have come less far count more (Guo et al., 2018).
+//! `dtp`, dynamic task prioritization: objectives that have come less far count more (Guo et al., 2018).
 //!
 //! Each objective has a measure of progress κ_k in (0, 1) with a running mean κ̄_k ← a κ_k + (1 − a) κ̄_k, and its loss
 //! the weight −(1 − κ̄_k)^γ ln κ̄_k. The paper measures accuracy, which takes labels; here progress is the share by
@@ -6,21 +6,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, as_scale};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "dtp",
     summary: "losses that have fallen less count more",
     paper: "Guo et al., Dynamic Task Prioritization for Multitask Learning, ECCV 2018",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&DtpSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.dtp", KEYS, table)?;
+        let settings: DtpSettings = setting::settings("mix.dtp", KEYS, table)?;
         Ok(Box::new(move |_| Box::new(Dtp { settings: settings.clone(), state: None })))
     },
 };
@@ -32,14 +32,14 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct DtpSettings {
     average: f64,
     gamma: f64,
 }
 
-impl Default for Settings {
+impl Default for DtpSettings {
     fn default() -> Self {
-        Settings { average: 0.1, gamma: 1.0 }
+        DtpSettings { average: 0.1, gamma: 1.0 }
     }
 }
 
@@ -47,12 +47,12 @@ impl Default for Settings {
 const MARGIN: f64 = 0.01;
 
 struct Dtp {
-    settings: Settings,
-    state: Option<State>,
+    settings: DtpSettings,
+    state: Option<DtpState>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+struct DtpState {
     /// The losses at the first step.
     first: Vec<f64>,
     /// The running means of progress.
@@ -60,9 +60,9 @@ struct State {
 }
 
 impl Mixer for Dtp {
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
-        let Settings { average, gamma } = self.settings;
-        let state = self.state.get_or_insert_with(|| State {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+        let DtpSettings { average, gamma } = self.settings;
+        let state = self.state.get_or_insert_with(|| DtpState {
             first: seen.loss.to_vec(),
             progress: vec![MARGIN; seen.loss.len()],
         });
@@ -70,11 +70,11 @@ impl Mixer for Dtp {
             let fallen = 1.0 - seen.loss[task] / as_scale(state.first[task]);
             *progress = average * fallen.clamp(MARGIN, 1.0 - MARGIN) + (1.0 - average) * *progress;
         }
-        Mixture::of_losses(state.progress.iter().map(|&k| -(1.0 - k).powf(gamma) * k.ln()).collect())
+        MixWeights::of_losses(state.progress.iter().map(|&k| -(1.0 - k).powf(gamma) * k.ln()).collect())
     }
 
-    fn promise(&self) -> Promise {
-        Promise::at_least(0.0)
+    fn promise(&self) -> WeightBounds {
+        WeightBounds::at_least(0.0)
     }
 
     fn save(&self) -> Result<String> {

@@ -7,24 +7,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::adam::Adam;
-use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, as_scale};
+use super::adam::WeightAdam;
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, as_scale};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "gradnorm",
     summary: "losses weighted so that all gradients have like lengths, longer where the loss lags",
     paper: "Chen et al., GradNorm: Gradient Normalization for Adaptive Loss Balancing, ICML 2018",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&GradNormSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.gradnorm", KEYS, table)?;
+        let settings: GradNormSettings = setting::settings("mix.gradnorm", KEYS, table)?;
         Ok(Box::new(move |setup| {
-            let state = State { weights: vec![1.0; setup.n_tasks], ..State::default() };
+            let state = GradNormState { weights: vec![1.0; setup.n_tasks], ..GradNormState::default() };
             Box::new(GradNorm { settings: settings.clone(), state })
         }))
     },
@@ -37,14 +37,14 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct GradNormSettings {
     alpha: f64,
     lr: f64,
 }
 
-impl Default for Settings {
+impl Default for GradNormSettings {
     fn default() -> Self {
-        Settings { alpha: 1.5, lr: 0.025 }
+        GradNormSettings { alpha: 1.5, lr: 0.025 }
     }
 }
 
@@ -52,26 +52,26 @@ impl Default for Settings {
 const LEAST: f64 = 1e-3;
 
 struct GradNorm {
-    settings: Settings,
-    state: State,
+    settings: GradNormSettings,
+    state: GradNormState,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct State {
+struct GradNormState {
     weights: Vec<f64>,
     /// The losses at the first step.
     first: Option<Vec<f64>>,
-    adam: Adam,
+    adam: WeightAdam,
 }
 
 impl Mixer for GradNorm {
-    fn wants(&self) -> Wants {
-        Wants { last_layer: true, ..Wants::default() }
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds { last_layer: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
-        let State { weights, first, adam } = &mut self.state;
-        let mixture = Mixture::of_losses(weights.clone());
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+        let GradNormState { weights, first, adam } = &mut self.state;
+        let mixture = MixWeights::of_losses(weights.clone());
         let first = first.get_or_insert_with(|| seen.loss.to_vec());
         let k = weights.len() as f64;
         let left: Vec<f64> =
@@ -92,8 +92,8 @@ impl Mixer for GradNorm {
         mixture
     }
 
-    fn promise(&self) -> Promise {
-        Promise { sum: Some(self.state.weights.len() as f64), ..Promise::at_least(0.0) }
+    fn promise(&self) -> WeightBounds {
+        WeightBounds { sum: Some(self.state.weights.len() as f64), ..WeightBounds::at_least(0.0) }
     }
 
     fn save(&self) -> Result<String> {
@@ -114,11 +114,11 @@ mod tests {
     /// The weights after some steps with these losses and gradient lengths.
     fn after(steps: u64, losses: [f64; 3], lengths: [f64; 3]) -> Vec<f64> {
         let mut mixer = mixer(&ENTRY, "", 3);
-        mixer.mix(&Seen { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &lengths, nodes: None });
+        mixer.mix(&MixerInput { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &lengths, nodes: None });
         let mut weights = Vec::new();
         for step in 1..=steps {
             weights = mixer
-                .mix(&Seen { step, loss: &losses, gram: &[], last_layer: &lengths, nodes: None })
+                .mix(&MixerInput { step, loss: &losses, gram: &[], last_layer: &lengths, nodes: None })
                 .encoder;
             assert!((weights.iter().sum::<f64>() - 3.0).abs() < 1e-9 && weights.iter().all(|&w| w > 0.0));
         }

@@ -1,74 +1,74 @@
 //! `mgda` and `paretognn`: the point of least norm in the convex hull of the gradients.
 //!
-//! λ* = argmin ½ λᵀMλ over the simplex, M the inner products of the gradients, each divided by its c_k (`normalise`).
+//! λ* = argmin ½ λᵀMλ over the simplex, M the inner products of the gradients, each divided by its c_k (`normalize`).
 //! Its point Σ λ_k g_k/c_k goes against no objective, and is zero where none can gain without another's loss.
 //!
 //! *MGDA* (Désidéri, 2012) goes along that point; heads keep their own gradients. *ParetoGNN* (Ju et al., 2023) takes
-//! λ* from normalised gradients and then steps on Σ λ*_k L_k with the raw losses, heads included: with `l2` its way is
+//! λ* from normalized gradients and then steps on Σ λ*_k L_k with the raw losses, heads included: with `l2` its way is
 //! Σ λ_k g_k and not Σ λ_k g_k/‖g_k‖, and may go against an objective. That is the published method.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, as_scale};
 use crate::coordinator::min_norm;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// MGDA on the list of methods.
-pub(in crate::coordinator) const MGDA: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const MGDA: Entry<MixerFactory> = Entry {
     name: "mgda",
     summary: "every step along the point of least norm between all gradients",
     paper: "Désidéri, Multiple-Gradient Descent Algorithm (MGDA) for Multiobjective Optimization, C. R. Math. 2012",
     keys: MGDA_KEYS,
     defaults: || setting::table_of(&MgdaSettings::default()),
     build: |table| {
-        let MgdaSettings { normalise } = setting::settings("mix.mgda", MGDA_KEYS, table)?;
-        Ok(Box::new(move |_| Box::new(LeastNorm { normalise, rule: Rule::Mgda })))
+        let MgdaSettings { normalize } = setting::settings("mix.mgda", MGDA_KEYS, table)?;
+        Ok(Box::new(move |_| Box::new(LeastNorm { normalize, rule: Rule::Mgda })))
     },
 };
 
 /// ParetoGNN on the list of methods.
-pub(in crate::coordinator) const PARETOGNN: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const PARETOGNN: Entry<MixerFactory> = Entry {
     name: "paretognn",
-    summary: "losses weighted by the point of least norm between their normalised gradients",
+    summary: "losses weighted by the point of least norm between their normalized gradients",
     paper: "Ju et al., Multi-task Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: PARETOGNN_KEYS,
     defaults: || setting::table_of(&ParetoGnnSettings::default()),
     build: |table| {
-        let ParetoGnnSettings { normalise, use_pareto } =
+        let ParetoGnnSettings { normalize, use_pareto } =
             setting::settings("mix.paretognn", PARETOGNN_KEYS, table)?;
         let rule = if use_pareto { Rule::ParetoGnn } else { Rule::Sum };
-        Ok(Box::new(move |_| Box::new(LeastNorm { normalise, rule })))
+        Ok(Box::new(move |_| Box::new(LeastNorm { normalize, rule })))
     },
 };
 
-const NORMALISE: Key = Key::new(
-    "normalise",
+const NORMALIZE: Key = Key::new(
+    "normalize",
     Range::OneOf(&["l2", "loss", "loss+", "none"]),
     "each gradient is divided by its length, its loss, both, or nothing before the weights are sought",
 );
-const MGDA_KEYS: &[Key] = &[NORMALISE];
+const MGDA_KEYS: &[Key] = &[NORMALIZE];
 const PARETOGNN_KEYS: &[Key] = &[
-    NORMALISE,
+    NORMALIZE,
     Key::new("use_pareto", Range::Flag, "weights from the gradients; without it every loss counts once"),
 ];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 struct MgdaSettings {
-    normalise: Normalise,
+    normalize: GradientNormalization,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
 struct ParetoGnnSettings {
-    normalise: Normalise,
+    normalize: GradientNormalization,
     use_pareto: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Normalise {
+enum GradientNormalization {
     L2,
     Loss,
     #[serde(rename = "loss+")]
@@ -78,13 +78,13 @@ enum Normalise {
 
 impl Default for MgdaSettings {
     fn default() -> Self {
-        MgdaSettings { normalise: Normalise::None }
+        MgdaSettings { normalize: GradientNormalization::None }
     }
 }
 
 impl Default for ParetoGnnSettings {
     fn default() -> Self {
-        ParetoGnnSettings { normalise: Normalise::L2, use_pareto: true }
+        ParetoGnnSettings { normalize: GradientNormalization::L2, use_pareto: true }
     }
 }
 
@@ -97,46 +97,48 @@ enum Rule {
 }
 
 struct LeastNorm {
-    normalise: Normalise,
+    normalize: GradientNormalization,
     rule: Rule,
 }
 
 impl Mixer for LeastNorm {
-    fn wants(&self) -> Wants {
-        Wants { gram: self.rule != Rule::Sum, ..Wants::default() }
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds { gram: self.rule != Rule::Sum, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
         let k = seen.loss.len();
         if self.rule == Rule::Sum {
-            return Mixture::of_losses(vec![1.0; k]);
+            return MixWeights::of_losses(vec![1.0; k]);
         }
         let divisors: Vec<f64> = (0..k).map(|a| self.divisor(seen.loss[a], seen.gram[a][a].sqrt())).collect();
-        let normalised: Vec<Vec<f64>> =
+        let normalized: Vec<Vec<f64>> =
             (0..k).map(|a| (0..k).map(|b| seen.gram[a][b] / (divisors[a] * divisors[b])).collect()).collect();
-        let weights = of_least_norm(&normalised);
+        let weights = of_least_norm(&normalized);
         if self.rule == Rule::ParetoGnn {
-            return Mixture::of_losses(weights);
+            return MixWeights::of_losses(weights);
         }
-        Mixture::of_encoder(weights.iter().zip(&divisors).map(|(weight, divisor)| weight / divisor).collect())
+        MixWeights::of_encoder(
+            weights.iter().zip(&divisors).map(|(weight, divisor)| weight / divisor).collect(),
+        )
     }
 
-    fn promise(&self) -> Promise {
-        match (self.rule, self.normalise) {
-            (Rule::Mgda, Normalise::None) | (Rule::ParetoGnn, _) => Promise::SIMPLEX,
-            (Rule::Mgda, _) => Promise::at_least(0.0),
-            (Rule::Sum, _) => Promise::at_least(1.0),
+    fn promise(&self) -> WeightBounds {
+        match (self.rule, self.normalize) {
+            (Rule::Mgda, GradientNormalization::None) | (Rule::ParetoGnn, _) => WeightBounds::SIMPLEX,
+            (Rule::Mgda, _) => WeightBounds::at_least(0.0),
+            (Rule::Sum, _) => WeightBounds::at_least(1.0),
         }
     }
 }
 
 impl LeastNorm {
     fn divisor(&self, loss: f64, length: f64) -> f64 {
-        match self.normalise {
-            Normalise::L2 => as_scale(length),
-            Normalise::Loss => as_scale(loss),
-            Normalise::LossAndL2 => as_scale(loss * length),
-            Normalise::None => 1.0,
+        match self.normalize {
+            GradientNormalization::L2 => as_scale(length),
+            GradientNormalization::Loss => as_scale(loss),
+            GradientNormalization::LossAndL2 => as_scale(loss * length),
+            GradientNormalization::None => 1.0,
         }
     }
 }
@@ -161,18 +163,18 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn paretognn_weighs_raw_losses_and_mgda_normalised_gradients() {
+    fn paretognn_weighs_raw_losses_and_mgda_normalized_gradients() {
         // Orthogonal gradients of lengths 1 and 2: equal weights after l2.
         let products = [vec![1.0, 0.0], vec![0.0, 4.0]];
         let mixed = |entry, table| mixer(entry, table, 2).mix(&seen(0, &[1.0, 2.0], &products));
         let pareto = mixed(&PARETOGNN, "");
         assert_close(&pareto.encoder, &[0.5, 0.5], 1e-9);
         assert_eq!(pareto.heads, pareto.encoder);
-        assert_close(&mixed(&MGDA, "normalise = 'l2'").encoder, &[0.5, 0.25], 1e-9);
+        assert_close(&mixed(&MGDA, "normalize = 'l2'").encoder, &[0.5, 0.25], 1e-9);
         assert_close(&mixed(&MGDA, "").encoder, &[0.8, 0.2], 1e-9);
         // Gradients 1 and 1 after division by the loss, 1 and ½ after division by both.
-        assert_close(&mixed(&MGDA, "normalise = 'loss'").encoder, &[0.5, 0.25], 1e-9);
-        assert_close(&mixed(&PARETOGNN, "normalise = 'loss+'").encoder, &[0.2, 0.8], 1e-9);
+        assert_close(&mixed(&MGDA, "normalize = 'loss'").encoder, &[0.5, 0.25], 1e-9);
+        assert_close(&mixed(&PARETOGNN, "normalize = 'loss+'").encoder, &[0.2, 0.8], 1e-9);
         assert_eq!(mixed(&PARETOGNN, "use_pareto = false").encoder, [1.0, 1.0]);
     }
 

@@ -26,11 +26,11 @@ pub(super) mod was;
 use crate::error::Result;
 
 /// A way to mix whose settings are checked, to be started for a run.
-pub type Recipe = dyn Fn(&Setup) -> Box<dyn Mixer>;
+pub type MixerFactory = dyn Fn(&MixerContext) -> Box<dyn Mixer>;
 
 /// What a mixer knows of its run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Setup {
+pub struct MixerContext {
     /// Number of objectives.
     pub n_tasks: usize,
     /// Where its draws start.
@@ -49,12 +49,12 @@ pub trait Mixer: Send {
     }
 
     /// What it wants to see besides the losses.
-    fn wants(&self) -> Wants {
-        Wants::default()
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds::default()
     }
 
     /// The weights of one step.
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture;
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights;
 
     /// Whether it ever wants to know how its weights influence what a step led to.
     fn looks_ahead(&self) -> bool {
@@ -62,7 +62,7 @@ pub trait Mixer: Send {
     }
 
     /// What it wants to know of where this step led, if anything.
-    fn outlook(&self, _step: u64) -> Option<Outlook> {
+    fn outlook(&self, _step: u64) -> Option<Lookahead> {
         None
     }
 
@@ -78,7 +78,7 @@ pub trait Mixer: Send {
     fn found(&mut self, _weights: Vec<f64>) {}
 
     /// What its weights for the encoder promise to be.
-    fn promise(&self) -> Promise;
+    fn promise(&self) -> WeightBounds;
 
     /// Everything it remembers, as JSON.
     fn save(&self) -> Result<String> {
@@ -93,7 +93,7 @@ pub trait Mixer: Send {
 
 /// What a mixer wants to see besides the losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
+pub struct MixerNeeds {
     /// The inner products of the gradients.
     pub gram: bool,
     /// The lengths of the gradients at the last shared layer's weight.
@@ -103,7 +103,7 @@ pub struct Wants {
 }
 
 /// What a mixer sees of a step.
-pub struct Seen<'a> {
+pub struct MixerInput<'a> {
     /// Number of the step, from 0.
     pub step: u64,
     /// The losses.
@@ -130,12 +130,12 @@ pub trait Nodes {
 
 /// A look ahead: how alike the ends of an edge are after a step, told by soft clusters of the representations.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlook {
+pub struct Lookahead {
     /// Number of clusters.
     pub clusters: usize,
     /// Starts of K-means, of which the best counts.
     pub starts: usize,
-    /// σ² of the softmax over −‖z − centre‖²/σ².
+    /// σ² of the softmax over −‖z − center‖²/σ².
     pub variance: f64,
 }
 
@@ -162,28 +162,28 @@ impl Trial {
 
 /// The weights of a step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mixture {
+pub struct MixWeights {
     /// The encoder moves along Σ w_k g_k.
     pub encoder: Vec<f64>,
     /// Each head moves along its own gradient times its weight.
     pub heads: Vec<f64>,
 }
 
-impl Mixture {
+impl MixWeights {
     /// Heads that move along the plain gradients of their own losses.
-    fn of_encoder(weights: Vec<f64>) -> Mixture {
-        Mixture { heads: vec![1.0; weights.len()], encoder: weights }
+    fn of_encoder(weights: Vec<f64>) -> MixWeights {
+        MixWeights { heads: vec![1.0; weights.len()], encoder: weights }
     }
 
     /// A weighted sum of the losses.
-    fn of_losses(weights: Vec<f64>) -> Mixture {
-        Mixture { heads: weights.clone(), encoder: weights }
+    fn of_losses(weights: Vec<f64>) -> MixWeights {
+        MixWeights { heads: weights.clone(), encoder: weights }
     }
 }
 
 /// What every weight for the encoder is, and what they add up to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Promise {
+pub struct WeightBounds {
     /// The least that a weight can be.
     pub least: f64,
     /// The most.
@@ -192,13 +192,13 @@ pub struct Promise {
     pub sum: Option<f64>,
 }
 
-impl Promise {
+impl WeightBounds {
     /// No weight is negative, and they sum to one.
-    const SIMPLEX: Promise = Promise { least: 0.0, most: 1.0, sum: Some(1.0) };
+    const SIMPLEX: WeightBounds = WeightBounds { least: 0.0, most: 1.0, sum: Some(1.0) };
 
     /// No weight is less than this.
-    fn at_least(least: f64) -> Promise {
-        Promise { least, most: f64::INFINITY, sum: None }
+    fn at_least(least: f64) -> WeightBounds {
+        WeightBounds { least, most: f64::INFINITY, sum: None }
     }
 }
 

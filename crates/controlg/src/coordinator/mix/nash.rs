@@ -1,27 +1,27 @@
 //! `nash-mtl`: the step on which the objectives would agree as bargaining players (Navon et al., 2022).
 //!
 //! α > 0 with Mα = 1/α, M the inner products of the gradients; d = Σ α_k g_k, then shortened to `clip`. α is the one
-//! minimiser of the strictly convex ½ αᵀMα − Σ ln α_k, found here by damped Newton steps; the authors solve a sequence of
+//! minimizer of the strictly convex ½ αᵀMα − Σ ln α_k, found here by damped Newton steps; the authors solve a sequence of
 //! convex programs. At the solution ‖d‖² = K before shortening, and α_k (Mα)_k = 1. The unit of a gradient does not matter:
 //! twice as long gets half the weight.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, dot, times};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, dot, times};
 use crate::coordinator::{from_json, min_norm, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "nash-mtl",
     summary: "every step along the Nash bargaining solution between all gradients",
     paper: "Navon et al., Multi-Task Learning as a Bargaining Game, ICML 2022",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&NashSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.nash-mtl", KEYS, table)?;
+        let settings: NashSettings = setting::settings("mix.nash-mtl", KEYS, table)?;
         Ok(Box::new(move |_| Box::new(Nash { settings: settings.clone(), weights: None })))
     },
 };
@@ -37,14 +37,14 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct NashSettings {
     every: u64,
     clip: f64,
 }
 
-impl Default for Settings {
+impl Default for NashSettings {
     fn default() -> Self {
-        Settings { every: 1, clip: 1.0 }
+        NashSettings { every: 1, clip: 1.0 }
     }
 }
 
@@ -53,17 +53,17 @@ const RIDGE: f64 = 1e-6;
 const MOST_ITERATIONS: usize = 100;
 
 struct Nash {
-    settings: Settings,
+    settings: NashSettings,
     /// The last solution.
     weights: Option<Vec<f64>>,
 }
 
 impl Mixer for Nash {
-    fn wants(&self) -> Wants {
-        Wants { gram: true, ..Wants::default() }
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
         let kept = self.weights.take().filter(|_| !seen.step.is_multiple_of(self.settings.every));
         let weights = kept.unwrap_or_else(|| bargain(seen.gram));
         let length = dot(&times(seen.gram, &weights), &weights).max(0.0).sqrt();
@@ -74,11 +74,11 @@ impl Mixer for Nash {
         };
         let applied = weights.iter().map(|weight| weight * factor).collect();
         self.weights = Some(weights);
-        Mixture::of_encoder(applied)
+        MixWeights::of_encoder(applied)
     }
 
-    fn promise(&self) -> Promise {
-        Promise::at_least(0.0)
+    fn promise(&self) -> WeightBounds {
+        WeightBounds::at_least(0.0)
     }
 
     fn save(&self) -> Result<String> {
@@ -112,7 +112,7 @@ pub(super) fn bargain(gram: &[Vec<f64>]) -> Vec<f64> {
     weights
 }
 
-/// Minimises ½ αᵀQα − Σ ln α_k; `None` where it has no minimum.
+/// Minimizes ½ αᵀQα − Σ ln α_k; `None` where it has no minimum.
 fn newton(gram: &[Vec<f64>]) -> Option<Vec<f64>> {
     let k = gram.len();
     let mut weights = vec![1.0 / (k as f64).sqrt(); k];
@@ -179,7 +179,7 @@ mod tests {
         #[test]
         fn every_player_gains_the_same(vectors in gradients()) {
             let products = gram(&vectors);
-            // Nearly cancelling gradients have a solution far away; those are told apart above.
+            // Nearly canceling gradients have a solution far away; those are told apart above.
             let k = vectors.len();
             let cosines: Vec<Vec<f64>> = (0..k).map(|i| (0..k)
                 .map(|j| products[i][j] / (products[i][i] * products[j][j]).sqrt()).collect()).collect();

@@ -7,20 +7,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, Wants, dot};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, dot};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "pcgrad",
     summary: "conflicting gradients are projected onto each other's normal plane, then added",
     paper: "Yu et al., Gradient Surgery for Multi-Task Learning, NeurIPS 2020",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&PcGradSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.pcgrad", KEYS, table)?;
+        let settings: PcGradSettings = setting::settings("mix.pcgrad", KEYS, table)?;
         Ok(Box::new(move |setup| Box::new(PcGrad { mean: settings.reduction == "mean", seed: setup.seed })))
     },
 };
@@ -33,13 +33,13 @@ const KEYS: &[Key] = &[Key::new(
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct PcGradSettings {
     reduction: String,
 }
 
-impl Default for Settings {
+impl Default for PcGradSettings {
     fn default() -> Self {
-        Settings { reduction: "sum".to_owned() }
+        PcGradSettings { reduction: "sum".to_owned() }
     }
 }
 
@@ -52,23 +52,23 @@ struct PcGrad {
 }
 
 impl Mixer for PcGrad {
-    fn wants(&self) -> Wants {
-        Wants { gram: true, ..Wants::default() }
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
         let mut stream = Stream::new(self.seed, "mix", "pcgrad", seen.step);
         let mut weights = project(seen.gram, |order| stream.shuffle(order));
         if self.mean {
             let share = 1.0 / weights.len() as f64;
             weights.iter_mut().for_each(|weight| *weight *= share);
         }
-        Mixture::of_encoder(weights)
+        MixWeights::of_encoder(weights)
     }
 
-    fn promise(&self) -> Promise {
+    fn promise(&self) -> WeightBounds {
         // Every gradient counts once, and projections only add to the others.
-        Promise::at_least(0.0)
+        WeightBounds::at_least(0.0)
     }
 }
 

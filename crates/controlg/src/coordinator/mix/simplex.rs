@@ -18,9 +18,9 @@ pub(super) fn nearest(x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| (x - shift).max(0.0)).collect()
 }
 
-/// Projected gradient from the centre, accelerated (Nesterov, 1983) and started anew where that overshoots; the step is
+/// Projected gradient from the center, accelerated (Nesterov, 1983) and started anew where that overshoots; the step is
 /// halved until it descends as much as its model says.
-pub(super) fn minimise(
+pub(super) fn minimize(
     k: usize,
     iterations: usize,
     value: impl Fn(&[f64]) -> f64,
@@ -69,7 +69,7 @@ mod tests {
         let target = [0.6, 0.8, -1.0];
         let slope = |x: &[f64]| x.iter().zip(&target).map(|(x, t)| x - t).collect::<Vec<f64>>();
         let value = |x: &[f64]| dot(&slope(x), &slope(x)) / 2.0;
-        assert_close(&minimise(3, 30, value, slope), &[0.4, 0.6, 0.0], 1e-9);
+        assert_close(&minimize(3, 30, value, slope), &[0.4, 0.6, 0.0], 1e-9);
     }
 
     proptest! {

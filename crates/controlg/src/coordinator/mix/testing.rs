@@ -2,18 +2,18 @@
 
 use proptest::prelude::*;
 
-use super::{Mixer, Recipe, Seen, Setup, dot};
+use super::{Mixer, MixerContext, MixerFactory, MixerInput, dot};
 use crate::registry::Entry;
 
 /// A mixer of `k` objectives with these settings.
-pub(super) fn mixer(entry: &Entry<Recipe>, table: &str, k: usize) -> Box<dyn Mixer> {
+pub(super) fn mixer(entry: &Entry<MixerFactory>, table: &str, k: usize) -> Box<dyn Mixer> {
     let recipe = (entry.build)(table.parse().unwrap()).unwrap();
-    recipe(&Setup { n_tasks: k, seed: 3, rate: 0.01, width: 8 })
+    recipe(&MixerContext { n_tasks: k, seed: 3, rate: 0.01, width: 8 })
 }
 
 /// A step as a mixer sees it.
-pub(super) fn seen<'a>(step: u64, loss: &'a [f64], gram: &'a [Vec<f64>]) -> Seen<'a> {
-    Seen { step, loss, gram, last_layer: &[], nodes: None }
+pub(super) fn seen<'a>(step: u64, loss: &'a [f64], gram: &'a [Vec<f64>]) -> MixerInput<'a> {
+    MixerInput { step, loss, gram, last_layer: &[], nodes: None }
 }
 
 /// The inner products of some vectors.

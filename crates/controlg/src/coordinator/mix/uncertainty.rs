@@ -5,25 +5,28 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::adam::Adam;
-use super::{Mixer, Mixture, Promise, Recipe, Seen};
+use super::adam::WeightAdam;
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "uncertainty",
     summary: "each loss divided by a variance that is learned along",
-    paper: "Kendall et al., Multi-Task Learning Using Uncertainty to Weigh Losses for Scene Geometry and Semantics, \
+    paper: "Kendall et al., Multi-Task Learning Using Uncertainty to Weigh Losses for PreparedGraph Geometry and Semantics, \
             CVPR 2018",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&UncertaintySettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.uncertainty", KEYS, table)?;
+        let settings: UncertaintySettings = setting::settings("mix.uncertainty", KEYS, table)?;
         Ok(Box::new(move |setup| {
-            let state = State { log_variance: vec![settings.init; setup.n_tasks], adam: Adam::default() };
+            let state = UncertaintyState {
+                log_variance: vec![settings.init; setup.n_tasks],
+                adam: WeightAdam::default(),
+            };
             Box::new(Uncertainty { rate: setup.rate, state })
         }))
     },
@@ -34,33 +37,33 @@ const KEYS: &[Key] =
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct UncertaintySettings {
     init: f64,
 }
 
 struct Uncertainty {
     rate: f64,
-    state: State,
+    state: UncertaintyState,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+struct UncertaintyState {
     log_variance: Vec<f64>,
-    adam: Adam,
+    adam: WeightAdam,
 }
 
 impl Mixer for Uncertainty {
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
-        let State { log_variance, adam } = &mut self.state;
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+        let UncertaintyState { log_variance, adam } = &mut self.state;
         let weights: Vec<f64> = log_variance.iter().map(|s| 0.5 * (-s).exp()).collect();
         let slopes: Vec<f64> =
             weights.iter().zip(seen.loss).map(|(weight, loss)| 0.5 - weight * loss).collect();
         adam.step(self.rate, log_variance, &slopes);
-        Mixture::of_losses(weights)
+        MixWeights::of_losses(weights)
     }
 
-    fn promise(&self) -> Promise {
-        Promise::at_least(0.0)
+    fn promise(&self) -> WeightBounds {
+        WeightBounds::at_least(0.0)
     }
 
     fn save(&self) -> Result<String> {

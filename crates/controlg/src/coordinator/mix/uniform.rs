@@ -1,52 +1,52 @@
-//! `uniform`: the mean of all losses, d = (1/K) Σ g_k; with `init_normalised` each is divided by its first value.
+//! `uniform`: the mean of all losses, d = (1/K) Σ g_k; with `init_normalized` each is divided by its first value.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Mixer, Mixture, Promise, Recipe, Seen, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, as_scale};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "uniform",
     summary: "every step the mean of all losses",
     paper: "",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&UniformSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.uniform", KEYS, table)?;
+        let settings: UniformSettings = setting::settings("mix.uniform", KEYS, table)?;
         Ok(Box::new(move |_| Box::new(Uniform { settings: settings.clone(), first: None })))
     },
 };
 
-const KEYS: &[Key] = &[Key::new("init_normalised", Range::Flag, "each loss divided by its value at step 0")];
+const KEYS: &[Key] = &[Key::new("init_normalized", Range::Flag, "each loss divided by its value at step 0")];
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
-    init_normalised: bool,
+struct UniformSettings {
+    init_normalized: bool,
 }
 
 struct Uniform {
-    settings: Settings,
+    settings: UniformSettings,
     /// The losses at the first step.
     first: Option<Vec<f64>>,
 }
 
 impl Mixer for Uniform {
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
         let share = 1.0 / seen.loss.len() as f64;
-        if !self.settings.init_normalised {
-            return Mixture::of_encoder(vec![share; seen.loss.len()]);
+        if !self.settings.init_normalized {
+            return MixWeights::of_encoder(vec![share; seen.loss.len()]);
         }
         let first = self.first.get_or_insert_with(|| seen.loss.to_vec());
-        Mixture::of_encoder(first.iter().map(|&loss| share / as_scale(loss)).collect())
+        MixWeights::of_encoder(first.iter().map(|&loss| share / as_scale(loss)).collect())
     }
 
-    fn promise(&self) -> Promise {
-        if self.settings.init_normalised { Promise::at_least(0.0) } else { Promise::SIMPLEX }
+    fn promise(&self) -> WeightBounds {
+        if self.settings.init_normalized { WeightBounds::at_least(0.0) } else { WeightBounds::SIMPLEX }
     }
 
     fn save(&self) -> Result<String> {
@@ -68,9 +68,9 @@ mod tests {
     fn the_mean_of_the_losses_or_of_their_shares_of_the_first() {
         let mut plain = mixer(&ENTRY, "", 2);
         assert_eq!(plain.mix(&seen(0, &[3.0, 1.0], &[])).encoder, [0.5, 0.5]);
-        let mut normalised = mixer(&ENTRY, "init_normalised = true", 2);
+        let mut normalized = mixer(&ENTRY, "init_normalized = true", 2);
         for losses in [[4.0, 0.5], [9.0, 9.0]] {
-            assert_eq!(normalised.mix(&seen(0, &losses, &[])).encoder, [0.125, 1.0]);
+            assert_eq!(normalized.mix(&seen(0, &losses, &[])).encoder, [0.125, 1.0]);
         }
     }
 }

@@ -14,8 +14,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::adam::Adam;
-use super::{Mixer, Mixture, Nodes, Promise, Recipe, Seen, Setup, Wants, as_scale, dot};
+use super::adam::WeightAdam;
+use super::{
+    MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, Nodes, WeightBounds, as_scale, dot,
+};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
@@ -23,14 +25,14 @@ use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 
 /// On the list of methods.
-pub(in crate::coordinator) const ENTRY: Entry<Recipe> = Entry {
+pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "was",
     summary: "losses weighted and selected node by node, without labels",
     paper: "Fan et al., Decoupling Weighing and Selecting for Integrating Multiple Graph Pre-training Tasks, ICLR 2024",
     keys: KEYS,
-    defaults: || setting::table_of(&Settings::default()),
+    defaults: || setting::table_of(&WasSettings::default()),
     build: |table| {
-        let settings: Settings = setting::settings("mix.was", KEYS, table)?;
+        let settings: WasSettings = setting::settings("mix.was", KEYS, table)?;
         Ok(Box::new(move |setup| Box::new(Was::new(settings.clone(), setup))))
     },
 };
@@ -43,15 +45,15 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default)]
-struct Settings {
+struct WasSettings {
     ema_beta: f64,
     select_temperature: f64,
     select_l1: f64,
 }
 
-impl Default for Settings {
+impl Default for WasSettings {
     fn default() -> Self {
-        Settings { ema_beta: 0.9, select_temperature: 1.0, select_l1: 1e-3 }
+        WasSettings { ema_beta: 0.9, select_temperature: 1.0, select_l1: 1e-3 }
     }
 }
 
@@ -59,37 +61,41 @@ impl Default for Settings {
 const MARGIN: f64 = 1e-6;
 
 struct Was {
-    settings: Settings,
-    setup: Setup,
-    state: State,
+    settings: WasSettings,
+    setup: MixerContext,
+    state: WasState,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct State {
+struct WasState {
     /// μ (K × h), ν (h), Q (K × K), one after the other.
     fast: Vec<f64>,
     /// μ′ and ν′.
     slow: Vec<f64>,
     /// The losses at the first step.
     first: Option<Vec<f64>>,
-    adam: Adam,
+    adam: WeightAdam,
 }
 
 impl Was {
-    fn new(settings: Settings, setup: &Setup) -> Self {
+    fn new(settings: WasSettings, setup: &MixerContext) -> Self {
         let (k, h) = (setup.n_tasks, setup.width);
         let mut stream = Stream::new(setup.seed, "init", "was", 0);
         let start = 1.0 / (h as f64).sqrt();
         let slow: Vec<f64> = (0..(k + 1) * h).map(|_| start * (1.0 + 0.1 * stream.normal())).collect();
         let mut fast = slow.clone();
         fast.extend((0..k * k).map(|at| if at / k == at % k { 1.0 } else { 0.0 }));
-        Was { settings, setup: *setup, state: State { fast, slow, first: None, adam: Adam::default() } }
+        Was {
+            settings,
+            setup: *setup,
+            state: WasState { fast, slow, first: None, adam: WeightAdam::default() },
+        }
     }
 
     /// The mean shares Λ of the objectives, and the slopes of the loss by μ, ν and Q.
     fn judge(&self, nodes: &dyn Nodes, relative: &[f64], step: u64) -> (Vec<f64>, Vec<f64>) {
         let (k, h, n) = (self.setup.n_tasks, self.setup.width, nodes.count());
-        let State { fast, slow, .. } = &self.state;
+        let WasState { fast, slow, .. } = &self.state;
         let (vectors, select) = fast.split_at((k + 1) * h);
         let mut directions = products(vectors, k, h);
         directions.extend(products(slow, k, h));
@@ -130,28 +136,28 @@ impl Was {
 }
 
 impl Mixer for Was {
-    fn wants(&self) -> Wants {
-        Wants { nodes: true, ..Wants::default() }
+    fn wants(&self) -> MixerNeeds {
+        MixerNeeds { nodes: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &Seen<'_>) -> Mixture {
+    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
         let k = self.setup.n_tasks as f64;
         let first = self.state.first.get_or_insert_with(|| seen.loss.to_vec()).clone();
         let relative: Vec<f64> =
             seen.loss.iter().zip(&first).map(|(now, &then)| now / as_scale(then)).collect();
-        let Some(nodes) = seen.nodes else { return Mixture::of_losses(vec![1.0; first.len()]) };
+        let Some(nodes) = seen.nodes else { return MixWeights::of_losses(vec![1.0; first.len()]) };
         let (shares, slopes) = self.judge(nodes, &relative, seen.step);
-        let State { fast, slow, adam, .. } = &mut self.state;
+        let WasState { fast, slow, adam, .. } = &mut self.state;
         adam.step(self.setup.rate, fast, &slopes);
         let keep = self.settings.ema_beta;
         slow.iter_mut().zip(fast.iter()).for_each(|(slow, fast)| *slow = keep * *slow + (1.0 - keep) * fast);
-        Mixture::of_losses(
+        MixWeights::of_losses(
             shares.iter().zip(&first).map(|(share, &then)| k * share / as_scale(then)).collect(),
         )
     }
 
-    fn promise(&self) -> Promise {
-        Promise::at_least(0.0)
+    fn promise(&self) -> WeightBounds {
+        WeightBounds::at_least(0.0)
     }
 
     fn save(&self) -> Result<String> {
@@ -315,7 +321,9 @@ mod tests {
     fn shares_sum_to_one_start_even_and_move_to_the_loss_that_fell() {
         let mut mixer = mixer(&ENTRY, "", 2);
         let mut mix = |step, losses: [f64; 2]| {
-            mixer.mix(&Seen { step, loss: &losses, gram: &[], last_layer: &[], nodes: Some(&Two) }).encoder
+            mixer
+                .mix(&MixerInput { step, loss: &losses, gram: &[], last_layer: &[], nodes: Some(&Two) })
+                .encoder
         };
         // Weights are K Λ_k / L_k at the first step.
         let first = mix(0, [2.0, 5.0]);

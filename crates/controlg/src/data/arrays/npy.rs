@@ -63,14 +63,14 @@ fn split_header(bytes: &[u8]) -> std::result::Result<(&str, &[u8]), Refusal> {
     Ok((header, body))
 }
 
-struct Header {
+struct NpyHeader {
     dtype: DType,
     fortran: bool,
     shape: Vec<usize>,
 }
 
 /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, keys in any order.
-fn parse_header(text: &str) -> std::result::Result<Header, Refusal> {
+fn parse_header(text: &str) -> std::result::Result<NpyHeader, Refusal> {
     const EXPECTED: &str = "{'descr': …, 'fortran_order': …, 'shape': …}";
     let shown: String = text.trim_end().chars().take(100).collect();
     let bad = || refusal(format!("the header {shown}"), EXPECTED);
@@ -110,7 +110,7 @@ fn parse_header(text: &str) -> std::result::Result<Header, Refusal> {
         };
     }
     match (dtype, fortran, shape) {
-        (Some(dtype), Some(fortran), Some(shape)) => Ok(Header { dtype, fortran, shape }),
+        (Some(dtype), Some(fortran), Some(shape)) => Ok(NpyHeader { dtype, fortran, shape }),
         _ => Err(bad()),
     }
 }
@@ -130,7 +130,7 @@ fn parse_shape(inside: &str) -> Option<Vec<usize>> {
 /// How one element lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::data) struct DType {
-    kind: Kind,
+    kind: DTypeKind,
     /// Bytes of one element.
     size: usize,
     /// Whether the most significant byte comes first.
@@ -138,7 +138,7 @@ pub(in crate::data) struct DType {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DTypeKind {
     Bool,
     Signed,
     Unsigned,
@@ -156,21 +156,21 @@ impl DType {
         let bare = word.trim_start_matches(['<', '>', '|']);
         let kind = match bare.chars().next().ok_or_else(unknown)? {
             'O' => return Err(refusal("a pickled object array", "numbers or text")),
-            'b' => Kind::Bool,
-            'i' => Kind::Signed,
-            'u' => Kind::Unsigned,
-            'f' => Kind::Float,
-            'U' => Kind::Unicode,
-            'S' => Kind::Bytes,
+            'b' => DTypeKind::Bool,
+            'i' => DTypeKind::Signed,
+            'u' => DTypeKind::Unsigned,
+            'f' => DTypeKind::Float,
+            'U' => DTypeKind::Unicode,
+            'S' => DTypeKind::Bytes,
             _ => return Err(unknown()),
         };
         let width: usize = bare[1..].parse().map_err(|_| unknown())?;
         let (known, size) = match kind {
-            Kind::Bool => (width == 1, 1),
-            Kind::Signed | Kind::Unsigned => (matches!(width, 1 | 2 | 4 | 8), width),
-            Kind::Float => (matches!(width, 2 | 4 | 8), width),
-            Kind::Unicode => (width <= 1 << 20, width.saturating_mul(4)),
-            Kind::Bytes => (width <= 1 << 20, width),
+            DTypeKind::Bool => (width == 1, 1),
+            DTypeKind::Signed | DTypeKind::Unsigned => (matches!(width, 1 | 2 | 4 | 8), width),
+            DTypeKind::Float => (matches!(width, 2 | 4 | 8), width),
+            DTypeKind::Unicode => (width <= 1 << 20, width.saturating_mul(4)),
+            DTypeKind::Bytes => (width <= 1 << 20, width),
         };
         if known { Ok(DType { kind, size, big_endian: word.starts_with('>') }) } else { Err(unknown()) }
     }
@@ -180,7 +180,7 @@ impl DType {
     /// Bytes that one element takes at most once it is decoded.
     fn memory_bytes(self) -> u64 {
         match self.kind {
-            Kind::Unicode | Kind::Bytes => (size_of::<String>() + self.size.max(16)) as u64,
+            DTypeKind::Unicode | DTypeKind::Bytes => (size_of::<String>() + self.size.max(16)) as u64,
             _ => 8,
         }
     }
@@ -204,30 +204,30 @@ pub(in crate::data) fn decode(
     let order = if fortran && shape.len() > 1 { c_order(shape, count.unwrap_or(0)) } else { None };
     let elements = Elements { bytes, size: dtype.size.max(1), big_endian: dtype.big_endian, order };
     Ok(match (dtype.kind, dtype.size) {
-        (Kind::Bool, _) => ArrayData::Bool(elements.map(|[x]: [u8; 1]| x != 0)),
-        (Kind::Signed, 1) => ArrayData::Int(elements.map(|b| i8::from_le_bytes(b).into())),
-        (Kind::Signed, 2) => ArrayData::Int(elements.map(|b| i16::from_le_bytes(b).into())),
-        (Kind::Signed, 4) => ArrayData::Int(elements.map(|b| i32::from_le_bytes(b).into())),
-        (Kind::Signed, _) => ArrayData::Int(elements.map(i64::from_le_bytes)),
-        (Kind::Unsigned, 1) => ArrayData::Int(elements.map(|[x]: [u8; 1]| x.into())),
-        (Kind::Unsigned, 2) => ArrayData::Int(elements.map(|b| u16::from_le_bytes(b).into())),
-        (Kind::Unsigned, 4) => ArrayData::Int(elements.map(|b| u32::from_le_bytes(b).into())),
-        (Kind::Unsigned, _) => {
+        (DTypeKind::Bool, _) => ArrayData::Bool(elements.map(|[x]: [u8; 1]| x != 0)),
+        (DTypeKind::Signed, 1) => ArrayData::Int(elements.map(|b| i8::from_le_bytes(b).into())),
+        (DTypeKind::Signed, 2) => ArrayData::Int(elements.map(|b| i16::from_le_bytes(b).into())),
+        (DTypeKind::Signed, 4) => ArrayData::Int(elements.map(|b| i32::from_le_bytes(b).into())),
+        (DTypeKind::Signed, _) => ArrayData::Int(elements.map(i64::from_le_bytes)),
+        (DTypeKind::Unsigned, 1) => ArrayData::Int(elements.map(|[x]: [u8; 1]| x.into())),
+        (DTypeKind::Unsigned, 2) => ArrayData::Int(elements.map(|b| u16::from_le_bytes(b).into())),
+        (DTypeKind::Unsigned, 4) => ArrayData::Int(elements.map(|b| u32::from_le_bytes(b).into())),
+        (DTypeKind::Unsigned, _) => {
             let numbers = elements.map(u64::from_le_bytes);
             let numbers = numbers.into_iter().map(i64::try_from).collect::<std::result::Result<_, _>>();
             ArrayData::Int(numbers.map_err(|_| refusal("a number of 2^63 or more", "smaller numbers"))?)
         }
-        (Kind::Float, 2) => ArrayData::Float32(elements.map(|b| half(u16::from_le_bytes(b)))),
-        (Kind::Float, 4) => ArrayData::Float32(elements.map(f32::from_le_bytes)),
-        (Kind::Float, _) => ArrayData::Float64(elements.map(f64::from_le_bytes)),
-        (Kind::Unicode, _) => ArrayData::Text(elements.texts(|item, big_endian| {
+        (DTypeKind::Float, 2) => ArrayData::Float32(elements.map(|b| half(u16::from_le_bytes(b)))),
+        (DTypeKind::Float, 4) => ArrayData::Float32(elements.map(f32::from_le_bytes)),
+        (DTypeKind::Float, _) => ArrayData::Float64(elements.map(f64::from_le_bytes)),
+        (DTypeKind::Unicode, _) => ArrayData::Text(elements.texts(|item, big_endian| {
             let letters = item.chunks_exact(4).map(|c| {
                 let bytes = [c[0], c[1], c[2], c[3]];
                 if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
             });
             letters.map(|letter| char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
         })),
-        (Kind::Bytes, _) => {
+        (DTypeKind::Bytes, _) => {
             ArrayData::Text(elements.texts(|item, _| String::from_utf8_lossy(item).into_owned()))
         }
     })

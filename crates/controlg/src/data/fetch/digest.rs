@@ -10,19 +10,19 @@ use crate::files::hex;
 
 /// How a file is told to be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check<'a> {
+pub enum Checksum<'a> {
     /// By its SHA-256, in hexadecimal.
     Sha256(&'a str),
     /// By the id that git gives its content: the SHA-1 of `blob`, its length and the content.
     GitBlob(&'a str),
 }
 
-impl Check<'_> {
+impl Checksum<'_> {
     /// The hash that the file should have, with its kind.
     pub fn expected(&self) -> String {
         match self {
-            Check::Sha256(hash) => format!("sha256 {hash}"),
-            Check::GitBlob(hash) => format!("git blob {hash}"),
+            Checksum::Sha256(hash) => format!("sha256 {hash}"),
+            Checksum::GitBlob(hash) => format!("git blob {hash}"),
         }
     }
 
@@ -30,12 +30,12 @@ impl Check<'_> {
     pub fn of(&self, path: &Path) -> io::Result<String> {
         let mut file = File::open(path)?;
         Ok(match self {
-            Check::Sha256(_) => {
+            Checksum::Sha256(_) => {
                 let mut hasher = Sha256::new();
                 in_chunks(&mut file, |chunk| hasher.update(chunk))?;
                 format!("sha256 {}", hex(hasher.finalize()))
             }
-            Check::GitBlob(_) => {
+            Checksum::GitBlob(_) => {
                 let mut hasher = Sha1::new();
                 hasher.update(format!("blob {}\0", file.metadata()?.len()).as_bytes());
                 in_chunks(&mut file, |chunk| hasher.update(chunk))?;
@@ -140,9 +140,9 @@ mod tests {
     fn a_git_blob_is_named_as_git_does() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "hello\n").unwrap();
-        let found = Check::GitBlob("").of(file.path()).unwrap();
+        let found = Checksum::GitBlob("").of(file.path()).unwrap();
         assert_eq!(found, "git blob ce013625030ba8dba906f756967f9e9ca394464a");
-        let found = Check::Sha256("").of(file.path()).unwrap();
+        let found = Checksum::Sha256("").of(file.path()).unwrap();
         assert_eq!(found, "sha256 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03");
     }
 }

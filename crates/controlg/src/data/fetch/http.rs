@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ureq::http::{StatusCode, header};
 use ureq::{Agent, Body};
 
-use super::{Options, Trouble};
+use super::{FetchFailure, FetchOptions};
 
 type Response = ureq::http::Response<Body>;
 
@@ -22,10 +22,10 @@ pub(super) fn download(
     url: &str,
     part: &Path,
     (exact, most): (Option<u64>, u64),
-    options: &Options,
+    options: &FetchOptions,
     progress: &mut dyn FnMut(u64, Option<u64>),
-) -> Result<(), Trouble> {
-    let disk = |error| Trouble::Disk(part.to_owned(), error);
+) -> Result<(), FetchFailure> {
+    let disk = |error| FetchFailure::Disk(part.to_owned(), error);
     let mut have = part.metadata().map_or(0, |metadata| metadata.len());
     if have > 0 && Some(have) == exact {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn download(
     match response.status() {
         StatusCode::PARTIAL_CONTENT if starts_at(&response) == Some(have) => {}
         StatusCode::OK => have = 0, // from the start: the server does not know ranges
-        status => return Err(Trouble::Server(format!("the server answered {status}"))),
+        status => return Err(FetchFailure::Server(format!("the server answered {status}"))),
     }
 
     let total = exact.or_else(|| Some(have + content_length(&response)?));
@@ -50,7 +50,7 @@ pub(super) fn download(
     copy(response.into_body().into_reader(), &mut file, &mut have, most, disk, |have| progress(have, total))?;
     file.sync_all().map_err(disk)?;
     match total {
-        Some(total) if have != total => Err(Trouble::Cut { have, total }),
+        Some(total) if have != total => Err(FetchFailure::Cut { have, total }),
         _ => Ok(()),
     }
 }
@@ -60,9 +60,9 @@ fn copy(
     to: &mut File,
     have: &mut u64,
     most: u64,
-    disk: impl Fn(io::Error) -> Trouble,
+    disk: impl Fn(io::Error) -> FetchFailure,
     mut progress: impl FnMut(u64),
-) -> Result<(), Trouble> {
+) -> Result<(), FetchFailure> {
     let mut chunk = vec![0; 1 << 16];
     let deadline = Instant::now() + Duration::from_secs(120 + most / SLOWEST);
     loop {
@@ -70,39 +70,45 @@ fn copy(
             Ok(0) => return Ok(()),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Trouble::Broken { have: *have, why: error.to_string() }),
+            Err(error) => return Err(FetchFailure::Broken { have: *have, why: error.to_string() }),
         };
         if *have + count as u64 > most {
-            return Err(Trouble::TooMuch { most });
+            return Err(FetchFailure::TooMuch { most });
         }
         to.write_all(&chunk[..count]).map_err(&disk)?;
         *have += count as u64;
         progress(*have);
         if Instant::now() > deadline {
-            return Err(Trouble::Broken { have: *have, why: format!("less than {SLOWEST} bytes a second") });
+            return Err(FetchFailure::Broken {
+                have: *have,
+                why: format!("less than {SLOWEST} bytes a second"),
+            });
         }
     }
 }
 
 /// The response to a request from byte `from` on, after redirections.
-fn get(agent: &Agent, url: &str, from: u64) -> Result<Response, Trouble> {
+fn get(agent: &Agent, url: &str, from: u64) -> Result<Response, FetchFailure> {
     let mut url = url.to_owned();
     for _ in 0..=MAX_REDIRECTS {
         let mut request = agent.get(&url);
         if from > 0 {
             request = request.header(header::RANGE, format!("bytes={from}-"));
         }
-        let response = request.call().map_err(|error| Trouble::Unreachable(error.to_string()))?;
+        let response = request.call().map_err(|error| FetchFailure::Unreachable(error.to_string()))?;
         if !response.status().is_redirection() {
             return Ok(response);
         }
         let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
         let Some(location) = location else {
-            return Err(Trouble::Server(format!("the server answered {} to nowhere", response.status())));
+            return Err(FetchFailure::Server(format!(
+                "the server answered {} to nowhere",
+                response.status()
+            )));
         };
-        url = redirected(&url, location).map_err(Trouble::Server)?;
+        url = redirected(&url, location).map_err(FetchFailure::Server)?;
     }
-    Err(Trouble::Server(format!("more than {MAX_REDIRECTS} redirections")))
+    Err(FetchFailure::Server(format!("more than {MAX_REDIRECTS} redirections")))
 }
 
 /// Where a redirection leads. Never from an encrypted connection to a plain one.
@@ -130,7 +136,7 @@ fn redirected(from: &str, location: &str) -> Result<String, String> {
     }
 }
 
-fn agent(url: &str, options: &Options) -> Agent {
+fn agent(url: &str, options: &FetchOptions) -> Agent {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0) // followed by hand, so that none leads to a plain connection or has an endless body

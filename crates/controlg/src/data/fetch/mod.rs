@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use zip::ZipArchive;
 
-use super::catalogue::Known;
+use super::catalog::KnownDataset;
 use crate::error::{Error, Result};
 
-pub use digest::Check;
+pub use digest::Checksum;
 
 /// One file of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct File<'a> {
+pub struct RemoteFile<'a> {
     /// Its place in the folder of the data set.
     pub path: &'a str,
     /// Its size, where it is known.
@@ -30,16 +30,16 @@ pub struct File<'a> {
     /// The most bytes that it may have.
     pub most_bytes: u64,
     /// How it is told to be right.
-    pub check: Check<'a>,
+    pub check: Checksum<'a>,
     /// Where it comes from.
-    pub origin: Origin<'a>,
+    pub origin: FetchOrigin<'a>,
     /// Whether the graph cannot be read without it.
     pub needed: bool,
 }
 
 /// Where a file comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin<'a> {
+pub enum FetchOrigin<'a> {
     /// An address of its own.
     Url(&'a str),
     /// A member of a zip archive.
@@ -51,11 +51,11 @@ pub enum Origin<'a> {
     },
 }
 
-impl Origin<'_> {
+impl FetchOrigin<'_> {
     /// The address of the file or of the archive that holds it.
     pub fn url(&self) -> &str {
         match self {
-            Origin::Url(url) | Origin::Member { url, .. } => url,
+            FetchOrigin::Url(url) | FetchOrigin::Member { url, .. } => url,
         }
     }
 
@@ -63,15 +63,17 @@ impl Origin<'_> {
     pub fn by_hand(&self, path: &Path) -> String {
         let path = path.display();
         match self {
-            Origin::Url(url) => format!("download {url} and put it at {path}"),
-            Origin::Member { url, name } => format!("download {url} and put its member {name} at {path}"),
+            FetchOrigin::Url(url) => format!("download {url} and put it at {path}"),
+            FetchOrigin::Member { url, name } => {
+                format!("download {url} and put its member {name} at {path}")
+            }
         }
     }
 }
 
 /// How to fetch.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct FetchOptions {
     /// Overwrite files that are there and wrong.
     pub force: bool,
     /// Takes the place of the scheme and host of every address: a mirror with the same paths.
@@ -82,15 +84,20 @@ pub struct Options {
     pub stall: Duration,
 }
 
-impl Default for Options {
+impl Default for FetchOptions {
     fn default() -> Self {
-        Options { force: false, base: None, connect: Duration::from_secs(20), stall: Duration::from_secs(60) }
+        FetchOptions {
+            force: false,
+            base: None,
+            connect: Duration::from_secs(20),
+            stall: Duration::from_secs(60),
+        }
     }
 }
 
 /// How far a download is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress<'a> {
+pub struct DownloadProgress<'a> {
     /// The file or archive that is being downloaded, by its place in the data set's folder.
     pub file: &'a str,
     /// Bytes that are there.
@@ -101,7 +108,7 @@ pub struct Progress<'a> {
 
 /// What was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct FetchReport {
     /// The folder of the data set.
     pub folder: PathBuf,
     /// Files that were fetched, in the order of the list.
@@ -115,11 +122,11 @@ const ARCHIVE_SHARE: f64 = 1.5;
 
 /// Fetches what is missing of a data set into the folder of its name.
 pub fn fetch(
-    known: &Known,
+    known: &KnownDataset,
     data_dir: &Path,
-    options: &Options,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Report> {
+    options: &FetchOptions,
+    progress: &mut dyn FnMut(DownloadProgress<'_>),
+) -> Result<FetchReport> {
     if known.files.is_empty() {
         return Err(Error::value(
             "data set",
@@ -132,12 +139,12 @@ pub fn fetch(
 
 /// Fetches what is missing of a list of files into a folder.
 pub fn fetch_files(
-    files: &[File<'_>],
+    files: &[RemoteFile<'_>],
     folder: &Path,
-    options: &Options,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Report> {
-    let mut report = Report { folder: folder.to_owned(), fetched: Vec::new(), kept: Vec::new() };
+    options: &FetchOptions,
+    progress: &mut dyn FnMut(DownloadProgress<'_>),
+) -> Result<FetchReport> {
+    let mut report = FetchReport { folder: folder.to_owned(), fetched: Vec::new(), kept: Vec::new() };
     let mut missing = Vec::new();
     for file in files {
         if is_there(file, folder, options.force)? {
@@ -149,11 +156,11 @@ pub fn fetch_files(
     let mut archives = BTreeSet::new();
     for file in &missing {
         match file.origin {
-            Origin::Url(_) => fetch_one(file, folder, options, progress)?,
-            Origin::Member { url, .. } if archives.insert(url) => {
+            FetchOrigin::Url(_) => fetch_one(file, folder, options, progress)?,
+            FetchOrigin::Member { url, .. } if archives.insert(url) => {
                 fetch_archive(url, files, &missing, folder, options, progress)?;
             }
-            Origin::Member { .. } => {}
+            FetchOrigin::Member { .. } => {}
         }
         report.fetched.push(file.path.to_owned());
     }
@@ -161,7 +168,7 @@ pub fn fetch_files(
 }
 
 /// Whether the file is there and right; an error when it is there and wrong.
-fn is_there(file: &File<'_>, folder: &Path, force: bool) -> Result<bool> {
+fn is_there(file: &RemoteFile<'_>, folder: &Path, force: bool) -> Result<bool> {
     let path = folder.join(file.path);
     if !path.exists() {
         return Ok(false);
@@ -180,16 +187,16 @@ fn is_there(file: &File<'_>, folder: &Path, force: bool) -> Result<bool> {
 }
 
 fn fetch_one(
-    file: &File<'_>,
+    file: &RemoteFile<'_>,
     folder: &Path,
-    options: &Options,
-    progress: &mut dyn FnMut(Progress<'_>),
+    options: &FetchOptions,
+    progress: &mut dyn FnMut(DownloadProgress<'_>),
 ) -> Result<()> {
     let path = folder.join(file.path);
     let part = part_of(&path)?;
     let url = at_base(file.origin.url(), options);
     let sizes = (file.exact_bytes, file.most_bytes);
-    let mut tell = |done, total| progress(Progress { file: file.path, done, total });
+    let mut tell = |done, total| progress(DownloadProgress { file: file.path, done, total });
     let done = http::download(&url, &part, sizes, options, &mut tell);
     done.and_then(|()| settle(file, &part, &path)).map_err(|trouble| {
         trouble.forget(&part);
@@ -200,28 +207,28 @@ fn fetch_one(
 /// Downloads an archive and takes the missing files out of it.
 fn fetch_archive(
     url: &str,
-    files: &[File<'_>],
-    missing: &[File<'_>],
+    files: &[RemoteFile<'_>],
+    missing: &[RemoteFile<'_>],
     folder: &Path,
-    options: &Options,
-    progress: &mut dyn FnMut(Progress<'_>),
+    options: &FetchOptions,
+    progress: &mut dyn FnMut(DownloadProgress<'_>),
 ) -> Result<()> {
     let name = url.rsplit('/').next().unwrap_or(url);
     let part = part_of(&folder.join(name))?;
     let members = files.iter().filter(|file| file.origin.url() == url);
     let most = members.map(|file| file.most_bytes).sum::<u64>() as f64 * ARCHIVE_SHARE;
     let address = at_base(url, options);
-    let mut tell = |done, total| progress(Progress { file: name, done, total });
-    let fail = |trouble: Trouble, by_hand: String| {
+    let mut tell = |done, total| progress(DownloadProgress { file: name, done, total });
+    let fail = |trouble: FetchFailure, by_hand: String| {
         trouble.forget(&part);
         trouble.into_error(&address, by_hand)
     };
-    let by_hand = |file: &File<'_>| file.origin.by_hand(&folder.join(file.path));
+    let by_hand = |file: &RemoteFile<'_>| file.origin.by_hand(&folder.join(file.path));
     let first = missing.iter().find(|file| file.origin.url() == url).map(by_hand).unwrap_or_default();
     http::download(&address, &part, (None, most as u64 + (1 << 20)), options, &mut tell)
         .map_err(|trouble| fail(trouble, first))?;
     for file in missing {
-        if let Origin::Member { url: from, name } = file.origin
+        if let FetchOrigin::Member { url: from, name } = file.origin
             && from == url
         {
             take_member(file, name, &part, folder).map_err(|trouble| fail(trouble, by_hand(file)))?;
@@ -231,19 +238,19 @@ fn fetch_archive(
 }
 
 fn take_member(
-    file: &File<'_>,
+    file: &RemoteFile<'_>,
     name: &str,
     archive: &Path,
     folder: &Path,
-) -> std::result::Result<(), Trouble> {
+) -> std::result::Result<(), FetchFailure> {
     let path = folder.join(file.path);
     let part = with_ending(&path, ".part");
-    let disk = |error| Trouble::Disk(part.clone(), error);
-    let damaged = |error: &dyn std::fmt::Display| Trouble::Wrong {
+    let disk = |error| FetchFailure::Disk(part.clone(), error);
+    let damaged = |error: &dyn std::fmt::Display| FetchFailure::Wrong {
         found: format!("an archive without a whole member {name} ({error})"),
         expected: "one that has it".to_owned(),
     };
-    let opened = fs::File::open(archive).map_err(|error| Trouble::Disk(archive.to_owned(), error))?;
+    let opened = fs::File::open(archive).map_err(|error| FetchFailure::Disk(archive.to_owned(), error))?;
     let mut archive = ZipArchive::new(io::BufReader::new(opened)).map_err(|error| damaged(&error))?;
     let member = archive.by_name(name).map_err(|error| damaged(&error))?;
     if let Some(parent) = part.parent() {
@@ -253,7 +260,7 @@ fn take_member(
     let copied = io::copy(&mut io::Read::take(member, file.most_bytes + 1), &mut out);
     let outcome = match copied {
         Err(error) => Err(damaged(&error)),
-        Ok(bytes) if bytes > file.most_bytes => Err(Trouble::TooMuch { most: file.most_bytes }),
+        Ok(bytes) if bytes > file.most_bytes => Err(FetchFailure::TooMuch { most: file.most_bytes }),
         Ok(_) => out.sync_all().map_err(disk).and_then(|()| settle(file, &part, &path)),
     };
     if outcome.is_err() {
@@ -263,18 +270,18 @@ fn take_member(
 }
 
 /// Moves a downloaded file to its place when it is the right one.
-fn settle(file: &File<'_>, part: &Path, path: &Path) -> std::result::Result<(), Trouble> {
-    let found = file.check.of(part).map_err(|error| Trouble::Disk(part.to_owned(), error))?;
+fn settle(file: &RemoteFile<'_>, part: &Path, path: &Path) -> std::result::Result<(), FetchFailure> {
+    let found = file.check.of(part).map_err(|error| FetchFailure::Disk(part.to_owned(), error))?;
     let expected = file.check.expected();
     if found != expected {
-        return Err(Trouble::Wrong { found, expected });
+        return Err(FetchFailure::Wrong { found, expected });
     }
-    fs::rename(part, path).map_err(|error| Trouble::Disk(path.to_owned(), error))
+    fs::rename(part, path).map_err(|error| FetchFailure::Disk(path.to_owned(), error))
 }
 
 /// Why a download did not succeed.
 #[derive(Debug)]
-enum Trouble {
+enum FetchFailure {
     Unreachable(String),
     Server(String),
     Broken { have: u64, why: String },
@@ -284,10 +291,10 @@ enum Trouble {
     Disk(PathBuf, io::Error),
 }
 
-impl Trouble {
+impl FetchFailure {
     /// Removes what was downloaded when going on from it makes no sense.
     fn forget(&self, part: &Path) {
-        if matches!(self, Trouble::TooMuch { .. } | Trouble::Wrong { .. }) {
+        if matches!(self, FetchFailure::TooMuch { .. } | FetchFailure::Wrong { .. }) {
             let _ = fs::remove_file(part); // the error to come says what is wrong; a part that stays does no harm
         }
     }
@@ -295,26 +302,26 @@ impl Trouble {
     fn into_error(self, url: &str, by_hand: String) -> Error {
         let again = "run it again to go on from there";
         Error::Failed(match self {
-            Trouble::Unreachable(why) => format!("could not reach {url} ({why}); {by_hand}"),
-            Trouble::Server(why) => format!("could not fetch {url}: {why}; {by_hand}"),
-            Trouble::Broken { have, why } => {
+            FetchFailure::Unreachable(why) => format!("could not reach {url} ({why}); {by_hand}"),
+            FetchFailure::Server(why) => format!("could not fetch {url}: {why}; {by_hand}"),
+            FetchFailure::Broken { have, why } => {
                 format!("the connection to {url} broke after {have} bytes ({why}); {again}, or {by_hand}")
             }
-            Trouble::Cut { have, total } => {
+            FetchFailure::Cut { have, total } => {
                 format!("the connection to {url} broke after {have} of {total} bytes; {again}, or {by_hand}")
             }
-            Trouble::TooMuch { most } => {
+            FetchFailure::TooMuch { most } => {
                 format!("{url}: found more than {most} bytes, expected at most that")
             }
-            Trouble::Wrong { found, expected } => format!("{url}: found {found}, expected {expected}"),
-            Trouble::Disk(path, error) => {
+            FetchFailure::Wrong { found, expected } => format!("{url}: found {found}, expected {expected}"),
+            FetchFailure::Disk(path, error) => {
                 return Error::io(format_args!("writing {}", path.display()), error);
             }
         })
     }
 }
 
-fn at_base(url: &str, options: &Options) -> String {
+fn at_base(url: &str, options: &FetchOptions) -> String {
     let Some(base) = &options.base else { return url.to_owned() };
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = rest.find('/').map_or("/", |at| &rest[at..]);

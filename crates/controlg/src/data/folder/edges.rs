@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::super::table::{self, Column, Table};
-use super::nodes::{self, Nodes};
+use super::nodes::{self, NodeTable};
 use crate::error::Result;
 use crate::graph::{EdgeList, Ids};
 
@@ -21,7 +21,7 @@ pub(super) fn open(path: &Path) -> Result<Table> {
 }
 
 /// The edges between nodes that are known.
-pub(super) fn between(table: &Table, nodes: &Nodes<'_>) -> Result<EdgeList> {
+pub(super) fn between(table: &Table, nodes: &NodeTable<'_>) -> Result<EdgeList> {
     let (source, target) = ends(table)?;
     let find = |column: &Column, row: usize| {
         let id = nodes::id_at(table, column, row)?;

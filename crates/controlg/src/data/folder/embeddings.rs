@@ -13,14 +13,14 @@ use std::path::Path;
 use super::super::arrays::{self, Array, ArrayData, NpzFile};
 use super::super::table;
 use super::super::{FeatureSource, Ids};
-use super::features::{self, Given, dense};
-use super::nodes::{self, ID, Nodes};
+use super::features::{self, FeatureFile, dense};
+use super::nodes::{self, ID, NodeTable};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, Features};
 
 /// Reads embeddings from a file, in the order of the graph's nodes; `graph_name` is what errors call the graph.
 pub fn read_embeddings(path: &Path, ids: &Ids, graph_name: &str) -> Result<Features> {
-    let nodes = Nodes::new(ids, Path::new(graph_name))?;
+    let nodes = NodeTable::new(ids, Path::new(graph_name))?;
     match super::ending(path).as_str() {
         "npy" => {
             let rows = dense(&arrays::read_npy(path)?)?;
@@ -32,14 +32,14 @@ pub fn read_embeddings(path: &Path, ids: &Ids, graph_name: &str) -> Result<Featu
         }
         "npz" => archive(path, &nodes),
         _ if table::is_table(path) => match features::open(path, FeatureSource::Given)? {
-            given @ Given::Table(_) => given.of(&nodes),
-            Given::Rows(rows, _) => Ok(rows),
+            given @ FeatureFile::Table(_) => given.of(&nodes),
+            FeatureFile::Rows(rows, _) => Ok(rows),
         },
         _ => Err(Error::input(path, "", "a file of another kind", ".npy, .npz, .parquet, .csv or .tsv")),
     }
 }
 
-fn archive(path: &Path, nodes: &Nodes<'_>) -> Result<Features> {
+fn archive(path: &Path, nodes: &NodeTable<'_>) -> Result<Features> {
     let mut archive = NpzFile::open(path)?;
     let names = archive.names().to_vec();
     let (ids, rows): (Vec<&String>, Vec<&String>) =
@@ -76,12 +76,12 @@ fn names(ids: &Ids) -> Vec<String> {
     (0..ids.len()).map(|row| ids.get(row).into_owned()).collect()
 }
 
-fn in_order(path: &Path, rows: Dense, nodes: &Nodes<'_>) -> Result<Features> {
-    Given::Rows(Features::Dense(rows), path.to_owned()).of(nodes)
+fn in_order(path: &Path, rows: Dense, nodes: &NodeTable<'_>) -> Result<Features> {
+    FeatureFile::Rows(Features::Dense(rows), path.to_owned()).of(nodes)
 }
 
 /// Puts rows in the order of the nodes.
-fn by_id(path: &Path, rows: &Dense, ids: &[String], nodes: &Nodes<'_>) -> Result<Features> {
+fn by_id(path: &Path, rows: &Dense, ids: &[String], nodes: &NodeTable<'_>) -> Result<Features> {
     if rows.n_rows() != ids.len() {
         let found = format_args!("{} rows and {} ids", rows.n_rows(), ids.len());
         return Err(Error::input(path, "", found, "one id for each row"));

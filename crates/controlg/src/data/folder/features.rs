@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::FeatureSource;
 use super::super::arrays::{self, Array, NpzFile};
 use super::super::table::{self, Column, Table};
-use super::nodes::{self, ID, Nodes};
+use super::nodes::{self, ID, NodeTable};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, Features, Ids};
@@ -14,7 +14,7 @@ use crate::graph::{Dense, Features, Ids};
 const LABELS: [&str; 3] = ["label", "labels", "class"];
 
 /// Features as a file gives them.
-pub(super) enum Given {
+pub(super) enum FeatureFile {
     /// Rows in any order, each with the id of its node.
     Table(Table),
     /// One row a node, in their order; and the file.
@@ -22,14 +22,14 @@ pub(super) enum Given {
 }
 
 /// Opens a file of features; of a table only the ids, when features come from elsewhere.
-pub(super) fn open(path: &Path, source: FeatureSource) -> Result<Given> {
+pub(super) fn open(path: &Path, source: FeatureSource) -> Result<FeatureFile> {
     match super::ending(path).as_str() {
-        "npy" => Ok(Given::Rows(Features::Dense(dense(&arrays::read_npy(path)?)?), path.to_owned())),
-        "npz" => Ok(Given::Rows(archive(path)?, path.to_owned())),
+        "npy" => Ok(FeatureFile::Rows(Features::Dense(dense(&arrays::read_npy(path)?)?), path.to_owned())),
+        "npz" => Ok(FeatureFile::Rows(archive(path)?, path.to_owned())),
         _ => {
             let all = source == FeatureSource::Given;
             let wanted = |name: &str| table::is_one_of(name, &ID) || (all && !is_row_number(name));
-            Ok(Given::Table(Table::read(path, wanted)?))
+            Ok(FeatureFile::Table(Table::read(path, wanted)?))
         }
     }
 }
@@ -40,29 +40,29 @@ fn is_row_number(name: &str) -> bool {
     level.is_some_and(|level| level.parse::<u32>().is_ok())
 }
 
-impl Given {
+impl FeatureFile {
     /// The nodes it describes.
     pub(super) fn ids(&self) -> Result<Ids> {
         match self {
-            Given::Table(table) => nodes::names_of_column(table),
-            Given::Rows(features, _) => Ok(Ids::Numbered(features.n_rows())),
+            FeatureFile::Table(table) => nodes::names_of_column(table),
+            FeatureFile::Rows(features, _) => Ok(Ids::Numbered(features.n_rows())),
         }
     }
 
     /// The table it is.
     pub(super) fn table(&self) -> Option<&Table> {
         match self {
-            Given::Table(table) => Some(table),
-            Given::Rows(..) => None,
+            FeatureFile::Table(table) => Some(table),
+            FeatureFile::Rows(..) => None,
         }
     }
 
     /// The features of these nodes, in their order.
-    pub(super) fn of(self, nodes: &Nodes<'_>) -> Result<Features> {
+    pub(super) fn of(self, nodes: &NodeTable<'_>) -> Result<Features> {
         match self {
-            Given::Table(table) => table_rows(&table, nodes).map(Features::Dense),
-            Given::Rows(features, _) if features.n_rows() == nodes.len() => Ok(features),
-            Given::Rows(features, file) => {
+            FeatureFile::Table(table) => table_rows(&table, nodes).map(Features::Dense),
+            FeatureFile::Rows(features, _) if features.n_rows() == nodes.len() => Ok(features),
+            FeatureFile::Rows(features, file) => {
                 let found = format_args!("{} rows", features.n_rows());
                 let expected = format_args!("{}, one for each id of {}", nodes.len(), nodes.origin());
                 Err(Error::input(&file, "", found, expected))
@@ -94,7 +94,7 @@ fn archive(path: &Path) -> Result<Features> {
     }
 }
 
-fn table_rows(table: &Table, nodes: &Nodes<'_>) -> Result<Dense> {
+fn table_rows(table: &Table, nodes: &NodeTable<'_>) -> Result<Dense> {
     if let Some(column) = table.find(&LABELS) {
         let found = format_args!("column '{}'", column.name);
         return Err(table.bad_header(found, "no labels among the features: move it to labels.csv"));

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::Labels;
 use super::super::arrays::{self, Array};
 use super::super::table::{self, Table};
-use super::nodes::{self, ID, Nodes};
+use super::nodes::{self, ID, NodeTable};
 use crate::error::{Error, Result};
 use crate::graph::Ids;
 
@@ -24,7 +24,7 @@ pub(super) enum LabelFile {
 }
 
 /// One label as it was read: its node, its text, and where it stands.
-struct Cell<'a> {
+struct LabelCell<'a> {
     node: usize,
     text: Cow<'a, str>,
     row: usize,
@@ -48,7 +48,7 @@ impl LabelFile {
     }
 
     /// The labels of these nodes; `classes` is a file with the classes in their order.
-    pub(super) fn labels(&self, nodes: &Nodes<'_>, classes: Option<&Path>) -> Result<Labels> {
+    pub(super) fn labels(&self, nodes: &NodeTable<'_>, classes: Option<&Path>) -> Result<Labels> {
         let mut cells = self.cells(nodes)?;
         if let Some(cell) = cells.iter().find(|cell| cell.text.contains(table::is_line_break)) {
             return Err(self.bad(cell, "a label on one line"));
@@ -68,12 +68,12 @@ impl LabelFile {
     }
 
     /// Every label that is not empty.
-    fn cells(&self, nodes: &Nodes<'_>) -> Result<Vec<Cell<'_>>> {
+    fn cells(&self, nodes: &NodeTable<'_>) -> Result<Vec<LabelCell<'_>>> {
         match self {
             LabelFile::Table(table) => {
                 let column = table.need(&LABEL)?;
                 let rows = nodes.of_rows(table)?;
-                let cell = |(row, node): (usize, u32)| Cell {
+                let cell = |(row, node): (usize, u32)| LabelCell {
                     node: node as usize,
                     text: table.text(column, row),
                     row,
@@ -87,13 +87,13 @@ impl LabelFile {
                     return Err(array.error("", format_args!("{rows} labels"), expected));
                 }
                 let cell =
-                    |(row, class): (usize, i64)| Cell { node: row, text: class.to_string().into(), row };
+                    |(row, class): (usize, i64)| LabelCell { node: row, text: class.to_string().into(), row };
                 Ok(array.to_integers()?.into_iter().enumerate().map(cell).collect())
             }
         }
     }
 
-    fn numbered(&self, nodes: &Nodes<'_>, cells: &[Cell<'_>], numbers: &[i64]) -> Result<Labels> {
+    fn numbered(&self, nodes: &NodeTable<'_>, cells: &[LabelCell<'_>], numbers: &[i64]) -> Result<Labels> {
         if let Some(at) = numbers.iter().position(|&class| class < 0) {
             return Err(self.bad(&cells[at], "a class from 0 on, or -1 for none"));
         }
@@ -113,8 +113,8 @@ impl LabelFile {
 
     fn listed(
         &self,
-        nodes: &Nodes<'_>,
-        cells: &[Cell<'_>],
+        nodes: &NodeTable<'_>,
+        cells: &[LabelCell<'_>],
         names: Vec<String>,
         file: &Path,
     ) -> Result<Labels> {
@@ -133,7 +133,7 @@ impl LabelFile {
         Ok(Labels::new(classes, names))
     }
 
-    fn bad(&self, cell: &Cell<'_>, expected: impl std::fmt::Display) -> Error {
+    fn bad(&self, cell: &LabelCell<'_>, expected: impl std::fmt::Display) -> Error {
         let found = format!("label {}", table::quoted(&cell.text));
         match self {
             LabelFile::Table(table) => table.bad(cell.row, found, expected),
@@ -143,11 +143,11 @@ impl LabelFile {
 }
 
 /// The labels as whole numbers, when all of them are.
-fn whole_numbers(cells: &[Cell<'_>]) -> Option<Vec<i64>> {
+fn whole_numbers(cells: &[LabelCell<'_>]) -> Option<Vec<i64>> {
     cells.iter().map(|cell| cell.text.parse().ok()).collect()
 }
 
-fn sorted(nodes: &Nodes<'_>, cells: &[Cell<'_>]) -> Labels {
+fn sorted(nodes: &NodeTable<'_>, cells: &[LabelCell<'_>]) -> Labels {
     let names: BTreeSet<&str> = cells.iter().map(|cell| cell.text.as_ref()).collect();
     let numbers: HashMap<&str, u32> = names.iter().enumerate().map(|(i, &name)| (name, i as u32)).collect();
     let mut classes = vec![Labels::NONE; nodes.len()];

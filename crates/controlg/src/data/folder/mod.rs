@@ -38,11 +38,11 @@ pub(super) use labels::NO_LABEL;
 
 use std::path::{Path, PathBuf};
 
-use self::features::Given;
+use self::features::FeatureFile;
 use self::labels::LabelFile;
-use self::nodes::Nodes;
+use self::nodes::NodeTable;
 use super::table::{self, Table};
-use super::{FeatureSource, Format, Raw};
+use super::{FeatureSource, Format, RawDataset};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Ids};
 
@@ -50,11 +50,11 @@ use crate::graph::{EdgeList, Ids};
 pub(super) const FORMAT: Format = Format {
     name: "folder",
     summary: "a folder with edges.csv, .tsv or .parquet (src,dst[,weight]), or such a file alone",
-    recognise,
+    recognize,
     read,
 };
 
-fn recognise(path: &Path) -> bool {
+fn recognize(path: &Path) -> bool {
     if path.is_dir() {
         !candidates(path, "edges").is_empty()
     } else {
@@ -62,7 +62,7 @@ fn recognise(path: &Path) -> bool {
     }
 }
 
-fn read(path: &Path, source: FeatureSource) -> Result<Raw> {
+fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     let files = Files::of(path)?;
     let given = files.features.as_deref().map(|file| features::open(file, source)).transpose()?;
     let label_file = files.labels.as_deref().map(LabelFile::open).transpose()?;
@@ -70,11 +70,11 @@ fn read(path: &Path, source: FeatureSource) -> Result<Raw> {
     let mut notes = files.unused.clone();
     notes.extend(unused_columns(&edge_table));
     if source == FeatureSource::Given {
-        notes.extend(given.iter().filter_map(Given::table).flat_map(unused_columns));
+        notes.extend(given.iter().filter_map(FeatureFile::table).flat_map(unused_columns));
     }
 
     let (names, origin, own_edges) = nodes_of(&files, given.as_ref(), label_file.as_ref(), &edge_table)?;
-    let nodes = Nodes::new(&names, &origin)?;
+    let nodes = NodeTable::new(&names, &origin)?;
     let edges = own_edges.map_or_else(|| edges::between(&edge_table, &nodes), Ok)?;
     if edges.pairs.is_empty() {
         notes.push(format!("{} holds no edges", files.edges.display()));
@@ -86,13 +86,13 @@ fn read(path: &Path, source: FeatureSource) -> Result<Raw> {
     let labels = label_file.map(|file| file.labels(&nodes, files.classes.as_deref())).transpose()?;
     let splits = files.splits.as_deref().map(|file| splits::read(file, &nodes)).transpose()?;
     drop(nodes);
-    Ok(Raw { edges, features, ids: names, labels, splits: splits.unwrap_or_default(), notes })
+    Ok(RawDataset { edges, features, ids: names, labels, splits: splits.unwrap_or_default(), notes })
 }
 
 /// Which nodes there are, the file that says so, and the edges where they were read on the way.
 fn nodes_of(
     files: &Files,
-    given: Option<&Given>,
+    given: Option<&FeatureFile>,
     label_file: Option<&LabelFile>,
     edge_table: &Table,
 ) -> Result<(Ids, PathBuf, Option<EdgeList>)> {
@@ -102,17 +102,17 @@ fn nodes_of(
     if let (Some(given), Some(file)) = (given, &files.features) {
         return Ok((given.ids()?, file.clone(), None));
     }
-    let labelled = label_file.map_or(Ok(Ids::Numbered(0)), LabelFile::ids)?;
+    let labeled = label_file.map_or(Ok(Ids::Numbered(0)), LabelFile::ids)?;
     if let (Some(LabelFile::Rows(_)), Some(file)) = (label_file, &files.labels) {
-        return Ok((labelled, file.clone(), None));
+        return Ok((labeled, file.clone(), None));
     }
-    let (ids, edges) = edges::with_their_nodes(edge_table, &labelled)?;
+    let (ids, edges) = edges::with_their_nodes(edge_table, &labeled)?;
     match &files.labels {
         None if ids.is_empty() => {
             Err(Error::input(&files.edges, "", "no edges below the header", "at least one edge"))
         }
         None => Ok((ids, files.edges.clone(), Some(edges))),
-        Some(file) if ids.len() == labelled.len() => Ok((labelled, file.clone(), None)),
+        Some(file) if ids.len() == labeled.len() => Ok((labeled, file.clone(), None)),
         Some(file) => Ok((ids, either(&files.edges, file), Some(edges))),
     }
 }

@@ -13,14 +13,14 @@ use crate::graph::Ids;
 pub(super) const ID: [&str; 2] = ["id", "nid"];
 
 /// The nodes of a graph, by id.
-pub(super) struct Nodes<'a> {
+pub(super) struct NodeTable<'a> {
     ids: &'a Ids,
     by_name: HashMap<&'a str, u32>,
     /// The file that says which nodes there are.
     origin: String,
 }
 
-impl<'a> Nodes<'a> {
+impl<'a> NodeTable<'a> {
     /// Nodes with these ids, no two alike, as listed in a file.
     pub(super) fn new(ids: &'a Ids, origin: &Path) -> Result<Self> {
         if ids.is_empty() || ids.len() >= u32::MAX as usize {
@@ -34,7 +34,7 @@ impl<'a> Nodes<'a> {
             }
         };
         let origin = origin.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Nodes { ids, by_name, origin })
+        Ok(NodeTable { ids, by_name, origin })
     }
 
     pub(super) fn len(&self) -> usize {

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use super::super::Split;
 use super::super::table::{self, Column, Table};
-use super::nodes::{ID, Nodes};
+use super::nodes::{ID, NodeTable};
 use crate::error::Result;
 
 /// The protocol of a column that is called just `split`.
-const OWN: &str = "own";
+const BASELINES: &str = "own";
 
 /// Reads one split for each column beside the ids.
-pub(super) fn read(path: &Path, nodes: &Nodes<'_>) -> Result<Vec<Split>> {
+pub(super) fn read(path: &Path, nodes: &NodeTable<'_>) -> Result<Vec<Split>> {
     let table = Table::read(path, |_| true)?;
     let rows = nodes.of_rows(&table)?;
     let columns = table.columns().iter().filter(|column| !table::is_one_of(&column.name, &ID));
@@ -50,7 +50,7 @@ fn split(table: &Table, column: &Column, rows: &[u32]) -> Result<Split> {
 fn protocol(name: &str) -> (String, usize) {
     match name.rsplit_once(':').map(|(protocol, index)| (protocol, index.parse())) {
         Some((protocol, Ok(index))) if !protocol.is_empty() => (protocol.to_owned(), index),
-        _ if name == "split" => (OWN.to_owned(), 0),
+        _ if name == "split" => (BASELINES.to_owned(), 0),
         _ => (name.to_owned(), 0),
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{GLOBALS, Global, Id, RawArray, Value, extents};
+use super::{GLOBALS, Global, Id, PickleValue, RawArray, extents};
 use crate::data::arrays::DType;
 use crate::error::{Error, Result};
 
 /// Runs the program: every value it makes, and which of them it leaves.
-pub(super) fn run(bytes: &[u8], path: &Path) -> Result<(Vec<Value>, Id)> {
+pub(super) fn run(bytes: &[u8], path: &Path) -> Result<(Vec<PickleValue>, Id)> {
     let mut machine =
         Machine { bytes, path, at: 0, values: vec![], stack: vec![], marks: vec![], memo: HashMap::new() };
     let root = machine.run()?;
@@ -20,7 +20,7 @@ struct Machine<'a> {
     path: &'a Path,
     /// The next byte to read.
     at: usize,
-    values: Vec<Value>,
+    values: Vec<PickleValue>,
     stack: Vec<Id>,
     /// The heights of the stack at which open marks stand.
     marks: Vec<usize>,
@@ -52,26 +52,26 @@ impl<'a> Machine<'a> {
                 2 => Ok(()),
                 version => Err(self.error(format_args!("protocol {version}"), "protocol 2")),
             },
-            b'N' => self.push(Value::None),
-            0x88 => self.push(Value::Bool(true)),
-            0x89 => self.push(Value::Bool(false)),
+            b'N' => self.push(PickleValue::None),
+            0x88 => self.push(PickleValue::Bool(true)),
+            0x89 => self.push(PickleValue::Bool(false)),
             b'K' => {
                 let number = self.number(1)?;
-                self.push(Value::Int(number.into()))
+                self.push(PickleValue::Int(number.into()))
             }
             b'M' => {
                 let number = self.number(2)?;
-                self.push(Value::Int(number.into()))
+                self.push(PickleValue::Int(number.into()))
             }
             b'J' => {
                 let number = self.number(4)?;
-                self.push(Value::Int((number as i32).into()))
+                self.push(PickleValue::Int((number as i32).into()))
             }
             b'U' => self.text(1),
             b'T' => self.text(4),
             b'c' => self.global(),
-            b'q' => self.memoise(1),
-            b'r' => self.memoise(4),
+            b'q' => self.memoize(1),
+            b'r' => self.memoize(4),
             b'h' => {
                 let key = self.number(1)?;
                 let id = self.memo.get(&key).copied();
@@ -83,13 +83,13 @@ impl<'a> Machine<'a> {
                 self.marks.push(self.stack.len());
                 Ok(())
             }
-            b')' => self.push(Value::Tuple(vec![])),
-            b']' => self.push(Value::List(vec![])),
-            b'}' => self.push(Value::Dict(vec![])),
+            b')' => self.push(PickleValue::Tuple(vec![])),
+            b']' => self.push(PickleValue::List(vec![])),
+            b'}' => self.push(PickleValue::Dict(vec![])),
             0x85..=0x87 => self.tuple(usize::from(opcode - 0x84)),
             b't' => {
                 let items = self.pop_to_mark()?;
-                self.push(Value::Tuple(items))
+                self.push(PickleValue::Tuple(items))
             }
             b'a' => {
                 let item = self.pop()?;
@@ -119,7 +119,7 @@ impl<'a> Machine<'a> {
         let (module, name) = (self.line()?, self.line()?);
         let full = format!("{}.{}", String::from_utf8_lossy(module), String::from_utf8_lossy(name));
         match GLOBALS.iter().find(|(known, _)| *known == full) {
-            Some((_, global)) => self.push(Value::Global(*global)),
+            Some((_, global)) => self.push(PickleValue::Global(*global)),
             None => {
                 let shown: String = full.chars().take(80).collect();
                 Err(self.error(
@@ -133,26 +133,27 @@ impl<'a> Machine<'a> {
     /// `callable(*arguments)`: only the three calls that these files make.
     fn reduce(&mut self) -> Result<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
-        let (Value::Global(global), Value::Tuple(arguments)) = (self.value(callable), self.value(arguments))
+        let (PickleValue::Global(global), PickleValue::Tuple(arguments)) =
+            (self.value(callable), self.value(arguments))
         else {
             return Err(self.refuse("a call", callable));
         };
         let global_of = |id: Id| match self.value(id) {
-            Value::Global(global) => Some(*global),
+            PickleValue::Global(global) => Some(*global),
             _ => None,
         };
         let built = match (global, &arguments[..]) {
             // The shape and type given here are placeholders; the state set by BUILD has the real ones.
             (Global::Reconstruct, &[class, _, _]) if global_of(class) == Some(Global::NdArray) => {
-                Value::Array(None)
+                PickleValue::Array(None)
             }
             (Global::DefaultDict, &[factory]) if global_of(factory) == Some(Global::List) => {
-                Value::Dict(vec![])
+                PickleValue::Dict(vec![])
             }
             (Global::DType, &[word, _, _]) => {
                 let word = String::from_utf8_lossy(self.text_of(word).unwrap_or_default());
                 let dtype = DType::parse(&word).map_err(|(found, expected)| self.error(found, expected))?;
-                Value::DType(dtype)
+                PickleValue::DType(dtype)
             }
             _ => return Err(self.refuse("a call", callable)),
         };
@@ -163,8 +164,8 @@ impl<'a> Machine<'a> {
     fn new_object(&mut self) -> Result<()> {
         let (arguments, class) = (self.pop()?, self.pop()?);
         match (self.value(class), self.value(arguments)) {
-            (Value::Global(Global::CsrMatrix), Value::Tuple(none)) if none.is_empty() => {
-                self.push(Value::Matrix(None))
+            (PickleValue::Global(Global::CsrMatrix), PickleValue::Tuple(none)) if none.is_empty() => {
+                self.push(PickleValue::Matrix(None))
             }
             _ => Err(self.refuse("a new object", class)),
         }
@@ -174,13 +175,17 @@ impl<'a> Machine<'a> {
     fn build(&mut self) -> Result<()> {
         let (state, object) = (self.pop()?, self.top()?);
         let built = match (self.value(object), self.value(state)) {
-            (Value::Matrix(_), Value::Dict(_)) => Some(Value::Matrix(Some(state))),
-            (Value::Array(_), Value::Tuple(items)) => self.array_state(items).map(Value::Array),
-            (Value::DType(dtype), Value::Tuple(items)) => self.byte_order(items).map(|big_endian| {
-                let mut dtype = *dtype;
-                dtype.big_endian = big_endian;
-                Value::DType(dtype)
-            }),
+            (PickleValue::Matrix(_), PickleValue::Dict(_)) => Some(PickleValue::Matrix(Some(state))),
+            (PickleValue::Array(_), PickleValue::Tuple(items)) => {
+                self.array_state(items).map(PickleValue::Array)
+            }
+            (PickleValue::DType(dtype), PickleValue::Tuple(items)) => {
+                self.byte_order(items).map(|big_endian| {
+                    let mut dtype = *dtype;
+                    dtype.big_endian = big_endian;
+                    PickleValue::DType(dtype)
+                })
+            }
             _ => None,
         };
         let built = built.ok_or_else(|| self.refuse("a state", object))?;
@@ -193,7 +198,7 @@ impl<'a> Machine<'a> {
         let &[_, shape, dtype, fortran, data] = items else { return None };
         let shape = extents(&self.values, shape)?;
         match (self.value(dtype), self.value(fortran), self.value(data)) {
-            (Value::DType(dtype), Value::Bool(fortran), Value::Text(data)) => {
+            (PickleValue::DType(dtype), PickleValue::Bool(fortran), PickleValue::Text(data)) => {
                 Some(Some(Box::new(RawArray { shape, dtype: *dtype, fortran: *fortran, data: data.clone() })))
             }
             _ => None,
@@ -212,7 +217,7 @@ impl<'a> Machine<'a> {
     fn append(&mut self, mut items: Vec<Id>) -> Result<()> {
         let list = self.top()?;
         match &mut self.values[list as usize] {
-            Value::List(list) => list.append(&mut items),
+            PickleValue::List(list) => list.append(&mut items),
             _ => return Err(self.refuse("an item", list)),
         }
         Ok(())
@@ -222,7 +227,7 @@ impl<'a> Machine<'a> {
         let dict = self.top()?;
         let (pairs, odd) = items.as_chunks::<2>();
         match &mut self.values[dict as usize] {
-            Value::Dict(dict) if odd.is_empty() => {
+            PickleValue::Dict(dict) if odd.is_empty() => {
                 dict.extend(pairs.iter().map(|&[key, value]| (key, value)))
             }
             _ => return Err(self.refuse("keys and values", dict)),
@@ -235,24 +240,24 @@ impl<'a> Machine<'a> {
         let start = self.stack.len().checked_sub(count).filter(|&start| start >= floor);
         let start = start.ok_or_else(|| self.too_short())?;
         let items = self.stack.split_off(start);
-        self.push(Value::Tuple(items))
+        self.push(PickleValue::Tuple(items))
     }
 
     fn text(&mut self, length_bytes: usize) -> Result<()> {
         let length = self.number(length_bytes)? as usize;
         let start = self.at;
         self.take(length)?;
-        self.push(Value::Text(start..self.at))
+        self.push(PickleValue::Text(start..self.at))
     }
 
-    fn memoise(&mut self, key_bytes: usize) -> Result<()> {
+    fn memoize(&mut self, key_bytes: usize) -> Result<()> {
         let key = self.number(key_bytes)?;
         let id = self.top()?;
         self.memo.insert(key, id);
         Ok(())
     }
 
-    fn push(&mut self, value: Value) -> Result<()> {
+    fn push(&mut self, value: PickleValue) -> Result<()> {
         let id = Id::try_from(self.values.len());
         let id = id.map_err(|_| self.error("more than 2^32 values", "a smaller file"))?;
         self.values.push(value);
@@ -297,13 +302,13 @@ impl<'a> Machine<'a> {
         Ok(taken)
     }
 
-    fn value(&self, id: Id) -> &Value {
+    fn value(&self, id: Id) -> &PickleValue {
         &self.values[id as usize]
     }
 
     fn text_of(&self, id: Id) -> Option<&[u8]> {
         match self.value(id) {
-            Value::Text(range) => Some(&self.bytes[range.clone()]),
+            PickleValue::Text(range) => Some(&self.bytes[range.clone()]),
             _ => None,
         }
     }

@@ -20,7 +20,7 @@ use crate::graph::Csr;
 pub struct Pickle<'a> {
     bytes: &'a [u8],
     path: PathBuf,
-    values: Vec<Value>,
+    values: Vec<PickleValue>,
     root: Id,
 }
 
@@ -38,10 +38,10 @@ impl Pickle<'_> {
 
     /// The sparse matrix that this is.
     pub fn csr(&self) -> Result<Csr> {
-        let Value::Matrix(Some(state)) = self.value(self.root) else {
+        let PickleValue::Matrix(Some(state)) = self.value(self.root) else {
             return Err(self.error(self.describe(self.root), "a csr_matrix"));
         };
-        let Value::Dict(entries) = self.value(*state) else {
+        let PickleValue::Dict(entries) = self.value(*state) else {
             return Err(self.error(self.describe(*state), "a csr_matrix with its parts"));
         };
         let part = |name: &str| {
@@ -64,19 +64,19 @@ impl Pickle<'_> {
 
     /// The dictionary of lists that this is: each key with its numbers, in the order of the file.
     pub fn lists(&self) -> Result<Vec<(u32, Vec<u32>)>> {
-        let Value::Dict(entries) = self.value(self.root) else {
+        let PickleValue::Dict(entries) = self.value(self.root) else {
             return Err(self.error(self.describe(self.root), "a defaultdict of lists"));
         };
         // One list may stand under many keys; the sum is bounded so that no small file can grow a large graph.
         let mut room = self.bytes.len();
         let number = |id: Id| match self.value(id) {
-            Value::Int(x) if (0..i64::from(u32::MAX)).contains(x) => Ok(*x as u32),
+            PickleValue::Int(x) if (0..i64::from(u32::MAX)).contains(x) => Ok(*x as u32),
             _ => Err(self.error(self.describe(id), "a node number")),
         };
         let mut lists = Vec::with_capacity(entries.len());
         for (key, list) in entries {
             let key = number(*key)?;
-            let Value::List(items) = self.value(*list) else {
+            let PickleValue::List(items) = self.value(*list) else {
                 return Err(self.error(format_args!("{} at key {key}", self.describe(*list)), "a list"));
             };
             room = room.checked_sub(items.len()).ok_or_else(|| {
@@ -91,7 +91,7 @@ impl Pickle<'_> {
     }
 
     fn array_at(&self, id: Id, name: &str) -> Result<Array> {
-        let Value::Array(Some(array)) = self.value(id) else {
+        let PickleValue::Array(Some(array)) = self.value(id) else {
             return Err(self.error(self.describe(id), "a NumPy array"));
         };
         let data = decode(array.dtype, &array.shape, array.fortran, &self.bytes[array.data.clone()]);
@@ -99,13 +99,13 @@ impl Pickle<'_> {
         Ok(Array::new(array.shape.clone(), data, &self.path, name))
     }
 
-    fn value(&self, id: Id) -> &Value {
+    fn value(&self, id: Id) -> &PickleValue {
         &self.values[id as usize]
     }
 
     fn text(&self, id: Id) -> Option<&[u8]> {
         match self.value(id) {
-            Value::Text(range) => Some(&self.bytes[range.clone()]),
+            PickleValue::Text(range) => Some(&self.bytes[range.clone()]),
             _ => None,
         }
     }
@@ -127,7 +127,7 @@ impl Pickle<'_> {
 type Id = u32;
 
 #[derive(Debug)]
-enum Value {
+enum PickleValue {
     None,
     Bool(bool),
     Int(i64),
@@ -172,34 +172,34 @@ const GLOBALS: [(&str, Global); 6] = [
     ("__builtin__.list", Global::List),
 ];
 
-impl Value {
+impl PickleValue {
     fn describe(&self, bytes: &[u8]) -> String {
         match self {
-            Value::None => "None".into(),
-            Value::Bool(_) => "a truth value".into(),
-            Value::Int(x) => x.to_string(),
-            Value::Text(range) => {
+            PickleValue::None => "None".into(),
+            PickleValue::Bool(_) => "a truth value".into(),
+            PickleValue::Int(x) => x.to_string(),
+            PickleValue::Text(range) => {
                 let start = &bytes[range.start..range.end.min(range.start + 40)];
                 format!("'{}'", String::from_utf8_lossy(start))
             }
-            Value::Tuple(_) => "a tuple".into(),
-            Value::List(_) => "a list".into(),
-            Value::Dict(_) => "a dictionary".into(),
-            Value::Global(global) => {
+            PickleValue::Tuple(_) => "a tuple".into(),
+            PickleValue::List(_) => "a list".into(),
+            PickleValue::Dict(_) => "a dictionary".into(),
+            PickleValue::Global(global) => {
                 let name = GLOBALS.iter().find(|(_, known)| known == global).map_or("", |(name, _)| name);
                 format!("global {name}")
             }
-            Value::DType(_) => "a dtype".into(),
-            Value::Array(_) => "a NumPy array".into(),
-            Value::Matrix(_) => "a csr_matrix".into(),
+            PickleValue::DType(_) => "a dtype".into(),
+            PickleValue::Array(_) => "a NumPy array".into(),
+            PickleValue::Matrix(_) => "a csr_matrix".into(),
         }
     }
 }
 
-fn extents(values: &[Value], id: Id) -> Option<Vec<usize>> {
-    let Value::Tuple(items) = &values[id as usize] else { return None };
+fn extents(values: &[PickleValue], id: Id) -> Option<Vec<usize>> {
+    let PickleValue::Tuple(items) = &values[id as usize] else { return None };
     let extent = |&item: &Id| match values[item as usize] {
-        Value::Int(x) => usize::try_from(x).ok(),
+        PickleValue::Int(x) => usize::try_from(x).ok(),
         _ => None,
     };
     items.iter().map(extent).collect()

@@ -2,7 +2,7 @@
 
 use super::{Split, random_10_10_80, shchur_20_30};
 use crate::data::Labels;
-use crate::registry::Summary;
+use crate::registry::EntrySummary;
 
 /// One way to judge embeddings, printed with every number it made.
 pub struct Protocol {
@@ -68,7 +68,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "kmeans-k",
-        summary: "K-means with as many clusters as classes on all labelled nodes, best of 10 starts, mean of 5",
+        summary: "K-means with as many clusters as classes on all labeled nodes, best of 10 starts, mean of 5",
         paper: "",
         draw: None,
     },
@@ -76,8 +76,8 @@ pub const PROTOCOLS: &[Protocol] = &[
 
 impl Protocol {
     /// What a listing shows of this protocol.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> EntrySummary {
         let paper = (!self.paper.is_empty()).then_some(self.paper);
-        Summary { name: self.name, summary: self.summary, paper }
+        EntrySummary { name: self.name, summary: self.summary, paper }
     }
 }

@@ -7,12 +7,12 @@
 use rayon::prelude::*;
 
 use super::alias::Alias;
-use super::{CHUNK, Settings};
+use super::{CHUNK, SyntheticSettings};
 use crate::rng::Stream;
 
 /// The distinct edges (smaller, larger), ascending: exactly `nodes · degree / 2` of them unless the classes leave
 /// too few pairs to choose from.
-pub(super) fn draw(settings: &Settings, classes: &[u32]) -> Vec<(u32, u32)> {
+pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Vec<(u32, u32)> {
     let target = (settings.nodes as f64 * settings.degree / 2.0).round() as usize;
     if settings.nodes < 2 || target == 0 {
         return Vec::new();
@@ -55,7 +55,7 @@ struct Partners<'a> {
 }
 
 impl<'a> Partners<'a> {
-    fn new(settings: &Settings, classes: &'a [u32]) -> Self {
+    fn new(settings: &SyntheticSettings, classes: &'a [u32]) -> Self {
         let mut pulls = vec![0.0; settings.nodes];
         let most = (settings.nodes as f64).sqrt();
         pulls.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, pulls)| {

@@ -7,18 +7,18 @@
 
 mod alias;
 mod edges;
-mod words;
+mod features;
 
 use rayon::prelude::*;
 
-use super::{Dataset, FeatureSource, Labels, Raw, assemble};
+use super::{Dataset, FeatureSource, Labels, RawDataset, assemble};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Ids};
 use crate::rng::Stream;
 
 /// What kind of graph to make.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct SyntheticSettings {
     /// Number of nodes.
     pub nodes: usize,
     /// Average degree.
@@ -37,9 +37,9 @@ pub struct Settings {
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for SyntheticSettings {
     fn default() -> Self {
-        Settings {
+        SyntheticSettings {
             nodes: 2708,
             degree: 3.9,
             classes: 7,
@@ -56,14 +56,14 @@ impl Default for Settings {
 const CHUNK: usize = 1 << 14;
 
 /// The settings in a name: `None` when it is not the name of a synthetic graph.
-pub fn settings_of(name: &str) -> Option<Result<Settings>> {
+pub fn settings_of(name: &str) -> Option<Result<SyntheticSettings>> {
     let rest = name.strip_prefix("synthetic")?;
-    if rest.is_empty() { Some(Ok(Settings::default())) } else { rest.strip_prefix(':').map(parse) }
+    if rest.is_empty() { Some(Ok(SyntheticSettings::default())) } else { rest.strip_prefix(':').map(parse) }
 }
 
-fn parse(text: &str) -> Result<Settings> {
+fn parse(text: &str) -> Result<SyntheticSettings> {
     const KEYS: [&str; 8] = ["nodes", "degree", "classes", "homophily", "features", "words", "topic", "seed"];
-    let mut settings = Settings::default();
+    let mut settings = SyntheticSettings::default();
     let mut words = None;
     for pair in text.split(',') {
         let place = format!("synthetic:{pair}");
@@ -105,7 +105,7 @@ fn parse(text: &str) -> Result<Settings> {
     settings.checked()
 }
 
-impl Settings {
+impl SyntheticSettings {
     /// Refuses settings that contradict each other.
     fn checked(self) -> Result<Self> {
         let refuse = |key: &str, found: &dyn std::fmt::Display, expected: String| {
@@ -125,16 +125,16 @@ impl Settings {
 }
 
 /// Makes the graph.
-pub fn dataset(name: &str, settings: &Settings, source: FeatureSource) -> Result<Dataset> {
+pub fn dataset(name: &str, settings: &SyntheticSettings, source: FeatureSource) -> Result<Dataset> {
     let classes = classes(settings);
     let pairs = edges::draw(settings, &classes);
     let features = match source {
-        FeatureSource::Given => Some(Features::Sparse(words::draw(settings, &classes))),
+        FeatureSource::Given => Some(Features::Sparse(features::draw(settings, &classes))),
         FeatureSource::Structural => None,
     };
     let names = (0..settings.classes).map(|class| class.to_string()).collect();
     let labels = Labels::new(classes, names);
-    let raw = Raw {
+    let raw = RawDataset {
         edges: EdgeList { pairs, weights: None },
         features,
         ids: Ids::Numbered(settings.nodes),
@@ -146,7 +146,7 @@ pub fn dataset(name: &str, settings: &Settings, source: FeatureSource) -> Result
 }
 
 /// The class of each node: the first nodes make sure that no class is empty, the others are drawn.
-fn classes(settings: &Settings) -> Vec<u32> {
+fn classes(settings: &SyntheticSettings) -> Vec<u32> {
     let mut classes = vec![0; settings.nodes];
     classes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, classes)| {
         let mut stream = Stream::new(settings.seed, "synthetic", "classes", chunk as u64);

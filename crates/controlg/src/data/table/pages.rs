@@ -18,15 +18,15 @@ use crate::data::limits;
 pub(super) const MAX_SCHEMA_ELEMENTS: usize = 1 << 14;
 
 /// Bytes that may still be taken for a file.
-pub(super) struct Budget {
+pub(super) struct ExpansionBudget {
     left: u64,
     limit: u64,
 }
 
-impl Budget {
+impl ExpansionBudget {
     pub(super) fn for_file(bytes: usize) -> Self {
         let limit = limits::expansion_limit(bytes as u64);
-        Budget { left: limit, limit }
+        ExpansionBudget { left: limit, limit }
     }
 
     /// Takes bytes from the budget, or says that there are not so many.
@@ -54,7 +54,7 @@ pub(super) fn check_footer(file: &[u8]) -> Result<(), String> {
 
 /// Charges what the pages of a column promise; `gzip` pages are unpacked once, as their reader does not stop at
 /// the promised size.
-pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut Budget) -> Result<(), String> {
+pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut ExpansionBudget) -> Result<(), String> {
     let mut thrift = Thrift { bytes: chunk, at: 0 };
     while thrift.at < chunk.len() {
         let header =
@@ -265,16 +265,16 @@ mod tests {
     #[test]
     fn promises_are_charged_page_by_page() {
         let chunk = [page(50, b"abc", 10, 0), page(50, b"", 10, 0)].concat();
-        let mut budget = Budget { left: 260, limit: 260 };
+        let mut budget = ExpansionBudget { left: 260, limit: 260 };
         assert_eq!(check(&chunk, false, &mut budget), Ok(()));
         assert_eq!(budget.left, 0);
-        let mut budget = Budget { left: 259, limit: 259 };
+        let mut budget = ExpansionBudget { left: 259, limit: 259 };
         assert_eq!(check(&chunk, false, &mut budget), Err("more than 259 bytes unpacked".into()));
     }
 
     #[test]
     fn what_cannot_be_checked_is_refused() {
-        let mut budget = Budget::for_file(100);
+        let mut budget = ExpansionBudget::for_file(100);
         assert!(check(&page(5, b"abc", 1, 7), false, &mut budget).unwrap_err().contains("encoding 7"));
         let mut other_type = page(5, b"abc", 1, 0);
         other_type[2] = 0x16; // the unpacked size as i64

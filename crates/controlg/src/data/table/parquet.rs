@@ -15,7 +15,7 @@ use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::pages::{self, Budget};
+use super::pages::{self, ExpansionBudget};
 use super::{Cells, Column, Table, fence};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -29,37 +29,37 @@ pub(super) fn read(path: &Path, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Resul
     pages::check_footer(&bytes).map_err(damaged)?;
     match fence::run(move || decode(path, bytes.into(), wanted)) {
         Ok(Ok(table)) => Ok(table),
-        Ok(Err(Trouble::Ours(error))) => Err(error),
-        Ok(Err(Trouble::Damage(words))) => Err(damaged(words)),
+        Ok(Err(ParquetFailure::Ours(error))) => Err(error),
+        Ok(Err(ParquetFailure::Damage(words))) => Err(damaged(words)),
         Err(words) => Err(damaged(format!("damage ({words})"))),
     }
 }
 
 /// Why a file cannot be read: in our words, or as damage of the whole file.
-enum Trouble {
+enum ParquetFailure {
     Ours(Error),
     Damage(String),
 }
 
-impl From<parquet::errors::ParquetError> for Trouble {
+impl From<parquet::errors::ParquetError> for ParquetFailure {
     fn from(error: parquet::errors::ParquetError) -> Self {
-        Trouble::Damage(error.to_string())
+        ParquetFailure::Damage(error.to_string())
     }
 }
 
-impl From<String> for Trouble {
+impl From<String> for ParquetFailure {
     fn from(words: String) -> Self {
-        Trouble::Damage(words)
+        ParquetFailure::Damage(words)
     }
 }
 
-type Attempt<T> = std::result::Result<T, Trouble>;
+type Attempt<T> = std::result::Result<T, ParquetFailure>;
 
 fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> Attempt<Table> {
     let reader = SerializedFileReader::new(bytes.clone())?;
     let metadata = reader.metadata();
     let schema = metadata.file_metadata().schema_descr();
-    let mut budget = Budget::for_file(bytes.len());
+    let mut budget = ExpansionBudget::for_file(bytes.len());
     let (mut columns, mut unused) = (Vec::new(), Vec::new());
     for (at, descriptor) in schema.columns().iter().enumerate() {
         let name = descriptor.path().parts().first().cloned().unwrap_or_default();
@@ -76,7 +76,9 @@ fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> Attempt<T
     let n_rows = columns.first().map_or(0, Column::len);
     if let Some(column) = columns.iter().find(|column| column.len() != n_rows) {
         let (name, len) = (&column.name, column.len());
-        return Err(Trouble::Damage(format!("{len} cells in column '{name}' and {n_rows} in the first")));
+        return Err(ParquetFailure::Damage(format!(
+            "{len} cells in column '{name}' and {n_rows} in the first"
+        )));
     }
     unused.dedup();
     Ok(Table { path: path.to_owned(), n_rows, columns, unused })
@@ -97,7 +99,7 @@ fn empty_cells(path: &Path, name: &str, descriptor: &ColumnDescriptor) -> Attemp
         _ => {
             let found = format!("column '{name}' of type {}", kind(descriptor));
             let expected = "numbers, text or lists of numbers";
-            Err(Trouble::Ours(Error::input(path, "schema", found, expected)))
+            Err(ParquetFailure::Ours(Error::input(path, "schema", found, expected)))
         }
     }
 }
@@ -119,7 +121,7 @@ fn read_chunk(
     group: &RowGroupMetaData,
     at: usize,
     column: &mut Column,
-    budget: &mut Budget,
+    budget: &mut ExpansionBudget,
 ) -> Attempt<()> {
     let chunk = group.column(at);
     let (start, len) = chunk.byte_range();
@@ -136,25 +138,37 @@ fn read_chunk(
     let levels = Levels { full, hole, lists: descriptor.max_rep_level() > 0 };
     let before = column.len();
     match get_column_reader(descriptor, Box::new(page_reader)) {
-        ColumnReader::BoolColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Whole(x.into()))?,
+        ColumnReader::BoolColumnReader(r) => {
+            batches(r, levels, column, budget, |&x| ParquetValue::Whole(x.into()))?
+        }
         ColumnReader::Int32ColumnReader(r) if small_unsigned => {
-            batches(r, levels, column, budget, |&x| Value::Whole((x as u32).into()))?;
+            batches(r, levels, column, budget, |&x| ParquetValue::Whole((x as u32).into()))?;
         }
         ColumnReader::Int32ColumnReader(r) => {
-            batches(r, levels, column, budget, |&x| Value::Whole(x.into()))?
+            batches(r, levels, column, budget, |&x| ParquetValue::Whole(x.into()))?
         }
         ColumnReader::Int64ColumnReader(r) if unsigned => {
-            batches(r, levels, column, budget, |&x| Value::Unsigned(x as u64))?;
+            batches(r, levels, column, budget, |&x| ParquetValue::Unsigned(x as u64))?;
         }
-        ColumnReader::Int64ColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Whole(x))?,
-        ColumnReader::FloatColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Real(x.into()))?,
-        ColumnReader::DoubleColumnReader(r) => batches(r, levels, column, budget, |&x| Value::Real(x))?,
-        ColumnReader::ByteArrayColumnReader(r) => batches(r, levels, column, budget, |x| Value::Text(x))?,
-        _ => return Err(Trouble::Damage("a column of another type than the schema's".to_owned())),
+        ColumnReader::Int64ColumnReader(r) => {
+            batches(r, levels, column, budget, |&x| ParquetValue::Whole(x))?
+        }
+        ColumnReader::FloatColumnReader(r) => {
+            batches(r, levels, column, budget, |&x| ParquetValue::Real(x.into()))?
+        }
+        ColumnReader::DoubleColumnReader(r) => {
+            batches(r, levels, column, budget, |&x| ParquetValue::Real(x))?
+        }
+        ColumnReader::ByteArrayColumnReader(r) => {
+            batches(r, levels, column, budget, |x| ParquetValue::Text(x))?
+        }
+        _ => return Err(ParquetFailure::Damage("a column of another type than the schema's".to_owned())),
     }
     match column.len() - before {
         read if read == rows => Ok(()),
-        read => Err(Trouble::Damage(format!("{read} cells in column '{}' for {rows} rows", column.name))),
+        read => {
+            Err(ParquetFailure::Damage(format!("{read} cells in column '{}' for {rows} rows", column.name)))
+        }
     }
 }
 
@@ -168,7 +182,7 @@ struct Levels {
     lists: bool,
 }
 
-enum Value<'a> {
+enum ParquetValue<'a> {
     Whole(i64),
     Unsigned(u64),
     Real(f64),
@@ -179,8 +193,8 @@ fn batches<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
     levels: Levels,
     column: &mut Column,
-    budget: &mut Budget,
-    value: impl Fn(&T::T) -> Value<'_>,
+    budget: &mut ExpansionBudget,
+    value: impl Fn(&T::T) -> ParquetValue<'_>,
 ) -> Attempt<()> {
     let (mut def, mut rep, mut values) = (Vec::new(), Vec::new(), Vec::new());
     loop {
@@ -206,12 +220,12 @@ fn batches<T: DataType>(
     }
 }
 
-fn push_item(column: &mut Column, starts: bool, item: Option<Value<'_>>, hole: bool) {
+fn push_item(column: &mut Column, starts: bool, item: Option<ParquetValue<'_>>, hole: bool) {
     let Cells::Lists { values, ends } = &mut column.cells else { return };
     let item = match item {
-        Some(Value::Whole(x)) => Some(x as Real),
-        Some(Value::Unsigned(x)) => Some(x as Real),
-        Some(Value::Real(x)) => Some(x as Real),
+        Some(ParquetValue::Whole(x)) => Some(x as Real),
+        Some(ParquetValue::Unsigned(x)) => Some(x as Real),
+        Some(ParquetValue::Real(x)) => Some(x as Real),
         _ => hole.then_some(Real::NAN),
     };
     values.extend(item);
@@ -221,27 +235,31 @@ fn push_item(column: &mut Column, starts: bool, item: Option<Value<'_>>, hole: b
     }
 }
 
-fn push_cell(column: &mut Column, cell: Option<Value<'_>>, budget: &mut Budget) -> Attempt<()> {
+fn push_cell(
+    column: &mut Column,
+    cell: Option<ParquetValue<'_>>,
+    budget: &mut ExpansionBudget,
+) -> Attempt<()> {
     let row = column.len();
     if cell.is_none() || !column.missing.is_empty() {
         column.missing.resize(row, false);
         column.missing.push(cell.is_none());
     }
     match (&mut column.cells, cell) {
-        (Cells::Whole(values), Some(Value::Whole(x))) => values.push(x),
+        (Cells::Whole(values), Some(ParquetValue::Whole(x))) => values.push(x),
         (Cells::Whole(values), _) => values.push(0),
-        (Cells::Real(values), Some(Value::Real(x))) => values.push(x),
+        (Cells::Real(values), Some(ParquetValue::Real(x))) => values.push(x),
         (Cells::Real(values), _) => values.push(f64::NAN),
         (Cells::Text { text, ends }, cell) => {
             match cell {
-                Some(Value::Text(bytes)) => {
+                Some(ParquetValue::Text(bytes)) => {
                     budget.charge(bytes.len() as u64)?;
                     let cell = std::str::from_utf8(bytes.data());
                     text.push_str(cell.map_err(|_| {
                         format!("bytes that are not UTF-8 in row {} of column '{}'", row + 1, column.name)
                     })?);
                 }
-                Some(Value::Unsigned(x)) => text.push_str(&x.to_string()),
+                Some(ParquetValue::Unsigned(x)) => text.push_str(&x.to_string()),
                 _ => {}
             }
             ends.push(text.len());

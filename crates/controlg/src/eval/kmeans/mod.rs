@@ -1,6 +1,6 @@
 //! K-means: k-means++ seeding, Lloyd's iterations, the best of several starts.
 //!
-//! The starts run side by side: one product of the data with the centres of all of them serves a whole round. Sums
+//! The starts run side by side: one product of the data with the centers of all of them serves a whole round. Sums
 //! of the clusters change only by the points that moved, in f64 and in the order of the points, so the result is the
 //! same at any number of threads.
 
@@ -17,18 +17,18 @@ use rayon::prelude::*;
 
 /// How points are clustered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Settings {
+pub struct KMeansSettings {
     /// Starts, of which the best counts.
     pub starts: usize,
     /// The most iterations of a start.
     pub max_iterations: usize,
-    /// Done when the centres together moved by less than this share of the mean variance of the columns.
+    /// Done when the centers together moved by less than this share of the mean variance of the columns.
     pub tolerance: f64,
 }
 
-impl Default for Settings {
+impl Default for KMeansSettings {
     fn default() -> Self {
-        Settings { starts: 10, max_iterations: 300, tolerance: 1e-4 }
+        KMeansSettings { starts: 10, max_iterations: 300, tolerance: 1e-4 }
     }
 }
 
@@ -37,14 +37,14 @@ impl Default for Settings {
 pub struct Clusters {
     /// The cluster of each point.
     pub parts: Vec<u32>,
-    /// The sum of squared distances to the centres.
+    /// The sum of squared distances to the centers.
     pub inertia: f64,
     /// The iterations it took.
     pub iterations: usize,
 }
 
 /// Clusters the rows of a matrix into `k` parts; `seed` numbers the random state.
-pub fn cluster(points: &Features, k: usize, seed: u64, settings: &Settings) -> Result<Clusters> {
+pub fn cluster(points: &Features, k: usize, seed: u64, settings: &KMeansSettings) -> Result<Clusters> {
     let n = points.n_rows();
     if k == 0 || k > n {
         return Err(Error::value("clusters", k, format_args!("1 to {n}, the number of points")));
@@ -89,27 +89,27 @@ impl Points<'_> {
         }
     }
 
-    /// Calls `work(first_row, products)` for each slab, its rows times the centres, which are rows themselves.
-    fn each_products(&self, centres: &[Real], width: usize, mut work: impl FnMut(usize, &[Real])) {
+    /// Calls `work(first_row, products)` for each slab, its rows times the centers, which are rows themselves.
+    fn each_products(&self, centers: &[Real], width: usize, mut work: impl FnMut(usize, &[Real])) {
         let d = self.design.n_cols();
-        let mut turned = vec![0.0; centres.len()];
-        crate::kernels::matmul::transpose(width, d, centres, &mut turned);
+        let mut transposed = vec![0.0; centers.len()];
+        crate::kernels::matmul::transpose(width, d, centers, &mut transposed);
         let mut products = Vec::new();
         self.design.each_slab(|first, slab| {
             products.resize(slab.n_rows() * width, 0.0);
-            slab.times(&turned, width, &mut products);
+            slab.times(&transposed, width, &mut products);
             work(first, &products);
         });
     }
 }
 
-/// Assigns every point to its nearest centre, in all open starts.
+/// Assigns every point to its nearest center, in all open starts.
 fn round(points: &Points<'_>, k: usize, open: &mut [&mut Start]) {
-    let centres: Vec<Real> = open.iter().flat_map(|start| start.centres.iter().copied()).collect();
-    let squares: Vec<Real> = centres.chunks_exact(points.design.n_cols()).map(square).collect();
+    let centers: Vec<Real> = open.iter().flat_map(|start| start.centers.iter().copied()).collect();
+    let squares: Vec<Real> = centers.chunks_exact(points.design.n_cols()).map(square).collect();
     let width = open.len() * k;
     let mut nearest: Vec<(u32, Real)> = Vec::new();
-    points.each_products(&centres, width, |first, products| {
+    points.each_products(&centers, width, |first, products| {
         let n_rows = products.len() / width;
         nearest.resize(n_rows * open.len(), (0, 0.0));
         let rows = nearest.par_chunks_mut(open.len()).zip(products.par_chunks(width)).with_min_len(64);
@@ -127,7 +127,7 @@ fn round(points: &Points<'_>, k: usize, open: &mut [&mut Start]) {
     });
 }
 
-/// The centre for which |c|² − 2 x·c is least, the first of equals, and that number.
+/// The center for which |c|² − 2 x·c is least, the first of equals, and that number.
 fn closest(products: &[Real], squares: &[Real]) -> (u32, Real) {
     let mut best = (0, Real::INFINITY);
     for (part, (&product, &square)) in products.iter().zip(squares).enumerate() {
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn groups_far_apart_are_found_dense_or_sparse() {
         let (points, truth) = groups(9000);
-        let found = cluster(&points, 4, 0, &Settings::default()).unwrap();
+        let found = cluster(&points, 4, 0, &KMeansSettings::default()).unwrap();
         assert!(matched_accuracy(&found.parts, &truth) > 0.999);
         let within: f64 = 2.0 * 9000.0;
         assert!((found.inertia / within - 1.0).abs() < 0.05, "{}", found.inertia);
-        let sparse = cluster(&as_sparse(&points), 4, 0, &Settings::default()).unwrap();
+        let sparse = cluster(&as_sparse(&points), 4, 0, &KMeansSettings::default()).unwrap();
         assert!(matched_accuracy(&found.parts, &sparse.parts) > 0.9999);
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let (points, _) = groups(9000);
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| cluster(&points, 7, 3, &Settings::default()).unwrap())
+            pool.install(|| cluster(&points, 7, 3, &KMeansSettings::default()).unwrap())
         };
         let one = run(1);
         assert_eq!(one, run(2));
@@ -218,11 +218,11 @@ mod tests {
         data[..20].fill(1.0);
         data.extend([5.0, 5.0, 9.0, 1.0, -3.0, 2.0]);
         let points = Features::Dense(Dense::new(23, 2, data));
-        let found = cluster(&points, 5, 1, &Settings::default()).unwrap();
+        let found = cluster(&points, 5, 1, &KMeansSettings::default()).unwrap();
         assert_eq!((0..5).filter(|part| found.parts.contains(part)).count(), 5);
         assert!(found.inertia < 1e-6);
         // Fewer places than clusters: some stay empty, and it ends.
-        assert!(cluster(&points, 8, 1, &Settings::default()).unwrap().inertia < 1e-6);
-        assert!(cluster(&points, 24, 1, &Settings::default()).is_err());
+        assert!(cluster(&points, 8, 1, &KMeansSettings::default()).unwrap().inertia < 1e-6);
+        assert!(cluster(&points, 24, 1, &KMeansSettings::default()).is_err());
     }
 }

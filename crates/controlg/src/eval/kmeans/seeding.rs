@@ -1,12 +1,12 @@
-//! Greedy k-means++ (Arthur and Vassilvitskii, 2007): centres are points drawn with a chance proportional to the
-//! squared distance from the centres so far; of 2 + ⌊ln k⌋ draws the one that leaves the smallest sum is taken.
+//! Greedy k-means++ (Arthur and Vassilvitskii, 2007): centers are points drawn with a chance proportional to the
+//! squared distance from the centers so far; of 2 + ⌊ln k⌋ draws the one that leaves the smallest sum is taken.
 
 use super::{Points, Real, square};
 use crate::graph::Features;
 use crate::rng::Stream;
 use rayon::prelude::*;
 
-/// The points that start as centres, for each stream.
+/// The points that start as centers, for each stream.
 pub(super) fn seed(points: &Points<'_>, k: usize, streams: Vec<Stream>) -> Vec<Vec<u32>> {
     let trials = 2 + (k as f64).ln() as usize;
     let mut growing: Vec<Growing> = streams.into_iter().map(|stream| Growing::new(points, stream)).collect();
@@ -27,11 +27,11 @@ pub(super) fn seed(points: &Points<'_>, k: usize, streams: Vec<Stream>) -> Vec<V
     growing.into_iter().map(|start| start.chosen).collect()
 }
 
-/// A start whose centres are being drawn.
+/// A start whose centers are being drawn.
 struct Growing {
     stream: Stream,
     chosen: Vec<u32>,
-    /// The squared distance of each point to the nearest centre so far.
+    /// The squared distance of each point to the nearest center so far.
     closest: Vec<Real>,
 }
 
@@ -74,16 +74,16 @@ impl Growing {
 
 /// The squared distance of every point to each of the given ones.
 fn distances(points: &Points<'_>, to: &[u32]) -> Vec<Vec<Real>> {
-    let centres = rows_of(points.rows, to);
-    let squares: Vec<Real> = centres.chunks_exact(points.design.n_cols()).map(square).collect();
+    let centers = rows_of(points.rows, to);
+    let squares: Vec<Real> = centers.chunks_exact(points.design.n_cols()).map(square).collect();
     let mut distances = vec![vec![0.0; points.squares.len()]; to.len()];
-    points.each_products(&centres, to.len(), |first, products| {
+    points.each_products(&centers, to.len(), |first, products| {
         distances.par_iter_mut().enumerate().for_each(|(at, distances)| {
             for (row, products) in products.chunks_exact(to.len()).enumerate() {
                 let square = points.squares[first + row];
                 distances[first + row] = (square + squares[at] - 2.0 * products[at]).max(0.0);
             }
-            // What rounding leaves must not let a centre be drawn again.
+            // What rounding leaves must not let a center be drawn again.
             distances[to[at] as usize] = 0.0;
         });
     });

@@ -9,15 +9,15 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Start {
     /// The cluster of each point.
     pub(super) parts: Vec<u32>,
-    /// The sum of squared distances to the centres, as of the last assignment.
+    /// The sum of squared distances to the centers, as of the last assignment.
     pub(super) inertia: f64,
     /// Iterations so far.
     pub(super) iterations: usize,
-    /// The centres, by rows.
-    pub(super) centres: Vec<Real>,
+    /// The centers, by rows.
+    pub(super) centers: Vec<Real>,
     /// Whether it has ended.
     pub(super) done: bool,
-    /// The centres have come to rest: one more assignment and it is done.
+    /// The centers have come to rest: one more assignment and it is done.
     resting: bool,
     distances: Vec<Real>,
     /// Points that changed clusters in this round, and from where.
@@ -29,7 +29,7 @@ pub(super) struct Start {
 impl Start {
     pub(super) fn new(points: &Points<'_>, seeds: &[u32]) -> Self {
         let n = points.squares.len();
-        let centres = seeding::rows_of(points.rows, seeds);
+        let centers = seeding::rows_of(points.rows, seeds);
         Start {
             parts: vec![NONE; n],
             inertia: 0.0,
@@ -38,13 +38,13 @@ impl Start {
             resting: false,
             distances: vec![0.0; n],
             moved: Vec::new(),
-            sums: vec![0.0; centres.len()],
+            sums: vec![0.0; centers.len()],
             counts: vec![0; seeds.len()],
-            centres,
+            centers,
         }
     }
 
-    /// Takes the nearest centre of the points from `first` on, and its squared distance.
+    /// Takes the nearest center of the points from `first` on, and its squared distance.
     pub(super) fn take(&mut self, first: usize, nearest: impl Iterator<Item = (u32, Real)>) {
         if first == 0 {
             self.inertia = 0.0;
@@ -61,7 +61,7 @@ impl Start {
         }
     }
 
-    /// Ends when nothing moved; otherwise moves the centres.
+    /// Ends when nothing moved; otherwise moves the centers.
     pub(super) fn finish_round(&mut self, points: &Points<'_>, still: f64, max_iterations: usize) {
         if self.moved.is_empty() || self.resting {
             self.done = true;
@@ -71,7 +71,7 @@ impl Start {
             self.shift(points, point, from, self.parts[point as usize]);
         }
         self.fill_empty_clusters(points);
-        let moved = self.place_centres();
+        let moved = self.place_centers();
         self.iterations += 1;
         self.resting = moved <= still || self.iterations >= max_iterations;
     }
@@ -89,7 +89,7 @@ impl Start {
         }
     }
 
-    /// Gives each empty cluster the point that is farthest from its centre and not alone with it.
+    /// Gives each empty cluster the point that is farthest from its center and not alone with it.
     fn fill_empty_clusters(&mut self, points: &Points<'_>) {
         for empty in 0..self.counts.len() {
             if self.counts[empty] > 0 {
@@ -102,7 +102,7 @@ impl Start {
                     farthest = Some(point);
                 }
             }
-            // No point is away from its centre: there are fewer places than clusters.
+            // No point is away from its center: there are fewer places than clusters.
             let Some(point) = farthest else { return };
             let from = std::mem::replace(&mut self.parts[point], empty as u32);
             self.distances[point] = 0.0;
@@ -110,16 +110,16 @@ impl Start {
         }
     }
 
-    /// Moves each centre to the mean of its points, and gives the sum of their squared ways.
-    fn place_centres(&mut self) -> f64 {
+    /// Moves each center to the mean of its points, and gives the sum of their squared ways.
+    fn place_centers(&mut self) -> f64 {
         let d = self.sums.len() / self.counts.len();
         let mut moved = 0.0;
         for (part, &count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let own = part * d..(part + 1) * d;
-            for (centre, sum) in self.centres[own.clone()].iter_mut().zip(&self.sums[own]) {
+            for (center, sum) in self.centers[own.clone()].iter_mut().zip(&self.sums[own]) {
                 let mean = (sum / count as f64) as Real;
-                moved += f64::from(mean - *centre).powi(2);
-                *centre = mean;
+                moved += f64::from(mean - *center).powi(2);
+                *center = mean;
             }
         }
         moved

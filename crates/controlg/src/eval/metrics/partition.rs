@@ -3,7 +3,7 @@
 /// NMI = 2 I(U;V) / (H(U) + H(V)), the mutual information over the arithmetic mean of the entropies; 0 where both
 /// partitions have one part.
 pub fn mutual_information(u: &[u32], v: &[u32]) -> f64 {
-    let table = Table::new(u, v);
+    let table = ContingencyTable::new(u, v);
     let entropies = entropy(&table.rows, table.n) + entropy(&table.cols, table.n);
     if entropies <= 0.0 {
         return 0.0;
@@ -16,7 +16,7 @@ pub fn mutual_information(u: &[u32], v: &[u32]) -> f64 {
 
 /// The adjusted Rand index: the share of pairs on which the partitions agree, 0 at chance and 1 at equality.
 pub fn adjusted_rand(u: &[u32], v: &[u32]) -> f64 {
-    let table = Table::new(u, v);
+    let table = ContingencyTable::new(u, v);
     let pairs = |count: f64| count * (count - 1.0) / 2.0;
     let all = |counts: &[f64]| counts.iter().map(|&count| pairs(count)).sum::<f64>();
     let (together, rows, cols) = (table.sum(|_, _, count| pairs(count)), all(&table.rows), all(&table.cols));
@@ -28,7 +28,7 @@ pub fn adjusted_rand(u: &[u32], v: &[u32]) -> f64 {
 
 /// The largest share of items that a one-to-one matching of the parts puts together; 0 of nothing.
 pub fn matched_accuracy(u: &[u32], v: &[u32]) -> f64 {
-    let table = Table::new(u, v);
+    let table = ContingencyTable::new(u, v);
     let side = table.rows.len().max(table.cols.len());
     let mut costs = vec![0.0; side * side];
     for row in 0..table.rows.len() {
@@ -42,7 +42,7 @@ pub fn matched_accuracy(u: &[u32], v: &[u32]) -> f64 {
 }
 
 /// How often each part of one partition meets each of the other.
-struct Table {
+struct ContingencyTable {
     n: f64,
     /// By rows, parts of the first.
     counts: Vec<f64>,
@@ -50,11 +50,11 @@ struct Table {
     cols: Vec<f64>,
 }
 
-impl Table {
+impl ContingencyTable {
     fn new(u: &[u32], v: &[u32]) -> Self {
         assert_eq!(u.len(), v.len(), "the same items");
         let ((u, n_rows), (v, n_cols)) = (numbered(u), numbered(v));
-        let mut table = Table {
+        let mut table = ContingencyTable {
             n: u.len() as f64,
             counts: vec![0.0; n_rows * n_cols],
             rows: vec![0.0; n_rows],

@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::ranks::{AverageRank, Missing, average_ranks};
-use super::stats::Summary;
+use super::stats::MeanInterval;
 use crate::error::{Error, Result};
 
 /// One finished run of a method on a data set, judged by one task: a line of `results.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct ResultCell {
     /// The data set.
     pub data: String,
     /// The method.
@@ -39,7 +39,7 @@ pub struct Cell {
     /// What judged it.
     #[serde(default)]
     pub probe: String,
-    /// How the embeddings were normalised.
+    /// How the embeddings were normalized.
     #[serde(default)]
     pub embedding: String,
     /// The validation figure in percent, where the task has one.
@@ -54,7 +54,7 @@ pub struct Cell {
     /// The hash of the data set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data_hash: String,
-    /// Optimiser steps.
+    /// Optimizer steps.
     #[serde(default)]
     pub steps: u64,
     /// Evaluations of an objective, with gradients or without.
@@ -76,33 +76,33 @@ pub struct Cell {
 
 /// A table of one task, ready to be written.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+pub struct ResultTable {
     /// The task.
     pub task: String,
     /// The columns: data set and protocol.
     pub columns: Vec<(String, String)>,
     /// The rows, in the order in which the methods were asked for.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ResultRow>,
 }
 
 /// What one method reached.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct ResultRow {
     /// The method.
     pub method: String,
     /// For each column its values summed up, and its place among the methods, 1 for the best; none for a row that repeats
     /// others.
-    pub cells: Vec<Option<(Summary, Option<usize>)>>,
+    pub cells: Vec<Option<(MeanInterval, Option<usize>)>>,
     /// The average rank over the data sets on which it has a value.
     pub rank: Option<AverageRank>,
     /// The average rank over all data sets, last where it has no value.
     pub rank_missing_last: Option<AverageRank>,
 }
 
-impl Table {
+impl ResultTable {
     /// The table of a task with these methods and data sets, in this order; empty lists stand for all there are, by
     /// name.
-    pub fn new(cells: &[Cell], task: &str, methods: &[String], data: &[String]) -> Result<Table> {
+    pub fn new(cells: &[ResultCell], task: &str, methods: &[String], data: &[String]) -> Result<ResultTable> {
         let of_task = || cells.iter().filter(|cell| cell.task == task);
         let methods = or_all(methods, of_task().map(|cell| &cell.method));
         let data = or_all(data, of_task().map(|cell| &cell.data));
@@ -115,18 +115,18 @@ impl Table {
         let summary = |data: &str, method: &str| {
             let own = of_task().filter(|cell| cell.data == data && cell.method == method);
             let by_seed: BTreeMap<u64, f64> = own.map(|cell| (cell.seed, cell.value)).collect();
-            Summary::of(&by_seed.into_values().collect::<Vec<f64>>())
+            MeanInterval::of(&by_seed.into_values().collect::<Vec<f64>>())
         };
-        let summaries: Vec<Vec<Option<Summary>>> =
+        let summaries: Vec<Vec<Option<MeanInterval>>> =
             data.iter().map(|data| methods.iter().map(|method| summary(data, method)).collect()).collect();
         // The same values in another order of seeds have the same mean but for its last bits: such are equals.
-        let compared = |summary: Summary| (summary.mean * 1e9).round();
+        let compared = |summary: MeanInterval| (summary.mean * 1e9).round();
         let means: Vec<Vec<Option<f64>>> =
             summaries.iter().map(|of_data| of_data.iter().map(|s| s.map(compared)).collect()).collect();
         let place =
             |data: usize, mean: f64| 1 + means[data].iter().flatten().filter(|other| **other > mean).count();
         let (skip, last) = (average_ranks(&means, Missing::Skip), average_ranks(&means, Missing::Last));
-        let row = |(at, method): (usize, &String)| Row {
+        let row = |(at, method): (usize, &String)| ResultRow {
             method: method.clone(),
             cells: (0..data.len())
                 .map(|d| summaries[d][at].map(|s| (s, Some(place(d, compared(s))))))
@@ -134,7 +134,11 @@ impl Table {
             rank: skip.get(at).copied().flatten(),
             rank_missing_last: last.get(at).copied().flatten(),
         };
-        Ok(Table { task: task.to_owned(), columns, rows: methods.iter().enumerate().map(row).collect() })
+        Ok(ResultTable {
+            task: task.to_owned(),
+            columns,
+            rows: methods.iter().enumerate().map(row).collect(),
+        })
     }
 }
 
@@ -145,7 +149,7 @@ fn or_all<'a>(chosen: &[String], all: impl Iterator<Item = &'a String>) -> Vec<S
     all.cloned().collect::<std::collections::BTreeSet<_>>().into_iter().collect()
 }
 
-fn the_protocol<'a>(data: &str, mut cells: impl Iterator<Item = &'a Cell>) -> Result<String> {
+fn the_protocol<'a>(data: &str, mut cells: impl Iterator<Item = &'a ResultCell>) -> Result<String> {
     let Some(first) = cells.next() else { return Ok(String::new()) };
     match cells.find(|cell| cell.protocol != first.protocol) {
         None => Ok(first.protocol.clone()),
@@ -160,14 +164,14 @@ fn the_protocol<'a>(data: &str, mut cells: impl Iterator<Item = &'a Cell>) -> Re
 pub(super) mod tests {
     use super::*;
 
-    pub(super) fn cell(data: &str, method: &str, seed: u64, value: f64) -> Cell {
+    pub(super) fn cell(data: &str, method: &str, seed: u64, value: f64) -> ResultCell {
         let text = format!(
             r#"{{"data":"{data}","method":"{method}","seed":{seed},"task":"nc","value":{value},"protocol":"own"}}"#
         );
         serde_json::from_str(&text).unwrap()
     }
 
-    pub(super) fn cells() -> Vec<Cell> {
+    pub(super) fn cells() -> Vec<ResultCell> {
         vec![
             cell("a", "p_link", 0, 70.0),
             cell("a", "p_link", 1, 72.0),
@@ -180,7 +184,7 @@ pub(super) mod tests {
 
     #[test]
     fn means_places_and_ranks() {
-        let table = Table::new(&cells(), "nc", &[], &[]).unwrap();
+        let table = ResultTable::new(&cells(), "nc", &[], &[]).unwrap();
         let methods: Vec<_> = table.rows.iter().map(|row| row.method.as_str()).collect();
         assert_eq!(methods, ["p_link", "random", "raw"]);
         let places: Vec<_> = table.rows.iter().map(|row| row.cells[0].and_then(|(_, place)| place)).collect();
@@ -190,7 +194,7 @@ pub(super) mod tests {
         assert_eq!(table.rows[0].rank, Some(AverageRank { rank: 1.5, n: 1 }));
         assert_eq!(table.rows[0].rank_missing_last, Some(AverageRank { rank: 2.0, n: 2 }));
         assert_eq!(table.rows[2].rank, Some(AverageRank { rank: 1.25, n: 2 }));
-        assert_eq!(Table::new(&cells(), "lp", &[], &[]).unwrap().rows, []);
+        assert_eq!(ResultTable::new(&cells(), "lp", &[], &[]).unwrap().rows, []);
     }
 
     #[test]
@@ -200,7 +204,8 @@ pub(super) mod tests {
             (0..5).map(move |seed| cell("a", method, seed as u64, values[(seed + from) % 5]))
         };
         let table =
-            Table::new(&of("p_link", 0).chain(of("raw", 2)).collect::<Vec<_>>(), "nc", &[], &[]).unwrap();
+            ResultTable::new(&of("p_link", 0).chain(of("raw", 2)).collect::<Vec<_>>(), "nc", &[], &[])
+                .unwrap();
         let means: Vec<f64> = table.rows.iter().map(|row| row.cells[0].unwrap().0.mean).collect();
         assert_ne!(means[0].to_bits(), means[1].to_bits(), "as summed they differ");
         assert!(table.rows.iter().all(|row| row.cells[0].unwrap().1 == Some(1)));
@@ -211,7 +216,7 @@ pub(super) mod tests {
     fn protocols_are_not_mixed() {
         let mut mixed = cells();
         mixed[1].protocol = "geomgcn-10".into();
-        let error = Table::new(&mixed, "nc", &[], &[]).unwrap_err().to_string();
+        let error = ResultTable::new(&mixed, "nc", &[], &[]).unwrap_err().to_string();
         assert_eq!(error, "results on a: found own and geomgcn-10, expected one protocol in a column");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{AverageRank, Summary, Table};
+use super::{AverageRank, MeanInterval, ResultTable};
 
-impl Table {
+impl ResultTable {
     /// The table for a README or an issue.
     pub fn markdown(&self) -> String {
         let safe = |text: &str| text.replace('|', "\\|");
@@ -117,7 +117,7 @@ impl Table {
 }
 
 /// Mean and interval; the mean alone of a single value.
-fn value(summary: &Summary, sign: &str) -> String {
+fn value(summary: &MeanInterval, sign: &str) -> String {
     match summary.half_width {
         Some(half) => format!("{:.2} {sign} {half:.2}", summary.mean),
         None => format!("{:.2}", summary.mean),
@@ -160,12 +160,12 @@ pub(crate) fn html_safe(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Table;
+    use super::super::ResultTable;
     use super::super::tests::{cell, cells};
 
-    fn table() -> Table {
+    fn table() -> ResultTable {
         let methods = ["raw", "p_link", "random", "dgi"].map(str::to_owned);
-        Table::new(&cells(), "nc", &methods, &[]).unwrap()
+        ResultTable::new(&cells(), "nc", &methods, &[]).unwrap()
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn names_cannot_break_out() {
         let odd = vec![cell("a&<b>|c", "p_x%,1", 0, 1.0)];
-        let table = Table::new(&odd, "nc", &[], &[]).unwrap();
+        let table = ResultTable::new(&odd, "nc", &[], &[]).unwrap();
         assert!(
             table.latex().contains(r"a\&<b>|c (own)") && table.latex().contains(r"p\_x\%,1 & \textbf{1.00}")
         );

@@ -1,4 +1,4 @@
-//! Parts by one stream over the nodes: each joins the part where most of its neighbours are, the less so the fuller it
+//! Parts by one stream over the nodes: each joins the part where most of its neighbors are, the less so the fuller it
 //! is (linear deterministic greedy; Stanton and Kliot, KDD 2012). A second stream lets every node choose again.
 //!
 //! Nodes come breadth first, so a part that is being filled grows as a ball; no draw is made.
@@ -12,7 +12,7 @@ pub(super) fn partition(adjacency: &Csr, parts: usize, imbalance: f64) -> Vec<u3
     let n = adjacency.n_rows();
     let order = breadth_first(adjacency);
     let mut state =
-        State { part: vec![NONE; n], sizes: vec![0; parts], near: vec![0; parts], met: Vec::new() };
+        StreamState { part: vec![NONE; n], sizes: vec![0; parts], near: vec![0; parts], met: Vec::new() };
     // The first part with room; parts before it are full.
     let (share, mut open) = (n.div_ceil(parts), 0);
     for &node in &order {
@@ -40,24 +40,24 @@ pub(super) fn partition(adjacency: &Csr, parts: usize, imbalance: f64) -> Vec<u3
 /// Not in a part yet.
 const NONE: u32 = u32::MAX;
 
-struct State {
+struct StreamState {
     part: Vec<u32>,
     sizes: Vec<usize>,
-    /// Neighbours in each part of the node that is looked at, and the parts where there are any.
+    /// Neighbors in each part of the node that is looked at, and the parts where there are any.
     near: Vec<u32>,
     met: Vec<u32>,
 }
 
-impl State {
+impl StreamState {
     fn join(&mut self, node: u32, to: usize) {
         self.part[node as usize] = to as u32;
         self.sizes[to] += 1;
     }
 
-    /// The part with the most neighbours, weighed by the room that is left in it; none where no neighbour's part has
+    /// The part with the most neighbors, weighed by the room that is left in it; none where no neighbor's part has
     /// any room.
-    fn best(&mut self, neighbours: &[u32], room: usize) -> Option<usize> {
-        for &other in neighbours {
+    fn best(&mut self, neighbors: &[u32], room: usize) -> Option<usize> {
+        for &other in neighbors {
             let part = self.part[other as usize];
             if part != NONE {
                 if self.near[part as usize] == 0 {
@@ -71,7 +71,7 @@ impl State {
             let near = std::mem::take(&mut self.near[part as usize]);
             let left = 1.0 - self.sizes[part as usize] as f64 / room as f64;
             let score = f64::from(near) * left;
-            // Of equals the part of the lowest number: the order in which neighbours stand does not count.
+            // Of equals the part of the lowest number: the order in which neighbors stand does not count.
             let better = match score.total_cmp(&most) {
                 Ordering::Greater => true,
                 Ordering::Equal => best.is_some_and(|best| (part as usize) < best),

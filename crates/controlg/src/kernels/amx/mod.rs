@@ -15,7 +15,7 @@ mod unit;
 
 pub(super) use unit::able;
 
-use super::matmul::{Factor, Tail};
+use super::matmul::{Factor, GemmEpilogue};
 use super::parallel::{Shared, each};
 use super::rowwise::activate;
 use super::scratch;
@@ -49,7 +49,7 @@ pub(super) fn product(
     b: Factor<'_>,
     c: &mut [f32],
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<GemmEpilogue<'_>>,
 ) {
     assert!(a.holds(m, k) && b.holds(k, n) && c.len() >= m * n, "factors as long as their sizes say");
     let all = Stretch { first: 0, count: n };
@@ -75,7 +75,7 @@ pub(super) fn product(
                 for p in tiled(k, INNER) {
                     let packed_b = &packed_b[split(p.first, n)..][..split(p.count, n)];
                     let tail = tail.filter(|_| p.first + p.count == k);
-                    let c = Rows { c: &mut *c, stride: n, columns: all, add: add || p.first > 0, tail };
+                    let c = PackedRows { c: &mut *c, stride: n, columns: all, add: add || p.first > 0, tail };
                     c.multiply(&unit, i.count, a.from(0, p.first), p.count, packed_a, packed_b);
                 }
             });
@@ -94,7 +94,7 @@ pub(super) fn block(
     c: &mut [f32],
     stride: usize,
     add: bool,
-    tail: Option<Tail<'_>>,
+    tail: Option<GemmEpilogue<'_>>,
 ) {
     assert!(
         a.holds(m, k) && b.holds(k, n) && c.len() >= (m - 1) * stride + n,
@@ -112,7 +112,7 @@ pub(super) fn block(
             for i in tiled(m, ROWS) {
                 let tail = tail.filter(|_| p.first + p.count == k);
                 let c = &mut c[i.first * stride..];
-                let c = Rows { c, stride, columns: j, add: add || p.first > 0, tail };
+                let c = PackedRows { c, stride, columns: j, add: add || p.first > 0, tail };
                 c.multiply(&unit, i.count, a.from(i.first, p.first), p.count, packed_a, packed_b);
             }
         }
@@ -125,15 +125,15 @@ fn split(inner: usize, outer: usize) -> usize {
 }
 
 /// Some columns of some rows of C.
-struct Rows<'a> {
+struct PackedRows<'a> {
     c: &'a mut [f32],
     stride: usize,
     columns: Stretch,
     add: bool,
-    tail: Option<Tail<'a>>,
+    tail: Option<GemmEpilogue<'a>>,
 }
 
-impl Rows<'_> {
+impl PackedRows<'_> {
     /// C = A·B for a block of A, which is packed here, and one of B that is packed already; the tail is applied to rows that
     /// are still in the cache.
     fn multiply(
@@ -145,7 +145,7 @@ impl Rows<'_> {
         packed_a: &mut [u16],
         packed_b: &[u16],
     ) {
-        let Rows { c, stride, columns, add, tail } = self;
+        let PackedRows { c, stride, columns, add, tail } = self;
         let length = split(inner, EDGE);
         for (strip, at) in packed_a.chunks_exact_mut(length).zip(tiled(rows, EDGE)) {
             left(a.from(at.first, 0), at.count, inner, strip);

@@ -14,8 +14,8 @@ pub(super) fn left(a: Factor<'_>, rows: usize, inner: usize, out: &mut [u16]) {
     // SAFETY: the processor has AVX-512, or there would be no unit; the factor holds those rows and columns.
     unsafe {
         match a.column {
-            1 => strip::<false, false>(Stored::new(a.data, a.row, rows, inner), out),
-            _ => strip::<true, true>(Stored::new(a.data, a.column, inner, rows), out),
+            1 => strip::<false, false>(MatrixLayout::new(a.data, a.row, rows, inner), out),
+            _ => strip::<true, true>(MatrixLayout::new(a.data, a.column, inner, rows), out),
         }
     }
 }
@@ -26,24 +26,24 @@ pub(super) fn right(b: Factor<'_>, inner: usize, columns: usize, out: &mut [u16]
     // SAFETY: as in `left`.
     unsafe {
         match b.column {
-            1 => strip::<true, false>(Stored::new(b.data, b.row, inner, columns), out),
-            _ => strip::<false, true>(Stored::new(b.data, b.column, columns, inner), out),
+            1 => strip::<true, false>(MatrixLayout::new(b.data, b.row, inner, columns), out),
+            _ => strip::<false, true>(MatrixLayout::new(b.data, b.column, columns, inner), out),
         }
     }
 }
 
 /// A matrix as it lies in memory.
 #[derive(Clone, Copy)]
-struct Stored {
+struct MatrixLayout {
     data: *const f32,
     stride: usize,
     rows: usize,
     columns: usize,
 }
 
-impl Stored {
+impl MatrixLayout {
     fn new(data: &[f32], stride: usize, rows: usize, columns: usize) -> Self {
-        Stored { data: data.as_ptr(), stride, rows, columns }
+        MatrixLayout { data: data.as_ptr(), stride, rows, columns }
     }
 
     /// Sixteen numbers of a row; zeros where the matrix has none.
@@ -74,7 +74,7 @@ impl Stored {
             // SAFETY: the caller's promise.
             *out = unsafe { self.line(row + line, column) };
         }
-        turned(block)
+        transposed(block)
     }
 }
 
@@ -84,7 +84,7 @@ impl Stored {
 /// # Safety
 /// The matrix holds all its rows and columns.
 #[target_feature(enable = "avx512f")]
-unsafe fn strip<const DOWN: bool, const TURN: bool>(stored: Stored, out: &mut [u16]) {
+unsafe fn strip<const DOWN: bool, const TURN: bool>(stored: MatrixLayout, out: &mut [u16]) {
     for (step, tiles) in out.chunks_exact_mut(STEP).enumerate() {
         for side in 0..2 {
             let place = |half: usize| {
@@ -136,7 +136,7 @@ fn store_parts(mut low: __m512, mut high: __m512, tiles: &mut [u16]) {
 /// The transpose of 16×16 numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn turned(rows: [__m512; SIDE]) -> [__m512; SIDE] {
+fn transposed(rows: [__m512; SIDE]) -> [__m512; SIDE] {
     // Within each quarter of the vectors, four rows by four columns …
     let mut quarters = rows;
     for four in 0..4 {

@@ -91,8 +91,8 @@ impl Unit {
         }
         // At the end of C: a whole block aside, of which the part that exists is taken.
         #[repr(align(64))]
-        struct Aside([f32; EDGE * EDGE]);
-        let mut aside = Aside([0.0; EDGE * EDGE]);
+        struct SpillTile([f32; EDGE * EDGE]);
+        let mut aside = SpillTile([0.0; EDGE * EDGE]);
         if add {
             for (aside, c) in aside.0.chunks_exact_mut(EDGE).zip(c.chunks(stride)).take(rows) {
                 aside[..columns].copy_from_slice(&c[..columns]);

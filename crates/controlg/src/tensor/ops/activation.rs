@@ -115,7 +115,7 @@ impl<'a> Tape<'a> {
         })
     }
 
-    fn tail(&self, shape: (usize, usize), bias: Option<Var>, activation: Activation) -> Tail {
+    fn tail(&self, shape: (usize, usize), bias: Option<Var>, activation: Activation) -> ActivationTail {
         let (act, slope, learned) = match activation {
             Activation::Identity => (Act::Identity, 0.0, None),
             Activation::Relu => (Act::Relu, 0.0, None),
@@ -124,7 +124,7 @@ impl<'a> Tape<'a> {
             Activation::LeakyRelu(slope) => (Act::LeakyRelu, slope, None),
             Activation::Prelu(slope) => (Act::Prelu, self.value(slope)[0], Some(slope)),
         };
-        Tail { shape, bias, act, slope, learned }
+        ActivationTail { shape, bias, act, slope, learned }
     }
 
     /// The kernel's form of an activation: which, with what slope, learned where.
@@ -134,7 +134,7 @@ impl<'a> Tape<'a> {
     }
 }
 
-struct Tail {
+struct ActivationTail {
     shape: (usize, usize),
     bias: Option<Var>,
     act: Act,
@@ -142,7 +142,7 @@ struct Tail {
     learned: Option<Var>,
 }
 
-impl Tail {
+impl ActivationTail {
     fn vars(&self) -> Vec<Var> {
         self.bias.into_iter().chain(self.learned).collect()
     }

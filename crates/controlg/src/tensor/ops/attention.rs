@@ -2,7 +2,7 @@
 
 use super::Activation;
 use crate::Real;
-use crate::graph::{Held, Operator};
+use crate::graph::{Operand, Operator};
 use crate::kernels::attention;
 use crate::rng::Stream;
 use crate::tensor::{Tape, Var};
@@ -29,7 +29,7 @@ impl<'a> Tape<'a> {
     #[allow(clippy::too_many_arguments)] // what a layer is made of, in the order of its equation
     pub fn attention(
         &mut self,
-        operator: impl Into<Held<'a, Operator>>,
+        operator: impl Into<Operand<'a, Operator>>,
         h: Var,
         a_src: Var,
         a_dst: Var,
@@ -84,7 +84,7 @@ impl<'a> Tape<'a> {
     ) -> Var {
         let (n, c) = (operator.matrix().n_rows(), self.shape(h).1);
         let mut out = self.pool().take(n * c);
-        let layer = attention::Attention {
+        let layer = attention::AttentionInput {
             pattern: operator.forward(),
             reverse: &[],
             heads: shape.heads,
@@ -106,8 +106,8 @@ fn layer<'l>(
     a_src: &'l [Real],
     a_dst: &'l [Real],
     factors: Option<&'l [Real]>,
-) -> attention::Attention<'l> {
-    attention::Attention {
+) -> attention::AttentionInput<'l> {
+    attention::AttentionInput {
         pattern: operator.forward(),
         reverse: operator.reverse(),
         heads: shape.heads,

@@ -5,7 +5,7 @@ use crate::tensor::{Tape, Var};
 
 impl Tape<'_> {
     /// −(1/n) Σᵢ log( e^{pᵢ·qᵢ/τ} / Σⱼ e^{pᵢ·qⱼ/τ} ), with rows of the same view among the negatives and both
-    /// directions averaged where `how` says so. P, Q: n×c, rows normalised by the caller for cosines. The n×n
+    /// directions averaged where `how` says so. P, Q: n×c, rows normalized by the caller for cosines. The n×n
     /// scores are formed a block of rows at a time.
     pub fn info_nce(&mut self, p: Var, q: Var, how: Contrast) -> Var {
         let (n, c) = self.shape(p);

@@ -2,15 +2,15 @@
 //! back to a scalar is one factor.
 
 use crate::Real;
-use crate::graph::Held;
-use crate::kernels::loss::{self, Mean};
+use crate::graph::Operand;
+use crate::kernels::loss::{self, Averaging};
 use crate::kernels::{reduce, rows};
 use crate::tensor::{Buffer, Tape, Var};
 
 impl<'a> Tape<'a> {
     /// Binary cross-entropy of scores s, of which the first `n_positive` should be high and the rest low:
     /// −log σ(s) of the former and −log(1 − σ(s)) of the latter, averaged as `mean` says.
-    pub fn binary_cross_entropy(&mut self, scores: Var, n_positive: usize, mean: Mean) -> Var {
+    pub fn binary_cross_entropy(&mut self, scores: Var, n_positive: usize, mean: Averaging) -> Var {
         let mut saved = self.pool().take(self.value(scores).len());
         let value = loss::bce_with_logits(self.value(scores), n_positive, mean, &mut saved);
         self.push_loss(value, [(scores, saved)])
@@ -20,7 +20,7 @@ impl<'a> Tape<'a> {
     ///
     /// # Panics
     /// When there is not one target a row, below the number of classes.
-    pub fn cross_entropy(&mut self, logits: Var, targets: impl Into<Held<'a, [u32]>>) -> Var {
+    pub fn cross_entropy(&mut self, logits: Var, targets: impl Into<Operand<'a, [u32]>>) -> Var {
         let targets = targets.into();
         let (n, classes) = self.shape(logits);
         let mut saved = self.pool().take(n * classes);
@@ -28,7 +28,7 @@ impl<'a> Tape<'a> {
         self.push_loss(value, [(logits, saved)])
     }
 
-    /// (1/n) Σ aᵢ·bᵢ over the rows of two n×c matrices: the mean cosine, when the rows are normalised.
+    /// (1/n) Σ aᵢ·bᵢ over the rows of two n×c matrices: the mean cosine, when the rows are normalized.
     pub fn mean_row_dot(&mut self, a: Var, b: Var) -> Var {
         assert_eq!(self.shape(a), self.shape(b), "matrices of the same shape");
         let share = 1.0 / self.shape(a).0.max(1) as f64;

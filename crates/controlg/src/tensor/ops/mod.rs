@@ -17,5 +17,5 @@ pub use attention::Attention;
 pub use norm::ColumnStats;
 
 pub use crate::kernels::infonce::Contrast;
-pub use crate::kernels::loss::Mean;
+pub use crate::kernels::loss::Averaging;
 pub use crate::kernels::recon::Distance;

@@ -1,7 +1,7 @@
 //! Scores of pairs of nodes.
 
-use crate::graph::Held;
-use crate::kernels::loss::Mean;
+use crate::graph::Operand;
+use crate::kernels::loss::Averaging;
 use crate::kernels::{columns, links, pairs, rows};
 use crate::tensor::{Tape, Var};
 
@@ -11,8 +11,8 @@ impl<'a> Tape<'a> {
     pub fn pair_dot(
         &mut self,
         z: Var,
-        us: impl Into<Held<'a, [u32]>>,
-        vs: impl Into<Held<'a, [u32]>>,
+        us: impl Into<Operand<'a, [u32]>>,
+        vs: impl Into<Operand<'a, [u32]>>,
     ) -> Var {
         let (us, vs) = (us.into(), vs.into());
         let (n, c) = self.shape(z);
@@ -29,7 +29,7 @@ impl<'a> Tape<'a> {
 
     /// [`Tape::binary_cross_entropy`] of [`Tape::pair_dot`] in one pass, with the gradient of Z: the first
     /// `n_positive` pairs should score high, the others low.
-    pub fn link_loss(&mut self, z: Var, us: &[u32], vs: &[u32], n_positive: usize, mean: Mean) -> Var {
+    pub fn link_loss(&mut self, z: Var, us: &[u32], vs: &[u32], n_positive: usize, mean: Averaging) -> Var {
         let (n, c) = self.shape(z);
         check(n, us, vs);
         let mut graph = self.pool().pair_graph();
@@ -46,8 +46,8 @@ impl<'a> Tape<'a> {
         &mut self,
         u: Var,
         w: Var,
-        us: impl Into<Held<'a, [u32]>>,
-        vs: impl Into<Held<'a, [u32]>>,
+        us: impl Into<Operand<'a, [u32]>>,
+        vs: impl Into<Operand<'a, [u32]>>,
     ) -> Var {
         let (us, vs) = (us.into(), vs.into());
         let (n, c) = self.shape(u);

@@ -1,6 +1,6 @@
 //! Reconstruction of features.
 
-use crate::graph::{Features, Held, Prepared};
+use crate::graph::{EncoderInput, Features, Operand};
 use crate::kernels::recon::{self, Distance, SparseTask};
 use crate::tensor::{Activation, Tape, Var};
 
@@ -14,8 +14,8 @@ impl<'a> Tape<'a> {
         r: Var,
         weight: Var,
         bias: Option<Var>,
-        of: &'a Prepared<'_>,
-        ids: impl Into<Held<'a, [u32]>>,
+        of: &'a EncoderInput<'_>,
+        ids: impl Into<Operand<'a, [u32]>>,
         distance: Distance,
     ) -> Var {
         let ids = ids.into();
@@ -55,8 +55,8 @@ impl<'a> Tape<'a> {
     pub fn feature_distance(
         &mut self,
         xhat: Var,
-        of: &'a Prepared<'_>,
-        ids: impl Into<Held<'a, [u32]>>,
+        of: &'a EncoderInput<'_>,
+        ids: impl Into<Operand<'a, [u32]>>,
         distance: Distance,
     ) -> Var {
         let ids = ids.into();

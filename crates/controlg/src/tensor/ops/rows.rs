@@ -1,12 +1,12 @@
-//! Choosing, placing, blanking and normalising rows.
+//! Choosing, placing, blanking and normalizing rows.
 
-use crate::graph::{Held, NodeSet};
+use crate::graph::{NodeSet, Operand};
 use crate::kernels::rows;
 use crate::tensor::{Tape, Var};
 
 impl<'a> Tape<'a> {
     /// Row i of the result is row `ids[i]` of X. X: n×c, result: ids×c.
-    pub fn gather(&mut self, x: Var, ids: impl Into<Held<'a, [u32]>>) -> Var {
+    pub fn gather(&mut self, x: Var, ids: impl Into<Operand<'a, [u32]>>) -> Var {
         let ids = ids.into();
         let (n, c) = self.shape(x);
         assert!(ids.iter().all(|&id| (id as usize) < n), "rows below {n}");
@@ -23,7 +23,7 @@ impl<'a> Tape<'a> {
     }
 
     /// Row i of X is added to row `ids[i]` of n rows that start at zero. X: ids×c, result: n×c.
-    pub fn scatter(&mut self, x: Var, ids: impl Into<Held<'a, [u32]>>, n: usize) -> Var {
+    pub fn scatter(&mut self, x: Var, ids: impl Into<Operand<'a, [u32]>>, n: usize) -> Var {
         let ids = ids.into();
         let (count, c) = self.shape(x);
         assert_eq!(count, ids.len(), "one place a row");
@@ -38,7 +38,7 @@ impl<'a> Tape<'a> {
     }
 
     /// X with the rows of some nodes replaced by a token (1×c), or by zero.
-    pub fn mask_rows(&mut self, x: Var, nodes: impl Into<Held<'a, NodeSet>>, token: Option<Var>) -> Var {
+    pub fn mask_rows(&mut self, x: Var, nodes: impl Into<Operand<'a, NodeSet>>, token: Option<Var>) -> Var {
         let nodes = nodes.into();
         let shape @ (n, c) = self.shape(x);
         assert_eq!(nodes.member().len(), n, "a set of these rows");
@@ -62,15 +62,15 @@ impl<'a> Tape<'a> {
     }
 
     /// Each row divided by max(‖row‖, 1e-8).
-    pub fn normalise_rows(&mut self, x: Var) -> Var {
+    pub fn normalize_rows(&mut self, x: Var) -> Var {
         let shape @ (n, c) = self.shape(x);
         let (mut out, mut norms) = (self.pool().take(n * c), self.pool().take(n));
-        rows::row_normalise(n, c, self.value(x), &mut out, &mut norms);
+        rows::row_normalize(n, c, self.value(x), &mut out, &mut norms);
         let y = self.next();
         self.push(shape, out, &[x], move |back, gradient| {
             let y = back.value(y);
             back.accumulate(x, |dx, add| {
-                rows::row_normalise_backward(n, c, y, &norms, &gradient, dx, add);
+                rows::row_normalize_backward(n, c, y, &norms, &gradient, dx, add);
             });
         })
     }

@@ -2,16 +2,16 @@
 
 use super::Activation;
 use crate::Real;
-use crate::graph::{Features, Held, Operator, View};
+use crate::graph::{Features, Operand, Operator, View};
+use crate::kernels::feature_dropout::FeatureDropout;
 use crate::kernels::spmm::Selection;
-use crate::kernels::thinning::Thinning;
-use crate::kernels::{Sparse, chain, matmul, reduce, rows, spmm};
+use crate::kernels::{CsrView, matmul, reduce, rows, spmm, spmm_chain};
 use crate::tensor::tape::{Back, put};
 use crate::tensor::{Buffer, Pool, Tape, Var};
 
 impl<'a> Tape<'a> {
     /// S·H with a sparse operator S. H: n×c. dH = Sᵀ·d.
-    pub fn propagate(&mut self, operator: impl Into<Held<'a, Operator>>, h: Var) -> Var {
+    pub fn propagate(&mut self, operator: impl Into<Operand<'a, Operator>>, h: Var) -> Var {
         let operator = operator.into();
         let c = self.shape(h).1;
         let s = operator.forward();
@@ -24,9 +24,9 @@ impl<'a> Tape<'a> {
     }
 
     /// act(S·H + b) with a sparse operator S. H: m×c, S: n×m.
-    pub fn carry_on(
+    pub fn propagate_act(
         &mut self,
-        operator: impl Into<Held<'a, Operator>>,
+        operator: impl Into<Operand<'a, Operator>>,
         h: Var,
         bias: Option<Var>,
         activation: Activation,
@@ -42,12 +42,12 @@ impl<'a> Tape<'a> {
 
     /// (I + S + … + S^hops)·H/(hops + 1): the mean along walks. H: n×c, S: n×n. Horner's rule takes a product for each
     /// hop, there and back.
-    pub fn walk_mean(&mut self, operator: impl Into<Held<'a, Operator>>, h: Var, hops: usize) -> Var {
+    pub fn walk_mean(&mut self, operator: impl Into<Operand<'a, Operator>>, h: Var, hops: usize) -> Var {
         let operator = operator.into();
         let shape @ (_, c) = self.shape(h);
         let share = 1.0 / (hops + 1) as Real;
         let pool = self.pool();
-        let along = move |s: Sparse<'_>, h: &[Real]| {
+        let along = move |s: CsrView<'_>, h: &[Real]| {
             let mut sum = pool.copy(h);
             for _ in 0..hops {
                 let mut next = pool.copy(h);
@@ -68,7 +68,7 @@ impl<'a> Tape<'a> {
     /// S goes to the narrower side: S·(H·W) when c ≤ k, with the product H·W given back at once, else (S·H)·W.
     pub fn convolve(
         &mut self,
-        operator: impl Into<Held<'a, Operator>>,
+        operator: impl Into<Operand<'a, Operator>>,
         h: Var,
         w: Var,
         bias: Option<Var>,
@@ -134,14 +134,14 @@ impl<'a> Tape<'a> {
         }
         let operator = view.operator();
         let mut out = self.pool().take(n * c);
-        if let Some((x, turned)) = chained_features(view, &operator, c) {
+        if let Some((x, transposed)) = chained_features(view, &operator, c) {
             let (s, h) = (operator.forward(), self.value(w));
             let fused = self.fused(bias, activation);
-            chain::twice(s, x, h, c, &mut out, false, fused);
+            spmm_chain::twice(s, x, h, c, &mut out, false, fused);
             let kept = fused.is_none().then(|| self.activate_kept(c, &mut out, bias, activation));
             return self.push_done((n, c), out, kept, bias, activation, &[w], move |back, gradient| {
                 let s = operator.backward();
-                back.accumulate(w, |dw, add| chain::twice(turned, s, &gradient, c, dw, add, None));
+                back.accumulate(w, |dw, add| spmm_chain::twice(transposed, s, &gradient, c, dw, add, None));
             });
         }
         let product = self.project_value(view, w, token);
@@ -168,13 +168,13 @@ impl<'a> Tape<'a> {
         let c = self.shape(w).1;
         let operator = view.operator();
         let chained = chained_features(view, &operator, c).filter(|_| self.wanted(w));
-        let (Some((x, turned)), Some(tail)) = (chained, self.fused(bias, activation)) else {
+        let (Some((x, transposed)), Some(tail)) = (chained, self.fused(bias, activation)) else {
             let h = self.convolve_view(view, w, token, bias, activation);
             return self.propagate(operator, h);
         };
         let n = view.of().features().n_rows();
         let (mut hidden, mut out) = (self.pool().take(n * c), self.pool().take(n * c));
-        chain::forth(operator.forward(), x, self.value(w), c, tail, &mut hidden, &mut out);
+        spmm_chain::forth(operator.forward(), x, self.value(w), c, tail, &mut hidden, &mut out);
         let (act, slope, learned) = self.act(activation);
         let inputs: Vec<Var> = [Some(w), bias, learned].into_iter().flatten().collect();
         self.push((n, c), out, &inputs, move |back, gradient| {
@@ -182,7 +182,7 @@ impl<'a> Tape<'a> {
             let mut of_slope = 0.0;
             back.accumulate(w, |dw, add| {
                 let (s, kept) = (operator.backward(), (&hidden[..], act, slope));
-                of_slope = chain::back(s, turned, &gradient, c, kept, dw, add, &mut of_bias);
+                of_slope = spmm_chain::back(s, transposed, &gradient, c, kept, dw, add, &mut of_bias);
             });
             if let Some(bias) = bias {
                 back.give(bias, of_bias);
@@ -309,7 +309,7 @@ fn chained_features<'a>(
     view: &View<'a>,
     operator: &Operator,
     width: usize,
-) -> Option<(Sparse<'a>, Sparse<'a>)> {
+) -> Option<(CsrView<'a>, CsrView<'a>)> {
     let Features::Sparse(x) = view.of().features() else { return None };
     if view.masked().is_some()
         || view.order().is_some()
@@ -318,9 +318,10 @@ fn chained_features<'a>(
     {
         return None;
     }
-    let (x, turned) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
-    let pay = chain::pays(operator.forward(), x, width) && chain::pays(turned, operator.backward(), width);
-    pay.then_some((x, turned))
+    let (x, transposed) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
+    let pay = spmm_chain::pays(operator.forward(), x, width)
+        && spmm_chain::pays(transposed, operator.backward(), width);
+    pay.then_some((x, transposed))
 }
 
 /// Â·X, formed for one step or for all.
@@ -340,9 +341,9 @@ impl Carried<'_> {
 
 /// Dense features without the entries that a view leaves out; `None` when it leaves out none.
 fn thinned<'a>(pool: &'a Pool, view: &View<'_>, cols: usize, x: &[Real]) -> Option<Buffer<'a>> {
-    let thinning = view.thinned()?;
+    let feature_dropout = view.thinned()?;
     let mut out = pool.take(x.len());
-    thinning.apply(cols, x, &mut out);
+    feature_dropout.apply(cols, x, &mut out);
     Some(out)
 }
 
@@ -410,7 +411,7 @@ fn project_back<'a>(
             let selection = Selection {
                 keep_cols: None,
                 skip_rows: skip.as_deref(),
-                thinned: view.thinned().map(Thinning::turned),
+                thinned: view.thinned().map(FeatureDropout::transposed),
             };
             back.accumulate(w, |dw, add| spmm::spmm_select(transposed, selection, &gradient, c, dw, add));
         }

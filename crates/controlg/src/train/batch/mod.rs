@@ -4,19 +4,19 @@
 //! the same bytes at any number of threads. While one step is trained the next part is cut out on another thread.
 //!
 //! What is lost, compared with the whole graph: an edge that leads out of the part is not there in that step, so sums
-//! over neighbours, and the degrees that scale them, are those of the part; losses that tell nodes apart draw their
+//! over neighbors, and the degrees that scale them, are those of the part; losses that tell nodes apart draw their
 //! negatives within the part; batch norms use the part's statistics. With `parts` each node is seen equally often on average.
-//! With `neighbours` nodes of many neighbours are seen more often, roughly in proportion to their degree.
+//! With `neighbors` nodes of many neighbors are seen more often, roughly in proportion to their degree.
 
-mod neighbours;
-mod parts;
+mod cluster;
+mod neighbor;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::config::{Batch, Config};
+use crate::config::{BatchMode, Config};
 use crate::error::Result;
-use crate::graph::{Graph, Places, Subgraph};
+use crate::graph::{Graph, Subgraph, SubgraphBuilder};
 
 /// Says which nodes a step sees.
 trait Sampler: Send + Sync {
@@ -25,25 +25,25 @@ trait Sampler: Send + Sync {
 }
 
 /// The parts of all steps, one after the other.
-pub(super) struct Feed<'g> {
+pub(super) struct BatchLoader<'g> {
     graph: &'g Graph,
     sampler: Box<dyn Sampler>,
-    places: Places,
+    places: SubgraphBuilder,
     now: Option<(u64, Arc<Subgraph>)>,
     ahead: Option<(u64, Result<Subgraph>)>,
 }
 
-impl<'g> Feed<'g> {
+impl<'g> BatchLoader<'g> {
     /// The parts of a run with these settings; `None` where its steps see the whole graph.
     pub(super) fn new(graph: &'g Graph, config: &Config) -> Result<Option<Self>> {
         let nodes = config.train.batch_nodes;
         let sampler: Box<dyn Sampler> = match config.train.batch.on(graph.n_nodes()) {
-            Batch::Auto | Batch::Full => return Ok(None),
-            Batch::Parts => Box::new(parts::Parts::new(graph, nodes, config.seed)?),
-            Batch::Neighbours => Box::new(neighbours::Neighbours::new(nodes, config)),
+            BatchMode::Auto | BatchMode::Full => return Ok(None),
+            BatchMode::Cluster => Box::new(cluster::ClusterSampler::new(graph, nodes, config.seed)?),
+            BatchMode::Neighbor => Box::new(neighbor::NeighborSampler::new(nodes, config)),
         };
-        let places = Places::new(graph.n_nodes());
-        Ok(Some(Feed { graph, sampler, places, now: None, ahead: None }))
+        let places = SubgraphBuilder::new(graph.n_nodes());
+        Ok(Some(BatchLoader { graph, sampler, places, now: None, ahead: None }))
     }
 
     /// The whole graph.
@@ -56,7 +56,7 @@ impl<'g> Feed<'g> {
         if let Some((_, part)) = self.now.as_ref().filter(|(of, _)| *of == step) {
             return Ok(part.clone());
         }
-        self.look_ahead(step);
+        self.prefetch(step);
         let part = match self.ahead.take() {
             Some((_, part)) => Arc::new(part?),
             None => unreachable!("it was just looked for"),
@@ -66,7 +66,7 @@ impl<'g> Feed<'g> {
     }
 
     /// Cuts out the part of a step that will come, unless that is done. What goes wrong is said when it is asked for.
-    pub(super) fn look_ahead(&mut self, step: u64) {
+    pub(super) fn prefetch(&mut self, step: u64) {
         if self.ahead.as_ref().is_none_or(|(of, _)| *of != step) {
             let nodes = self.sampler.nodes(self.graph, step);
             self.ahead = Some((step, self.places.induced(self.graph, &nodes)));
@@ -77,7 +77,7 @@ impl<'g> Feed<'g> {
 /// The parts of the graph that some steps of a run see, for those who want to train on the same elsewhere; none where its
 /// steps see the whole graph.
 pub fn parts_of_steps(graph: &Graph, config: &Config, steps: Range<u64>) -> Result<Vec<Subgraph>> {
-    let Some(feed) = Feed::new(graph, config)? else { return Ok(Vec::new()) };
+    let Some(feed) = BatchLoader::new(graph, config)? else { return Ok(Vec::new()) };
     steps.map(|step| Subgraph::induced(graph, &feed.sampler.nodes(graph, step))).collect()
 }
 
@@ -101,29 +101,29 @@ mod tests {
     #[test]
     fn a_steps_part_follows_from_the_seed_and_the_step_alone() {
         let graph = graph();
-        for batch in ["parts", "neighbours"] {
+        for batch in ["parts", "neighbors"] {
             let config = settings(batch);
-            let mut forwards = Feed::new(&graph, &config).unwrap().unwrap();
-            let mut ahead = Feed::new(&graph, &config).unwrap().unwrap();
+            let mut forwards = BatchLoader::new(&graph, &config).unwrap().unwrap();
+            let mut ahead = BatchLoader::new(&graph, &config).unwrap().unwrap();
             let nodes: Vec<Vec<u32>> =
                 (0..9).map(|step| forwards.part(step).unwrap().nodes.clone()).collect();
             for step in [7u64, 2, 2, 8] {
-                ahead.look_ahead(step);
+                ahead.prefetch(step);
                 assert_eq!(ahead.part(step).unwrap().nodes, nodes[step as usize], "{batch} {step}");
-                ahead.look_ahead(step + 1);
+                ahead.prefetch(step + 1);
             }
             assert_ne!(nodes[0], nodes[1]);
             for part in &nodes {
                 assert!((150..=600).contains(&part.len()), "{batch}: {} nodes", part.len());
             }
         }
-        assert!(Feed::new(&graph, &settings("auto")).unwrap().is_none());
+        assert!(BatchLoader::new(&graph, &settings("auto")).unwrap().is_none());
     }
 
     #[test]
     fn a_round_of_parts_shows_nearly_every_node_and_none_twice() {
         let graph = graph();
-        let mut feed = Feed::new(&graph, &settings("parts")).unwrap().unwrap();
+        let mut feed = BatchLoader::new(&graph, &settings("parts")).unwrap().unwrap();
         let mut seen = vec![0usize; graph.n_nodes()];
         // Sixty parts, eight in a step: seven steps a round.
         (7..14).for_each(|step| {

@@ -1,0 +1,103 @@
+//! The hash of a run's settings: SHA-256 of a canonical TOML document.
+//!
+//! The document is the run file as version 0.1 wrote it: the same order and the old names ([`legacy`]), without
+//! settings that [came later](Key::later) and stand at their defaults. So a stored run keeps its hash, and a comparison
+//! finds the cells of an older version.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
+use toml::{Table, Value};
+
+use super::{Config, TrainSettings, legacy};
+use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings};
+use crate::encoder::ENCODERS;
+use crate::error::{Error, Result};
+use crate::files::hex;
+use crate::setting::{self, Key};
+
+/// SHA-256 in hexadecimal.
+pub(super) fn of(config: &Config) -> Result<String> {
+    let text = toml::to_string(&document(config)?).map_err(|error| Error::Failed(error.to_string()))?;
+    Ok(hex(Sha256::digest(text)))
+}
+
+/// A table whose entries keep their order.
+#[derive(Debug, Default)]
+struct Ordered(Vec<(String, Entry)>);
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Entry {
+    Value(Value),
+    Table(Ordered),
+}
+
+impl Serialize for Ordered {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(name, entry)| map.serialize_entry(name, entry))?;
+        map.end()
+    }
+}
+
+/// The top level in the order of the run file, tables last.
+fn document(config: &Config) -> Result<Ordered> {
+    let mut table = setting::table_of(config)?;
+    legacy::antedate(&mut table);
+    let mut document = Ordered::default();
+    for name in ["data", "method", "objectives", "seed", "features", "normalise", "edges"] {
+        document.take(&mut table, name);
+    }
+    let encoder_keys: Vec<Key> = ENCODERS.iter().flat_map(|entry| entry.keys).copied().collect();
+    let encoder = inner(&mut table, "encoder");
+    document.push(
+        "encoder",
+        Ordered(
+            encoder
+                .into_iter()
+                .filter(|(name, value)| !is_later(&encoder_keys, name, value))
+                .map(|(name, value)| (name, Entry::Value(value)))
+                .collect(),
+        ),
+    );
+    document.push("train", in_order(TrainSettings::KEYS, inner(&mut table, "train")));
+    document.take(&mut table, "objective");
+    document.push("sense", in_order(SenseSettings::KEYS, inner(&mut table, "sense")));
+    document.push("plan", in_order(PlanSettings::KEYS, inner(&mut table, "plan")));
+    document.push("control", in_order(ControlSettings::KEYS, inner(&mut table, "control")));
+    document.take(&mut table, "mix");
+    Ok(document)
+}
+
+impl Ordered {
+    /// Moves an entry of the table, if it is there.
+    fn take(&mut self, table: &mut Table, name: &str) {
+        if let Some(value) = table.remove(name) {
+            self.0.push((name.to_owned(), Entry::Value(value)));
+        }
+    }
+
+    fn push(&mut self, name: &str, table: Ordered) {
+        self.0.push((name.to_owned(), Entry::Table(table)));
+    }
+}
+
+fn inner(table: &mut Table, name: &str) -> Table {
+    match table.remove(name) {
+        Some(Value::Table(inner)) => inner,
+        _ => Table::new(),
+    }
+}
+
+/// The settings of a table in the order of its keys, which is that of its struct.
+fn in_order(keys: &[Key], mut table: Table) -> Ordered {
+    let present = keys.iter().filter_map(|key| Some((key.name, table.remove(key.name)?)));
+    let counted = present.filter(|(name, value)| !is_later(keys, name, value));
+    Ordered(counted.map(|(name, value)| (name.to_owned(), Entry::Value(value))).collect())
+}
+
+/// Whether a setting came after version 0.1 and stands at its default.
+fn is_later(keys: &[Key], name: &str, value: &Value) -> bool {
+    keys.iter().any(|key| key.name == name && key.later == Some(value.to_string().as_str()))
+}

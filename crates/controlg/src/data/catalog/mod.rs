@@ -1,0 +1,284 @@
+//! The data sets known by name: what they are, where they come from, and how to read them.
+
+mod files;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::fetch::RemoteFile;
+use super::{Dataset, FeatureSource, Format, LoadOptions, assemble};
+use super::{geom_gcn, gnn_benchmark, ogb, planetoid, wikics};
+use crate::error::{Error, Result};
+use crate::registry::EntrySummary;
+
+/// One data set known by name.
+pub struct KnownDataset {
+    /// The name users type.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// Where it comes from; empty for our own.
+    pub paper: &'static str,
+    /// What is known of its license.
+    pub license: &'static str,
+    /// What to bear in mind with any result on it; empty when nothing is known.
+    pub notes: &'static str,
+    /// The protocol by which node classification on it is judged unless another is asked for.
+    pub protocol: &'static str,
+    /// Its files, in the folder of its name.
+    pub files: &'static [RemoteFile<'static>],
+    /// The file that holds its features alone, where there is one: a user who wants structural features can do
+    /// without it.
+    pub feature_file: Option<&'static str>,
+    /// What its reader is given: a file in the folder, or the folder itself when empty.
+    entry: &'static str,
+    /// Its layout; `None` when it is made and not read.
+    layout: Option<&'static Format>,
+}
+
+/// Every data set known by name.
+pub const ALL: &[KnownDataset] = &[
+    KnownDataset {
+        name: "cora",
+        summary: "citations among machine-learning papers, 2708 nodes, 7 classes",
+        files: files::CORA,
+        ..PLANETOID
+    },
+    KnownDataset {
+        name: "citeseer",
+        summary: "citations among computer-science papers, 3327 nodes, 6 classes",
+        files: files::CITESEER,
+        ..PLANETOID
+    },
+    KnownDataset {
+        name: "pubmed",
+        summary: "citations among papers on diabetes, 19717 nodes, 3 classes",
+        files: files::PUBMED,
+        ..PLANETOID
+    },
+    KnownDataset {
+        name: "chameleon",
+        summary: "links among Wikipedia pages on chameleons, 2277 nodes, 5 classes, heterophilous",
+        files: files::CHAMELEON,
+        ..WIKIPEDIA
+    },
+    KnownDataset {
+        name: "squirrel",
+        summary: "links among Wikipedia pages on squirrels, 5201 nodes, 5 classes, heterophilous",
+        files: files::SQUIRREL,
+        ..WIKIPEDIA
+    },
+    KnownDataset {
+        name: "actor",
+        summary: "actors named on the same Wikipedia page, 7600 nodes, 5 classes, heterophilous",
+        paper: "Tang et al., Social Influence Analysis in Large-Scale Networks, KDD 2009; splits of Pei et al., ICLR 2020",
+        license: "none known",
+        notes: "",
+        files: files::ACTOR,
+        ..WIKIPEDIA
+    },
+    KnownDataset {
+        name: "wikics",
+        summary: "links among Wikipedia articles on computer science, 11701 nodes, 10 classes",
+        paper: "Mernyei and Cangea, Wiki-CS: A Wikipedia-Based Benchmark for Graph Neural Networks, 2020",
+        license: "MIT",
+        notes: "",
+        protocol: "wikics-20",
+        files: files::WIKICS,
+        feature_file: None,
+        entry: "data.json",
+        layout: Some(&wikics::FORMAT),
+    },
+    KnownDataset {
+        name: "coauthor-cs",
+        summary: "authors of computer-science papers who wrote together, 18333 nodes, 15 classes",
+        paper: "Shchur et al., Pitfalls of Graph Neural Network Evaluation, 2018",
+        license: "MIT (repository); data from the Microsoft Academic Graph",
+        notes: "",
+        protocol: "random-10-10-80",
+        files: files::COAUTHOR_CS,
+        feature_file: None,
+        entry: "ms_academic_cs.npz",
+        layout: Some(&gnn_benchmark::FORMAT),
+    },
+    KnownDataset {
+        name: "ogbn-arxiv",
+        summary: "citations among computer-science papers on arXiv, 169343 nodes, 40 classes",
+        paper: "Hu et al., Open Graph Benchmark: Datasets for Machine Learning on Graphs, NeurIPS 2020",
+        license: "ODC-BY 1.0",
+        notes: "",
+        protocol: "ogb-time",
+        files: files::OGBN_ARXIV,
+        feature_file: Some("raw/node-feat.csv.gz"),
+        entry: "",
+        layout: Some(&ogb::FORMAT),
+    },
+    KnownDataset {
+        name: "synthetic",
+        summary: "a graph made by a rule, about the size of cora; synthetic:nodes=…,degree=… for any other",
+        paper: "",
+        license: "ours",
+        notes: "",
+        protocol: "random-10-10-80",
+        files: &[],
+        feature_file: None,
+        entry: "",
+        layout: None,
+    },
+];
+
+const PLANETOID: KnownDataset = KnownDataset {
+    name: "",
+    summary: "",
+    paper: "Sen et al., Collective Classification in Network Data, 2008; splits of Yang et al., ICML 2016",
+    license: "MIT (repository); none known for the data",
+    notes: "",
+    protocol: "planetoid-public",
+    files: &[],
+    feature_file: None,
+    entry: "",
+    layout: Some(&planetoid::FORMAT),
+};
+
+const WIKIPEDIA: KnownDataset = KnownDataset {
+    paper: "Rozemberczki et al., Multi-Scale Attributed Node Embedding, 2021; splits of Pei et al., ICLR 2020",
+    license: "GPL-3.0 (repository of the source data)",
+    notes: "many nodes duplicate one another, which leaks labels between training and test nodes",
+    protocol: "geomgcn-10",
+    layout: Some(&geom_gcn::FORMAT),
+    ..PLANETOID
+};
+
+impl KnownDataset {
+    /// What a listing shows of it.
+    pub fn summary(&self) -> EntrySummary {
+        let paper = (!self.paper.is_empty()).then_some(self.paper);
+        EntrySummary { name: self.name, summary: self.summary, paper }
+    }
+
+    /// The name of its format; `None` when it is made and not read.
+    pub fn format(&self) -> Option<&'static str> {
+        self.layout.map(|layout| layout.name)
+    }
+
+    /// The needed files that are not there.
+    pub fn missing(&self, data_dir: &Path) -> Vec<&'static RemoteFile<'static>> {
+        let folder = data_dir.join(self.name);
+        self.files.iter().filter(|file| file.needed && !folder.join(file.path).is_file()).collect()
+    }
+
+    /// Whether nothing is missing but the file of its features, without which structural ones can do.
+    pub fn lacks_only_features(&self, data_dir: &Path) -> bool {
+        let missing = self.missing(data_dir);
+        !missing.is_empty() && missing.iter().all(|file| Some(file.path) == self.feature_file)
+    }
+
+    /// Loads it from the folder in which names are looked up.
+    pub fn load(&self, options: &LoadOptions) -> Result<Dataset> {
+        let Some(layout) = self.layout else {
+            return Err(Error::value(
+                "data set",
+                format_args!("'{}', which has no files", self.name),
+                "one that has",
+            ));
+        };
+        let data_dir = data_dir(options)?;
+        self.check_files(&data_dir, options.features)?;
+        let folder = data_dir.join(self.name);
+        let path = if self.entry.is_empty() { folder } else { folder.join(self.entry) };
+        let raw = (layout.read)(&path, options.features)?;
+        let mut dataset = assemble(self.name.to_owned(), layout.name, raw, options.features)?;
+        if !self.notes.is_empty() {
+            dataset.notes.push(self.notes.to_owned());
+        }
+        Ok(dataset)
+    }
+
+    /// An error about the first needed file that is not there, with what to do about it.
+    fn check_files(&self, data_dir: &Path, features: FeatureSource) -> Result<()> {
+        let spared = Some(self.feature_file).filter(|_| features == FeatureSource::Structural).flatten();
+        let missing = self.missing(data_dir);
+        let Some(file) = missing.iter().find(|file| Some(file.path) != spared) else { return Ok(()) };
+        let path = data_dir.join(self.name).join(file.path);
+        let by_hand = file.origin.by_hand(&path);
+        let mut expected = format!("the file there: run `controlg data fetch {}`, or {by_hand}", self.name);
+        if Some(file.path) == self.feature_file {
+            expected += "; `--features structural` does without it";
+        }
+        Err(Error::input(&path, "", "no such file", expected))
+    }
+}
+
+/// The data set of that name.
+pub fn find(name: &str) -> Option<&'static KnownDataset> {
+    ALL.iter().find(|known| known.name == name)
+}
+
+/// Every name, in the order of the list.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|known| known.name)
+}
+
+/// The folder in which names are looked up: the one asked for, else `$CONTROLG_DATA`, else the user's cache folder.
+pub fn data_dir(options: &LoadOptions) -> Result<PathBuf> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    options.data_dir.clone().map_or_else(|| folder_from(variable), Ok)
+}
+
+fn folder_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
+    let home_cache = || match cfg!(target_os = "macos") {
+        true => variable("HOME").map(|home| home.join("Library").join("Caches")),
+        false => variable("HOME").map(|home| home.join(".cache")),
+    };
+    let cache = || match cfg!(windows) {
+        true => variable("LOCALAPPDATA"),
+        false => variable("XDG_CACHE_HOME").or_else(home_cache),
+    };
+    variable("CONTROLG_DATA").or_else(|| cache().map(|folder| folder.join("controlg"))).ok_or_else(|| {
+        Error::value("data folder", "neither $CONTROLG_DATA nor a home folder", "one of them, or --data-dir")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::fetch::Checksum;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_entry_is_whole() {
+        let names: HashSet<_> = names().collect();
+        assert_eq!(names.len(), 10);
+        for known in ALL {
+            assert!(find(known.name).is_some() && !known.summary.is_empty() && !known.license.is_empty());
+            assert_eq!(known.layout.is_some(), !known.files.is_empty(), "{}", known.name);
+            let paths: HashSet<_> = known.files.iter().map(|file| file.path).collect();
+            assert_eq!(paths.len(), known.files.len(), "{}", known.name);
+            assert!(known.feature_file.is_none_or(|file| paths.contains(file)));
+            assert!(known.entry.is_empty() || paths.contains(known.entry));
+            for file in known.files {
+                match file.check {
+                    Checksum::Sha256(hash) => assert_eq!(hash.len(), 64, "{}", file.path),
+                    Checksum::GitBlob(hash) => assert_eq!(hash.len(), 40, "{}", file.path),
+                }
+                assert!(file.origin.url().starts_with("http") && !file.path.contains(".."));
+            }
+        }
+        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 109);
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_the_data_folder_or_the_cache() {
+        let with = |set: &'static [(&str, &str)]| {
+            folder_from(move |name| {
+                set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value))
+            })
+        };
+        assert_eq!(with(&[("CONTROLG_DATA", "d"), ("HOME", "h")]).unwrap(), PathBuf::from("d"));
+        assert_eq!(with(&[]).unwrap_err().exit_code(), 2);
+        if cfg!(target_os = "linux") {
+            assert_eq!(with(&[("XDG_CACHE_HOME", "c"), ("HOME", "h")]).unwrap(), PathBuf::from("c/controlg"));
+            assert_eq!(with(&[("HOME", "h")]).unwrap(), PathBuf::from("h/.cache/controlg"));
+        }
+    }
+}

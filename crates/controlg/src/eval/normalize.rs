@@ -1,0 +1,176 @@
+//! What is done to embeddings before a linear model reads them.
+
+use crate::Real;
+use crate::error::Error;
+use crate::graph::{Csr, Dense, Features};
+use crate::kernels::rows;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::str::FromStr;
+
+/// How embeddings are normalized.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EmbeddingNormalization {
+    /// Each row has length 1, as GRACE, BGRL and ParetoGNN have it.
+    #[default]
+    L2,
+    /// As they are, as DGI, CCA-SSG and GraphMAE have it.
+    None,
+    /// Each column has mean 0 and standard deviation 1 over the training nodes.
+    Zscore,
+}
+
+impl EmbeddingNormalization {
+    /// The names, as users type them.
+    pub const NAMES: [&str; 3] = ["l2", "none", "zscore"];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The embeddings so normalized; `train` are the nodes whose statistics count. Sparse rows stay sparse, but for
+    /// `zscore`, which leaves no zeros.
+    pub fn apply<'a>(self, embeddings: &'a Features, train: &[u32]) -> Cow<'a, Features> {
+        match self {
+            EmbeddingNormalization::L2 => Cow::Owned(unit_rows(embeddings)),
+            EmbeddingNormalization::None => Cow::Borrowed(embeddings),
+            EmbeddingNormalization::Zscore => Cow::Owned(standardized(embeddings, train)),
+        }
+    }
+}
+
+impl FromStr for EmbeddingNormalization {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        match name {
+            "l2" => Ok(EmbeddingNormalization::L2),
+            "none" => Ok(EmbeddingNormalization::None),
+            "zscore" => Ok(EmbeddingNormalization::Zscore),
+            _ => Err(Error::unknown("normalization of embeddings", name, Self::NAMES)),
+        }
+    }
+}
+
+/// Rows of length 1; rows of zeros stay.
+pub(super) fn unit_rows(matrix: &Features) -> Features {
+    match matrix {
+        Features::Dense(dense) => {
+            let (n, d) = (dense.n_rows(), dense.n_cols());
+            let (mut data, mut norms) = (vec![0.0; n * d], vec![0.0; n]);
+            rows::row_normalize(n, d, dense.data(), &mut data, &mut norms);
+            Features::Dense(Dense::new(n, d, data))
+        }
+        Features::Sparse(csr) => {
+            let mut values = Vec::with_capacity(csr.n_entries());
+            for row in 0..csr.n_rows() {
+                let length = csr.entries(row).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>().sqrt();
+                let length = length.max(f64::from(rows::SMALLEST_NORM));
+                values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) / length) as Real));
+            }
+            let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
+            Features::Sparse(Csr::new(csr.n_cols(), offsets, columns, Some(values)))
+        }
+    }
+}
+
+fn standardized(matrix: &Features, train: &[u32]) -> Features {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    let mut data = dense_data(matrix);
+    let rows = || train.iter().map(|&row| row as usize * d);
+    let count = train.len().max(1) as f64;
+    let (mut mean, mut spread) = (vec![0.0f64; d], vec![0.0f64; d]);
+    for start in rows() {
+        data[start..start + d].iter().zip(&mut mean).for_each(|(&x, sum)| *sum += f64::from(x));
+    }
+    mean.iter_mut().for_each(|sum| *sum /= count);
+    for start in rows() {
+        for ((&x, mean), sum) in data[start..start + d].iter().zip(&mean).zip(&mut spread) {
+            *sum += (f64::from(x) - mean).powi(2) / count;
+        }
+    }
+    // A column that is constant over the training nodes says nothing there; it is only centerd.
+    // Rounding gives such a column a spread of about 10⁻¹⁶ times its mean.
+    let factor = |(mean, spread): (&f64, &f64)| {
+        let spread = spread.sqrt();
+        if spread > 1e-12 * mean.abs() { 1.0 / spread } else { 1.0 }
+    };
+    let factor: Vec<f64> = mean.iter().zip(&spread).map(factor).collect();
+    for row in data.chunks_exact_mut(d) {
+        for ((x, mean), factor) in row.iter_mut().zip(&mean).zip(&factor) {
+            *x = ((f64::from(*x) - mean) * factor) as Real;
+        }
+    }
+    Features::Dense(Dense::new(n, d, data))
+}
+
+/// All values by rows.
+pub(super) fn dense_data(matrix: &Features) -> Vec<Real> {
+    match matrix {
+        Features::Dense(dense) => dense.data().to_vec(),
+        Features::Sparse(csr) => {
+            let mut data = vec![0.0; csr.n_rows() * csr.n_cols()];
+            for (row, to) in data.chunks_exact_mut(csr.n_cols()).enumerate() {
+                csr.entries(row).for_each(|(column, x)| to[column as usize] = x);
+            }
+            data
+        }
+    }
+}
+
+/// Some rows of a matrix.
+pub(super) fn chosen_rows(matrix: &Features, nodes: &[u32]) -> Features {
+    match matrix {
+        Features::Dense(dense) => {
+            let mut data = vec![0.0; nodes.len() * dense.n_cols()];
+            rows::gather_rows(dense.n_cols(), dense.data(), nodes, &mut data);
+            Features::Dense(Dense::new(nodes.len(), dense.n_cols(), data))
+        }
+        Features::Sparse(csr) => {
+            let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+            for &node in nodes {
+                columns.extend(csr.row(node as usize));
+                values.extend(csr.entries(node as usize).map(|(_, x)| x));
+                offsets.push(columns.len());
+            }
+            Features::Sparse(Csr::new(csr.n_cols(), offsets, columns, Some(values)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_get_length_one_dense_or_sparse_and_zeros_stay() {
+        let dense = Features::Dense(Dense::new(2, 2, vec![3.0, 4.0, 0.0, 0.0]));
+        let sparse = Features::Sparse(Csr::new(2, vec![0, 2, 2], vec![0, 1], Some(vec![3.0, 4.0])));
+        for matrix in [dense, sparse] {
+            let unit = dense_data(&unit_rows(&matrix));
+            assert!(unit.iter().zip([0.6, 0.8, 0.0, 0.0]).all(|(x, want)| (x - want).abs() < 1e-6));
+        }
+    }
+
+    #[test]
+    fn a_column_that_is_constant_over_the_training_nodes_is_only_centerd() {
+        for (rows, value) in [(10, 1.0), (140, 1.0), (7, 0.1), (23, 0.0)] {
+            let mut data = vec![value; rows];
+            data.push(value + 2.0);
+            let matrix = Features::Dense(Dense::new(rows + 1, 1, data));
+            let train: Vec<u32> = (0..rows as u32).collect();
+            let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &train));
+            assert!(scaled[..rows].iter().all(|x| x.abs() < 1e-6), "{rows} rows: {scaled:?}");
+            assert!((scaled[rows] - 2.0).abs() < 1e-5, "{rows} rows: {}", scaled[rows]);
+        }
+    }
+
+    #[test]
+    fn standardizing_looks_at_the_training_nodes_alone() {
+        let matrix = Features::Dense(Dense::new(3, 2, vec![1.0, 5.0, 3.0, 5.0, 100.0, 6.0]));
+        let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &[0, 1]));
+        assert_eq!(scaled, [-1.0, 0.0, 1.0, 0.0, 98.0, 1.0]);
+    }
+}

@@ -1,0 +1,39 @@
+//! Nodes of two views against each other and against their own view, as GRACE and GCA contrast them.
+//!
+//! p = elu(z·W₀ + b₀)·W₁ + b₁ of the first view, q of the second; per node
+//! −log e^{cos(p_v, q_v)/τ} / (Σ_u e^{cos(p_v, q_u)/τ} + Σ_{u≠v} e^{cos(p_v, p_u)/τ}), both directions averaged.
+
+use crate::objective::{HeadDims, Step};
+use crate::rng::Stream;
+use crate::tensor::{Activation, Contrast, Init, Params, Tape, Var};
+
+/// Adds the projector to an empty group; W₀: h×hidden, W₁: hidden×h.
+pub(super) fn init(sizes: HeadDims, hidden: usize, params: &mut Params, group: usize, stream: &mut Stream) {
+    params.add(group, "0.weight", (sizes.width, hidden), Init::XavierUniform, stream);
+    params.add(group, "0.bias", (1, hidden), Init::Constant(0.0), stream);
+    params.add(group, "1.weight", (hidden, sizes.width), Init::XavierUniform, stream);
+    params.add(group, "1.bias", (1, sizes.width), Init::Constant(0.0), stream);
+}
+
+/// The loss of two views, over all nodes or over `batch` of them drawn anew at every step.
+pub(super) fn loss(tape: &mut Tape<'_>, step: Step<'_, '_>, temperature: f64, batch: usize) -> Var {
+    let n = step.graph.n_nodes();
+    let nodes = (n > batch).then(|| step.stream.sample(n, batch));
+    let head = tape.group(step.group);
+    let [p, q] = [step.z[0], step.z[1]].map(|z| {
+        let picked = match &nodes {
+            Some(nodes) => tape.gather(z, nodes.clone()),
+            None => z,
+        };
+        let hidden = tape.linear(picked, head[0], Some(head[1]), Activation::Elu);
+        let projected = tape.linear(hidden, head[2], Some(head[3]), Activation::Identity);
+        tape.normalize_rows(projected)
+    });
+    tape.info_nce(p, q, Contrast { temperature, intra_view: true, both_directions: true })
+}
+
+/// What [`loss`] holds, as [`Objective::buffers`](crate::objective::Objective::buffers) has it.
+pub(super) fn buffers(n: usize, width: usize, hidden: usize, batch: usize) -> Vec<(usize, usize)> {
+    let (rows, gathered) = if n > batch { (batch, 4) } else { (n, 0) };
+    vec![(rows * width, 10 + gathered), (rows * hidden, 3)]
+}

@@ -1,0 +1,132 @@
+//! `gca`, graph contrast with adaptive views: as `grace`, but what is central is dropped less often.
+//!
+//! The loss is that of `contrast.rs`; edges and columns are dropped with the probabilities of `centrality.rs`. The
+//! authors draw the two directions of an edge apart, each by its target; here an edge is a unit, drawn by both its ends.
+
+use serde::{Deserialize, Serialize};
+
+use super::centrality::{Centrality, Importance};
+use super::contrast;
+use crate::error::Result;
+use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
+use crate::objective::{AugmentedView, HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Params, Tape, Var};
+
+/// On the list of methods of their own.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "gca",
+    summary: "graph contrast with adaptive views: as grace, but what is central is dropped less often",
+    paper: "Zhu et al., Graph Contrastive Learning with Adaptive Augmentation, WWW 2021",
+    keys: KEYS,
+    defaults: || setting::table_of(&GcaSettings::default()),
+    build: |table| {
+        Ok(Box::new(Gca { settings: setting::settings("objective.gca", KEYS, table)?, importance: None }))
+    },
+};
+
+const KEYS: &[Key] = &[
+    Key::new("centrality", Range::OneOf(&["degree", "pagerank"]), "what makes a node central"),
+    Key::new("limit", Range::Number(0.0, 1.0), "the most often that anything is dropped"),
+    Key::new("projector", Range::Whole(1, 65_536), "width of the projector's hidden layer"),
+    Key::new("temperature", Range::Number(1e-3, 100.0), "divides the similarities"),
+    Key::new("batch", Range::Whole(2, 1 << 20), "most nodes that are contrasted with each other in a step"),
+    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "mean share of the edges dropped in the first view"),
+    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "mean share of the edges dropped in the second view"),
+    Key::new("mask_features_1", Range::Below(0.0, 1.0), "mean share of the columns masked in the first view"),
+    Key::new(
+        "mask_features_2",
+        Range::Below(0.0, 1.0),
+        "mean share of the columns masked in the second view",
+    ),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct GcaSettings {
+    centrality: Centrality,
+    limit: f64,
+    projector: usize,
+    temperature: f64,
+    batch: usize,
+    drop_edges_1: f64,
+    drop_edges_2: f64,
+    mask_features_1: f64,
+    mask_features_2: f64,
+}
+
+impl Default for GcaSettings {
+    fn default() -> Self {
+        GcaSettings {
+            centrality: Centrality::Degree,
+            limit: 0.7,
+            projector: 256,
+            temperature: 0.4,
+            batch: 4096,
+            drop_edges_1: 0.2,
+            drop_edges_2: 0.3,
+            mask_features_1: 0.1,
+            mask_features_2: 0.1,
+        }
+    }
+}
+
+struct Gca {
+    settings: GcaSettings,
+    importance: Option<Importance>,
+}
+
+impl Objective for Gca {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        match graph.n_nodes() {
+            1 => Err(unfit("gca", "one node", "at least two, to tell apart")),
+            _ => Ok(()),
+        }
+    }
+
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        self.importance = Some(Importance::of(graph, self.settings.centrality));
+        Ok(())
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Gca { settings: self.settings.clone(), importance: None }, part)
+    }
+
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        contrast::init(sizes, self.settings.projector, params, group, stream);
+    }
+
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
+        contrast::buffers(graph.n_nodes(), width, self.settings.projector, self.settings.batch)
+    }
+
+    fn views(&self) -> Vec<ViewSpec> {
+        let GcaSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } = self.settings;
+        ViewSpec::two([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
+    }
+
+    fn augment<'a>(
+        &'a self,
+        spec: &ViewSpec,
+        graph: &'a Graph,
+        prepared: &'a EncoderInput<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> AugmentedView<'a> {
+        let importance = self.importance.as_ref().expect("it was prepared");
+        let limit = self.settings.limit;
+        let edges = dropper.keep_edges(graph.adjacency(), |u, v| {
+            stream.uniform() >= importance.edge(u, v, spec.drop_edges, limit)
+        });
+        let columns: Vec<bool> =
+            importance.columns(spec.mask_features, limit).map(|rate| stream.uniform() >= rate).collect();
+        AugmentedView { view: prepared.whole().on(edges).with_columns(columns), hidden: None }
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        contrast::loss(tape, step, self.settings.temperature, self.settings.batch)
+    }
+}

@@ -1,0 +1,105 @@
+//! `grace`, graph contrast: each node finds itself in another view, among all nodes of both.
+//!
+//! The loss is that of `contrast.rs`; each view drops edges and masks feature columns at rates of its own. Z: n×h.
+//!
+//! The authors contrast all nodes, which costs n²: graphs with more nodes than `batch` are contrasted in samples.
+
+use serde::{Deserialize, Serialize};
+
+use super::contrast;
+use crate::error::Result;
+use crate::graph::{Graph, Subgraph};
+use crate::objective::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use crate::registry::Entry;
+use crate::rng::Stream;
+use crate::setting::{self, Key, Range};
+use crate::tensor::{Params, Tape, Var};
+
+/// On the list of methods of their own.
+pub(super) const ENTRY: Entry<dyn Objective> = Entry {
+    name: "grace",
+    summary: "graph contrast: find each node again in another view, among the nodes of both views",
+    paper: "Zhu et al., Deep Graph Contrastive Representation Learning, 2020",
+    keys: KEYS,
+    defaults: || setting::table_of(&GraceSettings::default()),
+    build: |table| Ok(Box::new(Grace { settings: setting::settings("objective.grace", KEYS, table)? })),
+};
+
+const KEYS: &[Key] = &[
+    Key::new("projector", Range::Whole(1, 65_536), "width of the projector's hidden layer"),
+    Key::new("temperature", Range::Number(1e-3, 100.0), "divides the similarities"),
+    Key::new("batch", Range::Whole(2, 1 << 20), "most nodes that are contrasted with each other in a step"),
+    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "share of the edges dropped in the first view"),
+    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "share of the edges dropped in the second view"),
+    Key::new(
+        "mask_features_1",
+        Range::Below(0.0, 1.0),
+        "share of the feature columns masked in the first view",
+    ),
+    Key::new(
+        "mask_features_2",
+        Range::Below(0.0, 1.0),
+        "share of the feature columns masked in the second view",
+    ),
+];
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct GraceSettings {
+    projector: usize,
+    temperature: f64,
+    batch: usize,
+    drop_edges_1: f64,
+    drop_edges_2: f64,
+    mask_features_1: f64,
+    mask_features_2: f64,
+}
+
+impl Default for GraceSettings {
+    fn default() -> Self {
+        GraceSettings {
+            projector: 128,
+            temperature: 0.4,
+            batch: 4096,
+            drop_edges_1: 0.2,
+            drop_edges_2: 0.4,
+            mask_features_1: 0.3,
+            mask_features_2: 0.4,
+        }
+    }
+}
+
+struct Grace {
+    settings: GraceSettings,
+}
+
+impl Objective for Grace {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        match graph.n_nodes() {
+            1 => Err(unfit("grace", "one node", "at least two, to tell apart")),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Grace { settings: self.settings.clone() }, part)
+    }
+
+    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        contrast::init(sizes, self.settings.projector, params, group, stream);
+    }
+
+    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
+        contrast::buffers(graph.n_nodes(), width, self.settings.projector, self.settings.batch)
+    }
+
+    fn views(&self) -> Vec<ViewSpec> {
+        let GraceSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } =
+            self.settings;
+        ViewSpec::two([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+        contrast::loss(tape, step, self.settings.temperature, self.settings.batch)
+    }
+}
