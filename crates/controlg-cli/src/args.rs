@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use controlg::compare::{Budget, Shard};
 use controlg::data::FeatureSource;
@@ -121,8 +122,8 @@ pub(crate) struct PretrainArgs {
     #[arg(long = "for", value_name = "TASK")]
     pub(crate) task: Option<Task>,
     /// Where node features come from [default: given].
-    #[arg(long, value_enum)]
-    pub(crate) features: Option<Features>,
+    #[arg(long, value_parser = feature_source())]
+    pub(crate) features: Option<FeatureSource>,
     /// The run's folder [default: runs/DATA-METHOD-SEED, with --for lp runs/DATA-METHOD-SEED-lp].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -195,8 +196,8 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Where the node features of the floors come from [default: given].
-    #[arg(long, value_enum)]
-    pub(crate) features: Option<Features>,
+    #[arg(long, value_parser = feature_source())]
+    pub(crate) features: Option<FeatureSource>,
 }
 
 #[derive(clap::Args)]
@@ -224,8 +225,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Where node features come from, those of the floors too [default: given].
-    #[arg(long, value_enum)]
-    pub(crate) features: Option<Features>,
+    #[arg(long, value_parser = feature_source())]
+    pub(crate) features: Option<FeatureSource>,
     /// What is counted against the steps that a method's settings give it: steps, or evaluations of objectives.
     #[arg(long, default_value = "steps")]
     pub(crate) budget: Budget,
@@ -273,8 +274,8 @@ pub(crate) enum Data {
         /// A known name (`cora`, `synthetic:nodes=10000`) or a path.
         data: String,
         /// Where node features come from.
-        #[arg(long, value_enum, default_value_t)]
-        features: Features,
+        #[arg(long, default_value = "given", value_parser = feature_source())]
+        features: FeatureSource,
     },
     /// Download data sets from their public addresses, checked by their hashes.
     Fetch {
@@ -295,36 +296,19 @@ pub(crate) enum Data {
         #[arg(long, value_enum, default_value_t)]
         to: Target,
         /// Where node features come from.
-        #[arg(long, value_enum, default_value_t)]
-        features: Features,
+        #[arg(long, default_value = "given", value_parser = feature_source())]
+        features: FeatureSource,
     },
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Features {
-    /// The files' own; structural ones where the format allows a graph without features.
-    #[default]
-    Given,
-    /// Made from the edges alone.
-    Structural,
-}
-
-impl Features {
-    /// Its name on the command line and in run files.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Features::Given => "given",
-            Features::Structural => "structural",
-        }
-    }
-
-    /// What a loader is told.
-    pub(crate) fn source(self) -> FeatureSource {
-        match self {
-            Features::Given => FeatureSource::Given,
-            Features::Structural => FeatureSource::Structural,
-        }
-    }
+/// Parses the value of `--features`.
+fn feature_source() -> impl TypedValueParser<Value = FeatureSource> {
+    let value = |source: FeatureSource, help: &'static str| PossibleValue::new(source.name()).help(help);
+    PossibleValuesParser::new([
+        value(FeatureSource::Given, "Read from the files; structural if the files have none"),
+        value(FeatureSource::Structural, "Computed from the edges alone"),
+    ])
+    .try_map(|name| name.parse::<FeatureSource>())
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use controlg::compare::{self, JsonlStore};
 use controlg::config::Config;
 use controlg::data::memory;
-use controlg::data::{EdgeSplit, PROTOCOLS, Split};
+use controlg::data::{EdgeSplit, select_splits};
 use controlg::eval::table::ResultCell;
 use controlg::eval::{self, ProbeSettings, Task};
 use controlg::graph::{Dense, Features, Ids};
@@ -176,23 +176,36 @@ pub(crate) fn evaluate(
     task: &str,
     embeddings: PyReadonlyArray2<'_, f32>,
     labels: Option<Vec<i64>>,
-    splits: Vec<GivenSplit>,
-    protocol: &str,
+    splits: Option<Vec<GivenSplit>>,
+    protocol: Option<&str>,
     seed: u64,
     probe: (String, String),
     graph: Option<Bound<'_, Graph>>,
     threads: Option<usize>,
 ) -> PyResult<String> {
     let embeddings = Features::Dense(rows(&embeddings).map_err(|error| raised(&error))?);
-    let graph = graph.as_ref().map(|graph| &graph.get().dataset.graph);
+    let dataset = graph.as_ref().map(|graph| &graph.get().dataset);
     let judge = || {
-        let graph = || graph.ok_or_else(|| Error::value("graph", "nothing", "the graph of the embeddings"));
+        let graph = || match dataset {
+            Some(dataset) => Ok(&dataset.graph),
+            None => Err(Error::value("graph", "nothing", "the graph of the embeddings")),
+        };
         let labels =
             || memory::labels(labels.as_deref().ok_or_else(|| Error::value("labels", "nothing", "labels"))?);
         match task.parse::<Task>()? {
             Task::Nc => {
                 let labels = labels()?;
-                let splits = chosen(splits, protocol, &labels, seed)?;
+                let n = labels.classes().len();
+                let splits = match (splits, dataset) {
+                    (Some(splits), _) => {
+                        let split = |(protocol, index, train, val, test): GivenSplit| {
+                            memory::split(&protocol, index, [train, val, test], n)
+                        };
+                        splits.into_iter().map(split).collect::<Result<_>>()?
+                    }
+                    (None, Some(data)) => select_splits(&data.name, &data.splits, &labels, protocol, seed)?,
+                    (None, None) => select_splits("the graph", &[], &labels, protocol, seed)?,
+                };
                 let (probe, embedding) = (probe.0.parse()?, probe.1.parse()?);
                 let settings = ProbeSettings { embedding, probe, ..ProbeSettings::default() };
                 eval::evaluate_nc(&embeddings, &labels, &splits, &settings)
@@ -203,30 +216,6 @@ pub(crate) fn evaluate(
     };
     let score = py.detach(|| work(threads, judge)).map_err(|error| raised(&error))?;
     json(&score)
-}
-
-/// The splits that were given, else one drawn by a protocol.
-fn chosen(
-    given: Vec<GivenSplit>,
-    protocol: &str,
-    labels: &controlg::Labels,
-    seed: u64,
-) -> Result<Vec<Split>> {
-    if given.is_empty() {
-        let known = PROTOCOLS.iter().find(|known| known.name == protocol);
-        return match known.map(|known| known.draw) {
-            Some(Some(draw)) => Ok(vec![draw(labels, seed)]),
-            Some(None) => {
-                Err(Error::value("split", protocol, "the splits of a data set, or a protocol that draws"))
-            }
-            None => Err(Error::unknown("protocol", protocol, PROTOCOLS.iter().map(|known| known.name))),
-        };
-    }
-    let n = labels.classes().len();
-    let split = |(protocol, index, train, val, test): GivenSplit| {
-        memory::split(&protocol, index, [train, val, test], n)
-    };
-    given.into_iter().map(split).collect()
 }
 
 /// The results of a comparison's folder that belong to it, as JSON.

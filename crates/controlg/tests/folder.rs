@@ -123,7 +123,7 @@ fn a_file_of_edges_alone_is_a_graph() {
     assert_eq!(dataset.format, "folder");
     assert_eq!(ids(&dataset), ["b", "a", "c"]); // in the order in which they first appear
     assert_eq!(edges(&dataset), [(0, 1), (1, 2)]);
-    assert_eq!(dataset.tally, EdgeCounts { self_loops: 1, duplicates: 1, directed: false });
+    assert_eq!(dataset.edge_counts, EdgeCounts { self_loops: 1, duplicates: 1, directed: false });
     assert!(dataset.notes.iter().any(|note| note.contains("structural")), "{:?}", dataset.notes);
 }
 
@@ -712,7 +712,7 @@ fn round_trip(dataset: &Dataset) -> Dataset {
 
 fn small(ids: Ids, features: Features, weights: Option<Vec<Real>>, labels: Option<Labels>) -> Dataset {
     let pairs = vec![(0, 1), (3, 1), (2, 0), (1, 4)];
-    let (adjacency, tally) = EdgeList { pairs, weights }.into_adjacency(5);
+    let (adjacency, edge_counts) = EdgeList { pairs, weights }.into_adjacency(5);
     let graph = Graph::new(adjacency, features, ids).unwrap();
     let split = |index, train: &[u32], val: &[u32], test: &[u32]| Split {
         protocol: "a,b: \"c\"".into(),
@@ -722,7 +722,7 @@ fn small(ids: Ids, features: Features, weights: Option<Vec<Real>>, labels: Optio
         test: test.to_vec(),
     };
     let splits = vec![split(7, &[0, 4], &[2], &[]), split(0, &[1], &[], &[0, 2, 3, 4])];
-    Dataset { name: "small".into(), format: "folder", graph, labels, splits, tally, notes: Vec::new() }
+    Dataset { name: "small".into(), format: "folder", graph, labels, splits, edge_counts, notes: Vec::new() }
 }
 
 fn dense() -> Features {

@@ -140,7 +140,7 @@ fn check_counts(set: &Dataset, counts: &Counts) {
     assert_eq!(set.format, counts.format, "{name}");
     assert_eq!(set.graph.n_nodes(), counts.nodes, "{name}");
     assert_eq!(set.graph.n_edges(), counts.edges, "{name}");
-    assert_eq!(set.tally.self_loops, counts.self_loops, "{name}");
+    assert_eq!(set.edge_counts.self_loops, counts.self_loops, "{name}");
     assert_eq!(set.graph.n_features(), counts.features, "{name}");
     assert!(matches!(set.graph.features(), Features::Sparse(_)), "{name}");
     assert_eq!(labels.n_classes(), counts.classes, "{name}");
@@ -248,7 +248,7 @@ fn wiki_cs_in_small() {
     for path in [folder.path(), &file] {
         let set = load_path(path, FeatureSource::Given).unwrap();
         assert_eq!((set.format, set.graph.n_nodes(), set.graph.n_edges()), ("wiki-cs", 3, 2));
-        assert_eq!((set.tally.self_loops, set.tally.duplicates), (1, 1));
+        assert_eq!((set.edge_counts.self_loops, set.edge_counts.duplicates), (1, 1));
         assert_eq!(set.graph.features().row(1), [(1, 2e-3)]);
         assert_eq!(set.labels.unwrap().classes(), [1, 0, 1]);
         let splits: Vec<_> =
@@ -323,7 +323,7 @@ fn geom_gcn_in_small() {
     }
     let set = load_path(folder.path(), FeatureSource::Given).unwrap();
     assert_eq!(
-        (set.format, set.graph.n_edges(), set.tally.self_loops, set.graph.n_features()),
+        (set.format, set.graph.n_edges(), set.edge_counts.self_loops, set.graph.n_features()),
         ("geom-gcn", 2, 1, 8)
     );
     assert_eq!(set.graph.features().row(2), [(1, 1.0), (3, 1.0)]);

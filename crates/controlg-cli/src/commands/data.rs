@@ -5,12 +5,12 @@ use std::path::Path;
 
 use controlg::data::catalog::{self, KnownDataset};
 use controlg::data::fetch::{self, DownloadProgress};
-use controlg::data::{self, binary, convert, info::Info};
+use controlg::data::{self, FeatureSource, binary, convert, info::Info};
 use controlg::{Error, Result};
 use serde_json::json;
 
 use super::load_options;
-use crate::args::{CommonArgs, Data, Features, Target};
+use crate::args::{CommonArgs, Data, Target};
 use crate::output::Output;
 
 pub(super) fn run(command: &Data, common: &CommonArgs, output: &Output) -> Result<()> {
@@ -26,7 +26,7 @@ pub(super) fn run(command: &Data, common: &CommonArgs, output: &Output) -> Resul
 }
 
 fn list(common: &CommonArgs, output: &Output) -> Result<()> {
-    let data_dir = catalog::data_dir(&load_options(common, Features::Given))?;
+    let data_dir = catalog::data_dir(&load_options(common, FeatureSource::Given))?;
     let widest = |text: fn(&KnownDataset) -> &str| {
         catalog::ALL.iter().map(|known| text(known).chars().count()).max().unwrap_or(0)
     };
@@ -60,7 +60,7 @@ fn fetch(names: &[String], force: bool, common: &CommonArgs, output: &Output) ->
     let find =
         |name: &String| catalog::find(name).ok_or_else(|| Error::unknown("data set", name, catalog::names()));
     let known: Vec<&KnownDataset> = names.iter().map(find).collect::<Result<_>>()?;
-    let data_dir = catalog::data_dir(&load_options(common, Features::Given))?;
+    let data_dir = catalog::data_dir(&load_options(common, FeatureSource::Given))?;
     let options = fetch::FetchOptions { force, ..fetch::FetchOptions::default() };
     let (mut rows, mut text) = (Vec::new(), String::new());
     for known in known {
@@ -103,7 +103,7 @@ fn convert(
     data: &str,
     out: &Path,
     to: Target,
-    features: Features,
+    features: FeatureSource,
     common: &CommonArgs,
     output: &Output,
 ) -> Result<()> {

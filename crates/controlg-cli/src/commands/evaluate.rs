@@ -4,12 +4,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config, EdgeScope};
-use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, Split, catalog};
+use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions};
 use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
-use controlg::{Error, Labels, Result, files};
+use controlg::{Error, Result, files};
 
-use crate::args::{CommonArgs, EvaluateArgs, Features as Choice};
+use crate::args::{CommonArgs, EvaluateArgs};
 use crate::output::Output;
 
 pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, output: &Output) -> Result<()> {
@@ -77,7 +77,7 @@ impl EvaluationInput {
                 return Err(Error::value("--data", "nothing", "the graph that the embeddings belong to"));
             };
             let seed = args.seed.unwrap_or(0);
-            let features = args.features.map_or(FeatureSource::Given, Choice::source);
+            let features = args.features.unwrap_or_default();
             let embeddings = args.subject.clone();
             return Ok(EvaluationInput { embeddings, run: None, floor, data, features, seed });
         }
@@ -195,7 +195,9 @@ fn judge(
     match task {
         Task::Nc => {
             let labels = labels()?;
-            let splits = splits_of(dataset, labels, args.protocol.as_deref(), subject)?;
+            let protocol = args.protocol.as_deref();
+            let splits =
+                data::select_splits(&subject.data, &dataset.splits, labels, protocol, subject.seed)?;
             let settings =
                 ProbeSettings { embedding: args.embedding, probe: args.probe, ..ProbeSettings::default() };
             eval::evaluate_nc(embeddings, labels, &splits, &settings)
@@ -204,34 +206,6 @@ fn judge(
             eval::evaluate_lp(embeddings, &dataset.graph, &EdgeSplit::draw(&dataset.graph, subject.seed)?)
         }
         Task::Cluster => eval::evaluate_cluster(embeddings, labels()?, &dataset.graph),
-    }
-}
-
-/// The splits of the protocol asked for, else of the data set's own, else one drawn from the seed.
-fn splits_of(
-    dataset: &Dataset,
-    labels: &Labels,
-    asked: Option<&str>,
-    subject: &EvaluationInput,
-) -> Result<Vec<Split>> {
-    let own = dataset.splits.first().map(|split| split.protocol.as_str());
-    let known = catalog::find(&subject.data).map(|known| known.protocol);
-    let name = asked.or(own).or(known).unwrap_or("random-10-10-80");
-    let given: Vec<Split> = dataset.splits.iter().filter(|split| split.protocol == name).cloned().collect();
-    if !given.is_empty() {
-        return Ok(given);
-    }
-    let protocols = data::PROTOCOLS;
-    match protocols.iter().find(|protocol| protocol.name == name) {
-        Some(protocol) => match protocol.draw {
-            Some(draw) => Ok(vec![draw(labels, subject.seed)]),
-            None => Err(Error::value(
-                "--protocol",
-                name,
-                format_args!("a protocol that {} has splits for", subject.data),
-            )),
-        },
-        None => Err(Error::unknown("protocol", name, protocols.iter().map(|protocol| protocol.name))),
     }
 }
 

@@ -12,9 +12,9 @@ mod pretrain;
 mod report;
 
 use controlg::Result;
-use controlg::data::LoadOptions;
+use controlg::data::{FeatureSource, LoadOptions};
 
-use crate::args::{Args, Command, CommonArgs, Features};
+use crate::args::{Args, Command, CommonArgs};
 use crate::output::Output;
 
 /// Does what was asked for.
@@ -36,6 +36,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-fn load_options(common: &CommonArgs, features: Features) -> LoadOptions {
-    LoadOptions { data_dir: common.data_dir.clone(), features: features.source(), stay_on_disk: false }
+fn load_options(common: &CommonArgs, features: FeatureSource) -> LoadOptions {
+    LoadOptions { data_dir: common.data_dir.clone(), features, stay_on_disk: false }
 }

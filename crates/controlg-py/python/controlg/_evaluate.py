@@ -11,9 +11,6 @@ from . import _core
 from ._graph import as_graph, kind, numpy_of, reals, shape
 from ._settings import seed, threads
 
-#: The protocol when nothing is said, that of ``controlg evaluate``.
-_PROTOCOL = "random-10-10-80"
-
 
 def evaluate(
     embeddings: Any,
@@ -50,18 +47,16 @@ def evaluate(
         raise ValueError(f"embeddings: found {len(rows)} rows, expected {made.n_nodes}, one for each node")
     if labels is None and made is not None:
         labels = made.labels
-    own = [] if made is None else made.splits
-    if split is None:
-        split = own[0]["protocol"] if own else _PROTOCOL
-    if isinstance(split, str):
-        protocol, split = split, [one for one in own if one["protocol"] == split]
+    if split is None or isinstance(split, str):
+        protocol, splits = split, None
     else:
-        protocol, split = "own", split if _several(split) else [split]
+        given = split if _several(split) else [split]
+        protocol, splits = None, [_one(at, one, len(rows)) for at, one in enumerate(given)]
     score = _core.evaluate(
         task,
         reals(rows, "embeddings"),
         None if labels is None else _classes(numpy_of(labels)),
-        [_one(at, one, len(rows)) for at, one in enumerate(split)],
+        splits,
         protocol,
         seed(random_state),
         (probe, embedding),

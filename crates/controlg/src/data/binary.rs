@@ -249,7 +249,7 @@ pub(super) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
         graph,
         labels: None,
         splits: Vec::new(),
-        tally: EdgeCounts::default(),
+        edge_counts: EdgeCounts::default(),
         notes,
     })
 }

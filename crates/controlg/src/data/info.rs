@@ -69,7 +69,7 @@ pub struct SplitInfo {
 impl Info {
     /// Takes the figures.
     pub fn of(data: &Dataset) -> Info {
-        let Dataset { name, format, graph, labels, splits, tally, notes } = data;
+        let Dataset { name, format, graph, labels, splits, edge_counts, notes } = data;
         let drawn: Vec<Split> = match labels {
             Some(labels) if splits.is_empty() => vec![random_10_10_80(labels, 0)],
             _ => Vec::new(),
@@ -79,9 +79,9 @@ impl Info {
             format,
             nodes: graph.n_nodes(),
             edges: graph.n_edges(),
-            self_loops_dropped: tally.self_loops,
-            duplicates_dropped: tally.duplicates,
-            directed: tally.directed,
+            self_loops_dropped: edge_counts.self_loops,
+            duplicates_dropped: edge_counts.duplicates,
+            directed: edge_counts.directed,
             weighted: graph.adjacency().values().is_some(),
             features: graph.n_features(),
             feature_nonzeros: graph.features().n_nonzeros(),

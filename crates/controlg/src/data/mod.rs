@@ -1,8 +1,8 @@
-//! Graphs from files, by name or by path, and the labels and splits that belong to them.
+//! Data sets: graphs loaded by name or from a path, with their labels and splits.
 //!
-//! A name is looked up in the [`catalog`]; a path is recognized by its content, by the first format on the
-//! list [`FORMATS`] that knows it. Nothing in a file is ever executed, and no file makes us allocate out of
-//! proportion to its size ([`limits`]).
+//! [`load`] looks a name up in the [`catalog`]. It recognizes a path by its content: the first format in [`FORMATS`]
+//! that accepts the path reads it. Loading never executes anything stored in a file, and memory use stays
+//! proportional to the size of the file ([`limits`]).
 
 pub mod arrays;
 pub mod binary;
@@ -27,6 +27,7 @@ mod text;
 mod wikics;
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -36,29 +37,29 @@ use crate::files::hex;
 use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids};
 
 pub use folder::read_embeddings;
-pub use split::{EdgeSplit, PROTOCOLS, Split};
+pub use split::{EdgeSplit, PROTOCOLS, Split, select_splits};
 
-/// A graph and what belongs to it.
+/// A graph with its labels and splits.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    /// The catalog's name, or the path it was read from.
+    /// The name in the catalog, or the path of the files.
     pub name: String,
-    /// The name of its format, from [`FORMATS`].
+    /// The format of the files: a name in [`FORMATS`], `binary`, `synthetic` or `arrays`.
     pub format: &'static str,
-    /// What pretraining sees.
+    /// The graph. Pretraining sees nothing else.
     pub graph: Graph,
-    /// The classes of the nodes, for evaluation only.
+    /// Node classes, for evaluation only.
     pub labels: Option<Labels>,
-    /// The splits that came with the files, for evaluation only.
+    /// The splits stored with the files, for evaluation only.
     pub splits: Vec<Split>,
-    /// What was dropped from the edges as they stood in the files.
-    pub tally: EdgeCounts,
-    /// What a user should know about how this graph was read: nodes without a label, features made up, ….
+    /// Self-loops and duplicates dropped from the edges.
+    pub edge_counts: EdgeCounts,
+    /// Remarks about loading: unlabeled nodes, computed features, ….
     pub notes: Vec<String>,
 }
 
 impl Dataset {
-    /// SHA-256 over all that a score depends on: graph, labels and splits, in hexadecimal.
+    /// SHA-256 of everything a score depends on (graph, labels, splits), in hexadecimal.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.graph.fingerprint());
@@ -70,7 +71,7 @@ impl Dataset {
     }
 }
 
-/// The class of each node. Kept apart from [`Graph`], so that pretraining cannot see it.
+/// The class of each node. Not part of [`Graph`], so that pretraining cannot see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     classes: Vec<u32>,
@@ -78,13 +79,13 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// The class of a node that has none.
+    /// Marks a node without a label.
     pub const NONE: u32 = u32::MAX;
 
-    /// One class a node, each below the number of class names or [`Labels::NONE`].
+    /// Creates labels from one class per node, an index into `names` or [`Labels::NONE`].
     ///
     /// # Panics
-    /// When a class has no name: loaders check what they read before they come here.
+    /// If a class has no name.
     pub fn new(classes: Vec<u32>, names: Vec<String>) -> Self {
         assert!(
             classes.iter().all(|&c| c == Self::NONE || (c as usize) < names.len()),
@@ -93,7 +94,7 @@ impl Labels {
         Labels { classes, names }
     }
 
-    /// Classes called 0, 1, 2, ….
+    /// Creates labels with classes named 0, 1, 2, ….
     pub fn numbered(classes: Vec<u32>) -> Self {
         let n_classes = classes.iter().filter(|&&c| c != Self::NONE).max().map_or(0, |&c| c + 1);
         Labels::new(classes, (0..n_classes).map(|c| c.to_string()).collect())
@@ -104,7 +105,7 @@ impl Labels {
         &self.classes
     }
 
-    /// The class of a node.
+    /// The class of a node; `None` if it has no label.
     pub fn get(&self, node: usize) -> Option<u32> {
         Some(self.classes[node]).filter(|&class| class != Self::NONE)
     }
@@ -114,26 +115,26 @@ impl Labels {
         self.names.len()
     }
 
-    /// The classes' own names.
+    /// The class names.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 }
 
-/// What a reader found in the files, before the edges are made simple and undirected.
+/// The content of a data set's files, before the edges are made undirected and deduplicated.
 #[derive(Debug)]
 pub struct RawDataset {
-    /// Edges as they stand, ends below the number of ids.
+    /// Edges as stored; every endpoint is below the number of ids.
     pub edges: EdgeList,
-    /// Features, when the files have any.
+    /// Node features, if the files have any.
     pub features: Option<Features>,
-    /// The nodes' names.
+    /// Node ids.
     pub ids: Ids,
-    /// Labels, when the files have any.
+    /// Labels, if the files have any.
     pub labels: Option<Labels>,
-    /// Splits, when the files have any.
+    /// Splits, if the files have any.
     pub splits: Vec<Split>,
-    /// What a user should know.
+    /// Remarks for the user.
     pub notes: Vec<String>,
 }
 
@@ -141,37 +142,62 @@ pub struct RawDataset {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FeatureSource {
-    /// The files; structural ones when the format allows a graph without features.
+    /// Read from the files; structural if the files have none.
     #[default]
     Given,
-    /// Made from the edges alone, whatever the files hold.
+    /// Computed from the edges alone, whatever the files hold.
     Structural,
 }
 
-/// How to read a data set.
+impl FeatureSource {
+    /// The names of all variants, as in run files and on the command line.
+    pub const NAMES: [&str; 2] = ["given", "structural"];
+
+    /// The name in run files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            FeatureSource::Given => "given",
+            FeatureSource::Structural => "structural",
+        }
+    }
+}
+
+impl FromStr for FeatureSource {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "given" => Ok(FeatureSource::Given),
+            "structural" => Ok(FeatureSource::Structural),
+            _ => Err(Error::unknown("source of features", name, Self::NAMES)),
+        }
+    }
+}
+
+/// Options of [`load`].
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// The folder in which names are looked up; else `$CONTROLG_DATA`, else the user's cache folder.
+    /// The folder that holds data sets by name. Default: `$CONTROLG_DATA`, else the user's cache folder.
     pub data_dir: Option<PathBuf>,
     /// Where node features come from.
     pub features: FeatureSource,
-    /// Whether the features of a mapped folder stay in their file, for those who can do with some rows at a time.
+    /// Keep the features of a [`binary`] folder on disk and read rows on demand.
     pub stay_on_disk: bool,
 }
 
-/// One layout of files on disk.
+/// A file format for data sets.
 pub struct Format {
-    /// Its name in `data info`.
+    /// The name that `data info` prints.
     pub name: &'static str,
-    /// One line on what it is.
+    /// One-line description.
     pub summary: &'static str,
-    /// Whether a path holds this layout, judged by names and first bytes only.
+    /// Whether a path holds this format. Looks at file names and first bytes only.
     pub recognize: fn(&Path) -> bool,
-    /// Reads it.
+    /// Reads the files.
     pub read: fn(&Path, FeatureSource) -> Result<RawDataset>,
 }
 
-/// Every layout that can be read, in the order in which a path is tried.
+/// All formats that [`load_path`] tries, in this order, after [`binary`].
 pub const FORMATS: &[Format] = &[
     folder::FORMAT,
     planetoid::FORMAT,
@@ -194,25 +220,26 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
             Path::new(name_or_path),
             "",
             "no such file or folder",
-            "a graph's folder or file",
+            "the folder or file of a graph",
         )),
         None => Err(Error::unknown("data set", name_or_path, catalog::names())),
     }
 }
 
-/// Loads a data set from a path, recognizing its format by content.
+/// Loads a data set from a path. The format is recognized by content.
 pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
     if binary::recognize(path) {
         return binary::load(path, &LoadOptions { features, ..LoadOptions::default() });
     }
     let format = FORMATS.iter().find(|format| (format.recognize)(path)).ok_or_else(|| {
         let known: Vec<_> = FORMATS.iter().map(|format| format.summary).chain([binary::SUMMARY]).collect();
-        Error::input(path, "", "no layout that is known", known.join("; or "))
+        Error::input(path, "", "an unknown format", known.join("; or "))
     })?;
     assemble(path.display().to_string(), format.name, (format.read)(path, features)?, features)
 }
 
-/// Makes a data set of what a reader found: simple undirected edges, and structural features where there are none.
+/// Builds a data set from file content: makes the edges undirected, drops self-loops and duplicates, and computes
+/// structural features if there are none or `source` asks for them.
 pub fn assemble(
     name: String,
     format: &'static str,
@@ -220,14 +247,14 @@ pub fn assemble(
     source: FeatureSource,
 ) -> Result<Dataset> {
     let RawDataset { edges, features, ids, labels, splits, mut notes } = raw;
-    let (adjacency, tally) = edges.into_adjacency(ids.len());
+    let (adjacency, edge_counts) = edges.into_adjacency(ids.len());
     let graph = match (source, features) {
         (FeatureSource::Given, Some(features)) => Graph::new(adjacency, features, ids)?,
         (source, _) => {
-            let why = if source == FeatureSource::Given { " (none are given)" } else { "" };
-            notes.push(format!("features are structural, made from the edges alone{why}"));
+            let why = if source == FeatureSource::Given { " (the files have none)" } else { "" };
+            notes.push(format!("features are structural, computed from the edges alone{why}"));
             Graph::structural(adjacency, ids)?
         }
     };
-    Ok(Dataset { name, format, graph, labels, splits, tally, notes })
+    Ok(Dataset { name, format, graph, labels, splits, edge_counts, notes })
 }

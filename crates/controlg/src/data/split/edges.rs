@@ -1,4 +1,4 @@
-//! The split of the edges for link prediction, `edges-70-10-20`.
+//! Edge splits for link prediction: the protocol `edges-70-10-20`.
 
 use std::collections::HashSet;
 
@@ -9,29 +9,29 @@ use crate::error::{Error, Result};
 use crate::graph::{Csr, EdgeList, Graph};
 use crate::rng::Stream;
 
-/// Pairs of nodes, each as (smaller, larger).
+/// Node pairs (u, v) with u < v.
 type Pairs = Vec<(u32, u32)>;
 
-/// Edges that train, choose and judge, and as many pairs that are no edge for each.
+/// Train, validation and test edges, with one negative (a pair without an edge) for each.
 ///
-/// Of the undirected edges ⌊0.1·E⌋ choose, ⌊0.2·E⌋ judge and the rest train. Pretraining for link prediction sees
-/// the training edges only ([`EdgeSplit::training_graph`]). The negative pairs are uniform among the non-edges of
-/// the whole graph, distinct, and those of training are disjoint from the others.
+/// Of E undirected edges, ⌊0.1·E⌋ are for validation, ⌊0.2·E⌋ for testing and the rest for training. Pretraining for
+/// link prediction sees the training edges only ([`EdgeSplit::training_graph`]). Negatives are distinct pairs drawn
+/// uniformly from the non-edges of the whole graph; no pair is in two parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeSplit {
-    /// The seed it was drawn from.
+    /// The random seed.
     pub seed: u64,
-    /// Edges that remain in the graph.
+    /// Training edges; pretraining sees no others.
     pub train: Pairs,
-    /// Edges settings are chosen on.
+    /// Validation edges.
     pub val: Pairs,
-    /// Edges that judge.
+    /// Test edges.
     pub test: Pairs,
-    /// Non-edges a decoder is fitted on.
+    /// Training negatives.
     pub train_negatives: Pairs,
-    /// Non-edges settings are chosen on.
+    /// Validation negatives.
     pub val_negatives: Pairs,
-    /// Non-edges that judge.
+    /// Test negatives.
     pub test_negatives: Pairs,
 }
 
@@ -39,15 +39,15 @@ impl EdgeSplit {
     /// The protocol's name.
     pub const PROTOCOL: &str = "edges-70-10-20";
 
-    /// Draws the split of a graph's edges from a seed.
+    /// Splits the edges of a graph at random, determined by `seed`.
     pub fn draw(graph: &Graph, seed: u64) -> Result<EdgeSplit> {
         let n_edges = graph.n_edges();
         let n_pairs = graph.n_nodes() * (graph.n_nodes() - 1) / 2;
         if n_edges < 10 || n_pairs - n_edges < n_edges {
             return Err(Error::value(
                 Self::PROTOCOL,
-                format_args!("{n_edges} edges and {} pairs without one", n_pairs - n_edges),
-                "at least 10 edges, and as many pairs without one",
+                format_args!("{n_edges} edges and {} non-edges", n_pairs - n_edges),
+                "at least 10 edges and as many non-edges",
             ));
         }
         let mut train: Pairs = graph.edges().collect();
@@ -77,7 +77,7 @@ impl EdgeSplit {
         Ok(EdgeSplit { seed, train, val, test, train_negatives, val_negatives, test_negatives })
     }
 
-    /// The graph with the training edges only: what a run for link prediction may see.
+    /// The graph with the training edges only, for pretraining. Structural features are computed again.
     pub fn training_graph(&self, graph: &Graph) -> Result<Graph> {
         let weights = graph.adjacency().values().map(|_| {
             let weight = |&(u, v): &(u32, u32)| {
@@ -91,8 +91,8 @@ impl EdgeSplit {
         graph.with_adjacency(adjacency)
     }
 
-    /// SHA-256 over the protocol and the pairs of each part, in hexadecimal; the text is built as for
-    /// [`super::Split::hash`], a pair written `u-v`.
+    /// SHA-256 of the protocol and the pairs of each part, in hexadecimal. The hashed text has the form of
+    /// [`super::Split::hash`], with pairs written as `u-v`.
     pub fn hash(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{}\n", Self::PROTOCOL));
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::graph::{Dense, Features, Ids};
 
-    /// A ring of 50 nodes with weights 1, 2, 3, … .
+    /// A ring of 50 nodes with edge weights 1, 2, 3, ….
     fn ring() -> Graph {
         let list = EdgeList {
             pairs: (0..50).map(|i| (i, (i + 1) % 50)).collect(),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_the_documented_sizes_and_nothing_in_common() {
+    fn parts_are_disjoint_and_have_the_documented_sizes() {
         let (graph, split) = (ring(), EdgeSplit::draw(&ring(), 4).unwrap());
         assert_eq!([split.train.len(), split.val.len(), split.test.len()], [35, 5, 10]);
         let edges: HashSet<_> = [&split.train, &split.val, &split.test].into_iter().flatten().collect();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_training_graph_holds_the_training_edges_with_their_weights() {
+    fn the_training_graph_keeps_the_training_edges_and_their_weights() {
         let (graph, split) = (ring(), EdgeSplit::draw(&ring(), 4).unwrap());
         let training = split.training_graph(&graph).unwrap();
         assert_eq!(training.edges().collect::<Pairs>(), split.train);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn features_made_of_edges_know_the_training_edges_alone() {
+    fn structural_features_of_the_training_graph_use_training_edges_only() {
         let split = EdgeSplit::draw(&ring(), 4).unwrap();
         let known = Graph::structural(ring().adjacency().clone(), Ids::Numbered(50)).unwrap();
         let training = split.training_graph(&known).unwrap();
@@ -165,17 +165,17 @@ mod tests {
         assert_eq!(training.features(), &made);
         assert_ne!(training.features(), known.features());
         assert!(training.has_features_from_edges());
-        // Those that came with the nodes stay.
+        // Given features stay as they are.
         assert_eq!(split.training_graph(&ring()).unwrap().features(), ring().features());
     }
 
     #[test]
-    fn a_graph_too_full_or_too_small_is_refused() {
+    fn a_graph_with_too_few_edges_or_non_edges_is_an_error() {
         let pairs: Pairs = (0..6).flat_map(|u| (0..u).map(move |v| (v, u))).collect();
         let features = Features::Dense(Dense::new(6, 1, vec![1.0; 6]));
         let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6);
         let graph = Graph::new(adjacency, features, Ids::Numbered(6)).unwrap();
-        assert!(EdgeSplit::draw(&graph, 0).unwrap_err().to_string().contains("15 edges and 0 pairs"));
+        assert!(EdgeSplit::draw(&graph, 0).unwrap_err().to_string().contains("15 edges and 0 non-edges"));
     }
 
     #[test]

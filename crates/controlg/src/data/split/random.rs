@@ -1,11 +1,13 @@
-//! Splits of the nodes drawn from (protocol, seed).
+//! Random node splits, determined by protocol and seed.
 
 use super::Split;
 use crate::data::Labels;
 use crate::rng::Stream;
 
-/// Of every class a tenth to train and a tenth to choose (rounded, at least one each where the class has three
-/// nodes), the rest to judge. Nodes without a label are in no part.
+/// 10 % of every class for training, 10 % for validation and the rest for testing.
+///
+/// Sizes are rounded. A class of three or more nodes has at least one training and one validation node. Nodes without
+/// a label are in no part.
 pub fn random_10_10_80(labels: &Labels, seed: u64) -> Split {
     by_class("random-10-10-80", labels, seed, |size| {
         let tenth = ((size as f64 / 10.0).round() as usize).max(1);
@@ -13,12 +15,12 @@ pub fn random_10_10_80(labels: &Labels, seed: u64) -> Split {
     })
 }
 
-/// 20 nodes of every class to train, 30 to choose, the rest to judge (Shchur et al., 2018).
+/// 20 nodes of every class for training, 30 for validation and the rest for testing (Shchur et al., 2018).
 pub fn shchur_20_30(labels: &Labels, seed: u64) -> Split {
     by_class("shchur-20-30", labels, seed, |size| (20.min(size), 30.min(size.saturating_sub(20))))
 }
 
-/// Shuffles each class by its own stream and cuts it into (train, val) sizes and the rest.
+/// Shuffles each class with its own random stream. `sizes` maps the size of a class to (train, val); the rest is test.
 fn by_class(protocol: &str, labels: &Labels, seed: u64, sizes: impl Fn(usize) -> (usize, usize)) -> Split {
     let mut classes = vec![Vec::new(); labels.n_classes()];
     for (node, &class) in labels.classes().iter().enumerate() {
@@ -35,7 +37,7 @@ fn by_class(protocol: &str, labels: &Labels, seed: u64, sizes: impl Fn(usize) ->
         train.extend(nodes);
     }
     Split::new(protocol, seed as usize, [train, val, test], labels.classes().len())
-        .expect("each node was put in one part")
+        .expect("each node is in one part")
 }
 
 #[cfg(test)]
@@ -52,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_every_class_trains_and_a_tenth_chooses() {
+    fn ten_percent_of_every_class_is_for_training_and_ten_for_validation() {
         let split = random_10_10_80(&labels(), 0);
         assert_eq!([split.train.len(), split.val.len(), split.test.len()], [10 + 6 + 1, 10 + 6, 80 + 45 + 1]);
         assert_eq!(split, random_10_10_80(&labels(), 0));
@@ -60,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn small_classes_of_the_fixed_protocol_fill_training_first() {
+    fn small_classes_fill_the_training_set_first() {
         let split = shchur_20_30(&labels(), 0);
         assert_eq!([split.train.len(), split.val.len(), split.test.len()], [20 + 20 + 2, 30 + 30, 50 + 7]);
     }
