@@ -196,8 +196,7 @@ fn judge(
         Task::Nc => {
             let labels = labels()?;
             let protocol = args.protocol.as_deref();
-            let splits =
-                data::select_splits(&subject.data, &dataset.splits, labels, protocol, subject.seed)?;
+            let splits = data::select_splits(&subject.data, &dataset.splits, labels, protocol, subject.seed)?;
             let settings =
                 ProbeSettings { embedding: args.embedding, probe: args.probe, ..ProbeSettings::default() };
             eval::evaluate_nc(embeddings, labels, &splits, &settings)

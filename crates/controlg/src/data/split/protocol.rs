@@ -54,12 +54,7 @@ pub const PROTOCOLS: &[Protocol] = &[
         paper: "Shchur et al., Pitfalls of graph neural network evaluation, 2018",
         draw: Some(shchur_20_30),
     },
-    Protocol {
-        name: "own",
-        summary: "the split in your own files; linear probe",
-        paper: "",
-        draw: None,
-    },
+    Protocol { name: "own", summary: "the split in your own files; linear probe", paper: "", draw: None },
     Protocol {
         name: "edges-70-10-20",
         summary: "70/10/20 % of the edges for training, validation and testing, one negative per edge; logistic decoder",

@@ -74,9 +74,8 @@ mod tests {
 
     #[test]
     fn a_protocol_without_splits_is_an_error() {
-        let message = |protocol| {
-            select_splits("mine", &[], &labels(), Some(protocol), 0).unwrap_err().to_string()
-        };
+        let message =
+            |protocol| select_splits("mine", &[], &labels(), Some(protocol), 0).unwrap_err().to_string();
         assert!(message("wikics-20").contains("a protocol that mine has splits for, or random-10-10-80"));
         assert!(message("shchur").contains("did you mean 'shchur-20-30'?"));
     }
