@@ -21,6 +21,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing, WeightBounds};
 use crate::error::{Error, Result};
+use crate::run_files;
 use crate::setting;
 use crate::trace::{self, BlockLine, Record, RunLine, SchedulerLine, SealedLine, SenseLine, WarmupLine};
 use terms::Terms;
@@ -61,7 +62,7 @@ pub struct AuditSummary {
 /// Derives a run's decisions again. `run` is its folder or its record. The first thing that does not follow is an
 /// [`Error::Check`].
 pub fn audit(run: &Path) -> Result<AuditSummary> {
-    let path = if run.is_dir() { run.join("trace.jsonl") } else { run.to_owned() };
+    let path = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
     let lines = trace::read(&path)?;
     let mut audit: Option<Audit> = None;
     for line in &lines {

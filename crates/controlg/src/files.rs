@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// Lets `write` fill a file beside `path`, then puts it in its place. A write that fails or is cut off leaves what was
 /// there before.
-pub fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+pub fn atomic_write(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let beside = beside(path);
     let done = write(&beside).and_then(|()| {
         File::open(&beside)
@@ -21,9 +21,9 @@ pub fn whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()>
     done
 }
 
-/// [`whole`] for bytes that are ready.
+/// [`atomic_write`] for bytes that are ready.
 pub fn atomic_write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    whole(path, |beside| {
+    atomic_write(path, |beside| {
         fs::write(beside, bytes).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     })
 }
@@ -49,7 +49,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.txt");
         atomic_write_bytes(&path, "first").unwrap();
-        let failed = whole(&path, |beside| {
+        let failed = atomic_write(&path, |beside| {
             fs::write(beside, "half").unwrap();
             Err(Error::Failed("the disk is full".to_owned()))
         });

@@ -25,6 +25,7 @@ pub mod registry;
 pub mod report;
 pub mod rng;
 mod rowfile;
+pub mod run_files;
 pub mod setting;
 pub mod tensor;
 pub mod trace;

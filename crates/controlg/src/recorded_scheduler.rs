@@ -132,9 +132,19 @@ impl RecordedScheduler {
         self.state.sensed = true;
         let ((epoch, block), step, ms) = (self.place(), self.state.steps, self.lap());
         self.write(|| {
-            let Reading { loss, grad_norm, gram, rq } = reading;
+            let Reading { loss, grad_norm, cosine, rq } = reading;
             let sensing = sensing.clone();
-            Record::Sense(Box::new(SenseLine { epoch, block, step, loss, grad_norm, rq, gram, sensing, ms }))
+            Record::Sense(Box::new(SenseLine {
+                epoch,
+                block,
+                step,
+                loss,
+                grad_norm,
+                rq,
+                cosine,
+                sensing,
+                ms,
+            }))
         })?;
         Ok(sensing)
     }

@@ -92,9 +92,9 @@ pub struct SenseLine {
     /// Rayleigh quotients.
     #[serde(deserialize_with = "with_gaps")]
     pub rq: Vec<f64>,
-    /// Cosines between the gradients.
-    #[serde(deserialize_with = "rows_with_gaps")]
-    pub gram: Vec<Vec<f64>>,
+    /// Cosines between the gradients. In the file the key is `gram`, which is part of the format.
+    #[serde(rename = "gram", alias = "cosine", deserialize_with = "rows_with_gaps")]
+    pub cosine: Vec<Vec<f64>>,
     /// What was made of it.
     #[serde(flatten)]
     pub sensing: Sensing,
@@ -167,7 +167,7 @@ impl SenseLine {
         Reading {
             loss: self.loss.clone(),
             grad_norm: self.grad_norm.clone(),
-            gram: self.gram.clone(),
+            cosine: self.cosine.clone(),
             rq: self.rq.clone(),
         }
     }

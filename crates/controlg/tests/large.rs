@@ -397,7 +397,7 @@ fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
                 rq[at].extend(&reading.rq);
                 // How much each gradient is worked against, over all others alike.
                 let against = |a: usize| {
-                    (0..k).filter(|&b| b != a).map(|b| (-reading.gram[a][b]).max(0.0)).sum::<f64>()
+                    (0..k).filter(|&b| b != a).map(|b| (-reading.cosine[a][b]).max(0.0)).sum::<f64>()
                 };
                 conf[at].extend((0..k).map(against));
             }

@@ -7,7 +7,7 @@ use controlg::compare::{Budget, Subject};
 use controlg::config::EdgeScope;
 use controlg::eval::table::ResultCell;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
-use controlg::{Error, Result, files};
+use controlg::{Error, Result, files, run_files};
 use serde_json::json;
 
 use super::compare::{Done, conduct};
@@ -49,7 +49,7 @@ pub(super) fn run(out: &Path, common: &CommonArgs, output: &Output) -> Result<()
     };
     let folder = out.join("runs").join(job.folder_name()?);
     let drawn = report::draw(&folder, common, output)?;
-    let page = out.join("report.html");
+    let page = out.join(run_files::REPORT);
     files::atomic_write_bytes(&page, &drawn.page)?;
 
     // Five lines that fit a terminal of 80 columns.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use controlg::Result;
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
 use controlg::train;
+use controlg::{Result, run_files};
 use serde_json::json;
 
 use crate::args::CommonArgs;
@@ -18,7 +18,7 @@ pub(super) fn run(
     common: &CommonArgs,
     output: &Output,
 ) -> Result<()> {
-    let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
+    let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(data, &options)?;

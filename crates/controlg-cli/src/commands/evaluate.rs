@@ -7,7 +7,7 @@ use controlg::config::{self, Config, EdgeScope};
 use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions};
 use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
-use controlg::{Error, Result, files};
+use controlg::{Error, Result, files, run_files};
 
 use crate::args::{CommonArgs, EvaluateArgs};
 use crate::output::Output;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, output: &Output) -> 
         scores.insert(task.name().to_owned(), score);
     }
     if let Some((run, _)) = &subject.run {
-        keep(&run.join("metrics.json"), &scores)?;
+        keep(&run.join(run_files::METRICS), &scores)?;
     }
     output.result(&scores, text)
 }
@@ -88,8 +88,8 @@ impl EvaluationInput {
                 "a floor or a file of embeddings",
             ));
         }
-        let config = Config::from_table(config::read(&args.subject.join("config.toml"))?)?;
-        let embeddings = args.subject.join("embeddings.npy");
+        let config = Config::from_table(config::read(&args.subject.join(run_files::CONFIG))?)?;
+        let embeddings = args.subject.join(run_files::EMBEDDINGS_NPY);
         if !embeddings.exists() {
             let command = format!(
                 "controlg pretrain --config {0}/config.toml --out {0} --resume",
@@ -131,7 +131,7 @@ impl EvaluationInput {
         let saw_all = self.run.as_ref().filter(|(_, config)| config.edges == EdgeScope::All);
         if let (true, Some((run, _))) = (asked.contains(&Task::Lp), saw_all) {
             let command =
-                format!("controlg pretrain --config {} --for lp", run.join("config.toml").display());
+                format!("controlg pretrain --config {} --for lp", run.join(run_files::CONFIG).display());
             let found = "lp on a run that saw all edges, those it would be judged on among them";
             return Err(Error::value(
                 "--tasks",

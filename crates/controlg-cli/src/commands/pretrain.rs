@@ -9,7 +9,7 @@ use controlg::eval::Task;
 use controlg::report::EventFile;
 use controlg::trace::{self, Record};
 use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
-use controlg::{Error, Result};
+use controlg::{Error, Result, run_files};
 
 use crate::args::{CommonArgs, PretrainArgs};
 use crate::output::Output;
@@ -116,7 +116,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> 
 
 /// Writes the events of the lines before the step that a run goes on after.
 fn so_far(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
-    for line in trace::read(&run.join("trace.jsonl"))? {
+    for line in trace::read(&run.join(run_files::TRACE))? {
         let before = match &line.record {
             Record::Run(_) | Record::Scheduler(_) => false,
             Record::Warmup(line) => line.step < steps,

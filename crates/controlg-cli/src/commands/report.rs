@@ -7,7 +7,7 @@ use controlg::compare::Manifest;
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
 use controlg::report::{self, Map, RenderedReport};
-use controlg::{Error, Result, files};
+use controlg::{Error, Result, files, run_files};
 use serde_json::json;
 
 use crate::args::CommonArgs;
@@ -24,8 +24,8 @@ pub(super) fn run(
     let drawn = draw(folder, common, output)?;
     let page = match out {
         Some(path) => path.clone(),
-        None if folder.is_dir() => folder.join("report.html"),
-        None => folder.with_file_name("report.html"),
+        None if folder.is_dir() => folder.join(run_files::REPORT),
+        None => folder.with_file_name(run_files::REPORT),
     };
     files::atomic_write_bytes(&page, &drawn.page)?;
     if let Some(folder) = figures {
@@ -51,7 +51,7 @@ pub(super) fn draw(folder: &Path, common: &CommonArgs, output: &Output) -> Resul
     if folder.join(Manifest::FILE).exists() {
         return report::of_comparison(folder);
     }
-    let record = if folder.is_dir() { folder.join("trace.jsonl") } else { folder.to_owned() };
+    let record = if folder.is_dir() { folder.join(run_files::TRACE) } else { folder.to_owned() };
     if !record.exists() {
         return Err(Error::input(
             folder,
@@ -72,11 +72,11 @@ pub(super) fn draw(folder: &Path, common: &CommonArgs, output: &Output) -> Resul
 
 /// The map of a run's embeddings, where they and the graph are at hand.
 fn mapped(run: &Path, common: &CommonArgs) -> Result<Option<(Map, controlg::Graph)>> {
-    let embeddings = run.join("embeddings.npy");
+    let embeddings = run.join(run_files::EMBEDDINGS_NPY);
     if !embeddings.exists() {
         return Ok(None);
     }
-    let config = Config::from_table(config::read(&run.join("config.toml"))?)?;
+    let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
     let options = LoadOptions {
         data_dir: common.data_dir.clone(),
         features: config.features,

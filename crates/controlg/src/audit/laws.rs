@@ -18,17 +18,17 @@ pub(super) fn finite(values: &[f64], count: usize, place: &Place<'_>) -> Result<
 /// What was measured can have been measured: quotients in [0, 2], cosines of unit vectors.
 pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Result<()> {
     finite(&line.loss, k, &place("loss"))?;
-    let shape = line.grad_norm.len() == k && line.rq.len() == k && line.gram.len() == k;
-    if !shape || line.gram.iter().any(|row| row.len() != k) {
+    let shape = line.grad_norm.len() == k && line.rq.len() == k && line.cosine.len() == k;
+    if !shape || line.cosine.iter().any(|row| row.len() != k) {
         return Err(place("gram").differs("arrays of other lengths", format_args!("{k} objectives")));
     }
     within(&line.rq, 0.0, 2.0 + 1e-9, &place("rq"))?;
     within(&line.grad_norm, 0.0, f64::INFINITY, &place("grad_norm"))?;
     for a in 0..k {
-        within(&line.gram[a], -1.0, 1.0, &place("gram"))?;
+        within(&line.cosine[a], -1.0, 1.0, &place("gram"))?;
         let unit = line.grad_norm[a] > 0.0;
         for b in 0..k {
-            let (found, back) = (line.gram[a][b], line.gram[b][a]);
+            let (found, back) = (line.cosine[a][b], line.cosine[b][a]);
             let expected = if a == b && unit { 1.0 } else { back };
             if (found - expected).abs() > 1e-9 {
                 return Err(place(&format!("gram[{a}][{b}]")).differs(found, expected));
@@ -55,7 +55,7 @@ pub(super) fn sensed(
     }
     // Of more tasks the point is found by steps towards it, and is near it only.
     if !used.is_empty() && used.len() <= min_norm::EXACT_UP_TO {
-        optimal(&line.gram, &sensed.lambda, &used, &place("lambda"))?;
+        optimal(&line.cosine, &sensed.lambda, &used, &place("lambda"))?;
     }
     within(&sensed.lambda, 0.0, 1.0, &place("lambda"))?;
     within(&sensed.conf, 0.0, 1.0, &place("conf"))?;

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use super::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
@@ -91,7 +91,7 @@ impl Objective for Decor {
         ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let n = step.graph.n_nodes();
         let rows = (n > self.settings.all_up_to).then(|| step.stream.sample(n, self.settings.batch));
         let head = tape.group(step.group);

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, Objective, Purpose, Step, ViewSpec, prepared, unfit};
+use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, prepared, unfit};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
@@ -145,7 +145,7 @@ impl Objective for Link {
         vec![ViewSpec::default()]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let count = match step.purpose {
             Purpose::Training => self.settings.batch,
             Purpose::Sensing => self.settings.sense_batch,

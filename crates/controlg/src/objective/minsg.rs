@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use super::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, Subgraph};
 use crate::registry::Entry;
@@ -163,7 +163,7 @@ impl Objective for Minsg {
         ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let anchors = step.stream.sample(step.graph.n_nodes(), self.settings.batch);
         let head = tape.group(step.group);
         let contexts = self.contexts(tape, step.z[1]);

@@ -86,7 +86,7 @@ pub trait Objective: Send + Sync {
     }
 
     /// The loss of one step, a scalar.
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var;
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var;
 }
 
 /// What a head is built between.
@@ -111,7 +111,7 @@ pub enum AuxNetwork {
 }
 
 /// What an objective gets for one loss.
-pub struct Step<'a, 's> {
+pub struct LossInput<'a, 's> {
     /// The graph.
     pub graph: &'a Graph,
     /// The graph with its features, as the encoder sees it.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, Objective, Step, ViewSpec, unfit};
+use super::{HeadDims, LossInput, Objective, ViewSpec, unfit};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph, partition};
 use crate::registry::Entry;
@@ -94,7 +94,7 @@ impl Objective for Par {
         vec![ViewSpec::default()]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let head = tape.group(step.group);
         let logits = tape.linear(step.z[0], head[0], Some(head[1]), Activation::Identity);
         tape.cross_entropy(logits, &self.part)

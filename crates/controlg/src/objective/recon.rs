@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, Objective, Step, ViewSpec, hides_some, prepared};
+use super::{HeadDims, LossInput, Objective, ViewSpec, hides_some, prepared};
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
 use crate::registry::Entry;
@@ -88,7 +88,7 @@ impl Objective for Recon {
         vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let head = tape.group(step.group);
         let augmented = &step.augmented[0];
         let hidden = augmented.hidden.as_ref().expect("its sight hides nodes");

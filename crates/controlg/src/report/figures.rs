@@ -246,7 +246,7 @@ fn conflict(history: &History) -> Option<Figure> {
         return None;
     }
     let mean = |a: usize, b: usize| {
-        history.sensings.iter().map(|line| line.gram.get(a).map_or(f64::NAN, |row| at(row, b))).sum::<f64>()
+        history.sensings.iter().map(|line| line.cosine.get(a).map_or(f64::NAN, |row| at(row, b))).sum::<f64>()
             / n
     };
     let names = &history.run.objectives;

@@ -24,6 +24,7 @@ use crate::compare::{JsonlStore, Manifest};
 use crate::error::Result;
 use crate::eval::table::ResultCell;
 use crate::graph::Graph;
+use crate::run_files;
 use crate::trace;
 use history::History;
 use page::Page;
@@ -38,7 +39,7 @@ pub struct RenderedReport {
 
 /// Draws a run's folder, or its record. `map` is the map of its embeddings with the graph, where both are at hand.
 pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<RenderedReport> {
-    let record = if run.is_dir() { run.join("trace.jsonl") } else { run.to_owned() };
+    let record = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
     let history = History::new(trace::read(&record)?)?;
     let verdict = audit::audit(&record).map_err(|error| error.to_string());
     let mut figures = figures::of_run(&history);
@@ -83,7 +84,7 @@ pub fn of_comparison(folder: &Path) -> Result<RenderedReport> {
 
 /// What `metrics.json` of a run says, where there is one.
 fn scores(run: &Path) -> Vec<(String, String)> {
-    let text = std::fs::read_to_string(run.join("metrics.json")).unwrap_or_default();
+    let text = std::fs::read_to_string(run.join(run_files::METRICS)).unwrap_or_default();
     let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
     all.iter()
         .filter_map(|(task, score)| {

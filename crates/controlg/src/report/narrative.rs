@@ -120,7 +120,7 @@ fn who_pulled_against_whom(history: &History) -> Option<String> {
         return None;
     }
     let mean = |a: usize, b: usize| {
-        history.sensings.iter().map(|line| line.gram.get(a).map_or(0.0, |row| at(row, b))).sum::<f64>() / n
+        history.sensings.iter().map(|line| line.cosine.get(a).map_or(0.0, |row| at(row, b))).sum::<f64>() / n
     };
     let pairs = (0..history.k()).flat_map(|a| (0..a).map(move |b| (b, a)));
     let (a, b) = pairs.min_by(|x, y| mean(x.0, x.1).total_cmp(&mean(y.0, y.1)))?;

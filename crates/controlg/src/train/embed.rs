@@ -17,6 +17,7 @@ use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, EncoderInput, Graph};
 use crate::objective::{self, AuxNetwork};
 use crate::rng::Stream;
+use crate::run_files;
 use crate::tensor::{ColumnStats, Params, Pool};
 
 /// The embeddings of a graph by the encoder of a finished run. Batch norms and scaled columns use the statistics of the
@@ -47,7 +48,7 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
 }
 
 fn settings_and_model(run: &Path) -> Result<(Config, PathBuf)> {
-    Ok((Config::from_table(config::read(&run.join(folder::CONFIG))?)?, run.join(folder::MODEL)))
+    Ok((Config::from_table(config::read(&run.join(run_files::CONFIG))?)?, run.join(run_files::MODEL)))
 }
 
 /// The same with settings and model at hand; `path` is what errors call the model.

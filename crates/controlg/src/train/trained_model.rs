@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::embed::{embed_with, is_structural, model_file};
 use super::run::checkpoint::RunIdentity;
-use super::run::folder::{self, EmbeddingShape, stream_embeddings};
+use super::run::folder::{EmbeddingShape, stream_embeddings};
 use super::run::safetensors::TensorFile;
 use super::{Input, Training};
 use crate::config::{self, Config};
@@ -13,6 +13,7 @@ use crate::data::{self, limits};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::graph::{Dense, Features, Graph, Ids};
+use crate::run_files;
 
 /// A finished run.
 #[derive(Clone, Debug)]
@@ -52,27 +53,27 @@ impl TrainedModel {
         }
         fs::create_dir_all(to)
             .map_err(|error| Error::io(format_args!("creating {}", to.display()), error))?;
-        files::atomic_write_bytes(&to.join(folder::CONFIG), self.config.to_toml()?)?;
-        files::atomic_write_bytes(&to.join(folder::TRACE), &self.record)?;
-        files::atomic_write_bytes(&to.join(folder::MODEL), &self.model)?;
+        files::atomic_write_bytes(&to.join(run_files::CONFIG), self.config.to_toml()?)?;
+        files::atomic_write_bytes(&to.join(run_files::TRACE), &self.record)?;
+        files::atomic_write_bytes(&to.join(run_files::MODEL), &self.model)?;
         let (n, width) = (self.embeddings.n_rows(), self.embeddings.n_cols());
-        let structural = is_structural(&TensorFile::parse(&to.join(folder::MODEL), &self.model)?);
+        let structural = is_structural(&TensorFile::parse(&to.join(run_files::MODEL), &self.model)?);
         let about = EmbeddingShape { n, width, structural };
         stream_embeddings(to, about, &self.ids, |rows| rows(self.embeddings.data()))
     }
 
     /// Reads the folder of a finished run.
     pub fn read(from: &Path) -> Result<TrainedModel> {
-        let config = Config::from_table(config::read(&from.join(folder::CONFIG))?)?;
-        let names = limits::read_text(&from.join("ids.txt"))?;
+        let config = Config::from_table(config::read(&from.join(run_files::CONFIG))?)?;
+        let names = limits::read_text(&from.join(run_files::IDS))?;
         let ids = Ids::from_names(names.lines().map(str::to_owned).collect());
-        let path = from.join("embeddings.npy");
-        let embeddings = match data::read_embeddings(&path, &ids, "ids.txt")? {
+        let path = from.join(run_files::EMBEDDINGS_NPY);
+        let embeddings = match data::read_embeddings(&path, &ids, run_files::IDS)? {
             Features::Dense(dense) => dense,
             Features::Sparse(_) => return Err(Error::input(&path, "", "sparse rows", "dense ones")),
         };
-        let record = limits::read_text(&from.join(folder::TRACE))?;
-        let model = limits::read_bytes(&from.join(folder::MODEL))?;
+        let record = limits::read_text(&from.join(run_files::TRACE))?;
+        let model = limits::read_bytes(&from.join(run_files::MODEL))?;
         Ok(TrainedModel { config, record, model, embeddings, ids })
     }
 }

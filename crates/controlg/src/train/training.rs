@@ -151,7 +151,7 @@ impl<'g> Training<'g> {
                 loss: reading.loss,
                 grad_norm: reading.grad_norm,
                 rq: reading.rq,
-                gram: reading.gram,
+                cosine: reading.cosine,
                 sensing,
                 ms: milliseconds(start),
             }))

@@ -3,7 +3,9 @@
 use controlg::config::Recompute;
 use controlg::encoder::{self, Encoder, Pass};
 use controlg::graph::{EdgeDropper, EncoderInput, Graph};
-use controlg::objective::{self, AugmentedView, AuxNetwork, HeadDims, Objective, Purpose, Step, ViewSpec};
+use controlg::objective::{
+    self, AugmentedView, AuxNetwork, HeadDims, LossInput, Objective, Purpose, ViewSpec,
+};
 use controlg::rng::Stream;
 use controlg::tensor::{OptimizerSettings, ParamId, Params, Pool, Tape, Var};
 use controlg::train::{Model, ModelSpec, NamedObjective};
@@ -137,7 +139,7 @@ impl Bench {
         purpose: Purpose,
     ) -> Var {
         let (seed, stream, name) = self.draws;
-        let step = Step {
+        let step = LossInput {
             graph: self.graph,
             prepared: self.prepared,
             group: self.group,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use controlg::coordinator::Reading;
 use controlg::encoder::{Block, BlockSource, Encoder, Norms, Pass};
 use controlg::graph::{EncoderInput, Graph, Subgraph, View};
-use controlg::objective::{HeadDims, OBJECTIVES, Objective, Purpose, Step, ViewSpec};
+use controlg::objective::{HeadDims, LossInput, OBJECTIVES, Objective, Purpose, ViewSpec};
 use controlg::rng::Stream;
 use controlg::tensor::{Grads, Params, Pool, Tape, Var};
 use controlg::train::{Model, NamedObjective};
@@ -33,7 +33,7 @@ fn state(model: &Model<'_>) -> Vec<u8> {
 }
 
 fn bits(reading: &Reading) -> Vec<u64> {
-    let gram = reading.gram.iter().flatten();
+    let gram = reading.cosine.iter().flatten();
     [&reading.loss, &reading.grad_norm, &reading.rq]
         .into_iter()
         .flatten()
@@ -84,7 +84,7 @@ fn readings_are_those_of_separate_passes() {
         assert_close(&format!("{name}: norm"), reading.grad_norm[a] / norms[a], 1.0);
         for b in 0..norms.len() {
             let cosine = dot(&gradients[a], &gradients[b]) / (norms[a] * norms[b]);
-            assert_close(&format!("{name}: cosine with {b}"), reading.gram[a][b], cosine);
+            assert_close(&format!("{name}: cosine with {b}"), reading.cosine[a][b], cosine);
         }
     }
 }
@@ -213,7 +213,7 @@ impl Objective for Watched {
         self.inner.views()
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         self.returns.fetch_add(step.z.len(), Ordering::Relaxed);
         self.inner.loss(tape, step)
     }

@@ -10,7 +10,7 @@ use controlg::data::FeatureSource;
 use controlg::eval::table::ResultCell;
 use controlg::eval::{Score, Task};
 use controlg::trace::{self, Record};
-use controlg::{Error, Result, files};
+use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
 
 use crate::args::CommonArgs;
@@ -62,7 +62,7 @@ impl Children<'_> {
                 let run = self.folder.join("runs").join(job.folder_name()?);
                 fs::create_dir_all(&run)
                     .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
-                let settings = run.join("config.toml");
+                let settings = run.join(run_files::CONFIG);
                 files::atomic_write_bytes(&settings, config.to_toml()?)?;
                 let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
                 let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"];
@@ -145,7 +145,7 @@ fn cell(
 
 /// The seconds come from the record, which knows those of before a kill too.
 fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<Cost> {
-    let lines = trace::read(&run.join("trace.jsonl"))?;
+    let lines = trace::read(&run.join(run_files::TRACE))?;
     let milliseconds: f64 = lines
         .iter()
         .map(|line| match &line.record {
@@ -161,7 +161,13 @@ fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<Cost> {
 
 /// Leaves a run's settings, record and scores.
 fn tidy(run: &Path) -> Result<()> {
-    for name in ["embeddings.npy", "embeddings.parquet", "ids.txt", "model.safetensors", "checkpoint"] {
+    for name in [
+        run_files::EMBEDDINGS_NPY,
+        run_files::EMBEDDINGS_PARQUET,
+        run_files::IDS,
+        run_files::MODEL,
+        run_files::CHECKPOINTS,
+    ] {
         let path = run.join(name);
         let removed = match path.is_dir() {
             true => fs::remove_dir_all(&path),

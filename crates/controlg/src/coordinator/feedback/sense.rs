@@ -75,7 +75,8 @@ pub struct Reading {
     /// Norms of the gradients at the shared parameters.
     pub grad_norm: Vec<f64>,
     /// Cosines between those gradients.
-    pub gram: Vec<Vec<f64>>,
+    #[serde(rename = "gram", alias = "cosine")]
+    pub cosine: Vec<Vec<f64>>,
     /// Rayleigh quotients of the gradients at the representations, in [0, 2].
     pub rq: Vec<f64>,
 }
@@ -93,8 +94,8 @@ impl Reading {
                 (false, true) => (products[k][j] / norms).clamp(-1.0, 1.0),
             }
         };
-        let gram = (0..loss.len()).map(|k| (0..loss.len()).map(|j| cosine(k, j)).collect()).collect();
-        Reading { loss, grad_norm, gram, rq }
+        let cosine = (0..loss.len()).map(|k| (0..loss.len()).map(|j| cosine(k, j)).collect()).collect();
+        Reading { loss, grad_norm, cosine, rq }
     }
 
     /// Whether a task could be measured. One that could not, a zero gradient or a number that is none, is left out
@@ -104,7 +105,7 @@ impl Reading {
             && self.rq[k].is_finite()
             && self.grad_norm[k].is_finite()
             && self.grad_norm[k] > 0.0
-            && self.gram[k].iter().all(|cosine| cosine.is_finite())
+            && self.cosine[k].iter().all(|cosine| cosine.is_finite())
     }
 }
 
@@ -139,12 +140,12 @@ pub struct Sensed {
 pub fn sense(reading: &Reading, state: &mut LoopState, settings: &SenseSettings) -> Sensed {
     let k = reading.loss.len();
     let usable: Vec<usize> = (0..k).filter(|&k| reading.usable(k)).collect();
-    let gram: Vec<Vec<f64>> =
-        usable.iter().map(|&a| usable.iter().map(|&b| reading.gram[a][b]).collect()).collect();
-    let lambda = spread(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&gram) });
+    let cosine: Vec<Vec<f64>> =
+        usable.iter().map(|&a| usable.iter().map(|&b| reading.cosine[a][b]).collect()).collect();
+    let lambda = spread(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&cosine) });
     let conf: Vec<f64> = (0..k)
         .map(|a| {
-            let conflict = |b: usize| lambda[b] * (-reading.gram[a][b]).max(0.0);
+            let conflict = |b: usize| lambda[b] * (-reading.cosine[a][b]).max(0.0);
             if reading.usable(a) {
                 usable.iter().filter(|&&b| b != a).map(|&b| conflict(b)).sum()
             } else {
@@ -213,9 +214,9 @@ mod tests {
         }
     }
 
-    fn reading(gram: Vec<Vec<f64>>) -> Reading {
-        let k = gram.len();
-        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], gram, rq: vec![1.0; k] }
+    fn reading(cosine: Vec<Vec<f64>>) -> Reading {
+        let k = cosine.len();
+        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], cosine, rq: vec![1.0; k] }
     }
 
     fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::encoder::Pass;
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{AuxNetwork, HeadDims, Objective, Step, ViewSpec, prepared};
+use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -97,7 +97,7 @@ impl Objective for Bgrl {
         Some(AuxNetwork::Ema { rate: self.settings.rate })
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let head = tape.group(step.group);
         let [first, second] = [0, 1].map(|at: usize| {
             let other = &step.augmented[1 - at].view;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -69,7 +69,7 @@ impl Objective for CcaSsg {
         ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         // The authors divide by the deviation alone, which makes 0/0 of a constant column.
         let [y1, y2] = [step.z[0], step.z[1]].map(|z| tape.standardize_columns(z, true, 1e-5));
         tape.cca_ssg(y1, y2, self.settings.lambda)

@@ -3,7 +3,7 @@
 //! p = elu(z·W₀ + b₀)·W₁ + b₁ of the first view, q of the second; per node
 //! −log e^{cos(p_v, q_v)/τ} / (Σ_u e^{cos(p_v, q_u)/τ} + Σ_{u≠v} e^{cos(p_v, p_u)/τ}), both directions averaged.
 
-use crate::objective::{HeadDims, Step};
+use crate::objective::{HeadDims, LossInput};
 use crate::rng::Stream;
 use crate::tensor::{Activation, Contrast, Init, Params, Tape, Var};
 
@@ -16,7 +16,7 @@ pub(super) fn init(sizes: HeadDims, hidden: usize, params: &mut Params, group: u
 }
 
 /// The loss of two views, over all nodes or over `batch` of them drawn anew at every step.
-pub(super) fn loss(tape: &mut Tape<'_>, step: Step<'_, '_>, temperature: f64, batch: usize) -> Var {
+pub(super) fn loss(tape: &mut Tape<'_>, step: LossInput<'_, '_>, temperature: f64, batch: usize) -> Var {
     let n = step.graph.n_nodes();
     let nodes = (n > batch).then(|| step.stream.sample(n, batch));
     let head = tape.group(step.group);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::infomax;
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, Objective, Step, ViewSpec, prepared};
+use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key};
@@ -53,7 +53,7 @@ impl Objective for Dgi {
         vec![ViewSpec::default(), ViewSpec { shuffle: true, which: 1, ..ViewSpec::default() }]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let head = tape.group(step.group);
         let summary = infomax::summary(tape, step.z[0]);
         let genuine = infomax::cross_entropy(tape, &head, step.z[0], summary, true);

@@ -9,7 +9,7 @@ use super::centrality::{Centrality, Importance};
 use super::contrast;
 use crate::error::Result;
 use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
-use crate::objective::{AugmentedView, HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use crate::objective::{AugmentedView, HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -126,7 +126,7 @@ impl Objective for Gca {
         AugmentedView { view: prepared.whole().on(edges).with_columns(columns), hidden: None }
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         contrast::loss(tape, step, self.settings.temperature, self.settings.batch)
     }
 }

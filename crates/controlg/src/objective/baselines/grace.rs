@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::contrast;
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -99,7 +99,7 @@ impl Objective for Grace {
         ViewSpec::two([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         contrast::loss(tape, step, self.settings.temperature, self.settings.batch)
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
-use crate::objective::{HeadDims, Objective, Purpose, Step, ViewSpec, hides_some, prepared};
+use crate::objective::{HeadDims, LossInput, Objective, Purpose, ViewSpec, hides_some, prepared};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -115,7 +115,7 @@ impl Objective for GraphMae {
         vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let head = tape.group(step.group);
         let augmented = &step.augmented[0];
         let hidden = augmented.hidden.as_ref().expect("its sight hides nodes");

@@ -15,7 +15,7 @@ use crate::Real;
 use crate::encoder::Pass;
 use crate::error::Result;
 use crate::graph::{Graph, Operator, Subgraph, diffusion};
-use crate::objective::{AuxNetwork, HeadDims, Objective, Step, ViewSpec, prepared, unfit};
+use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -110,7 +110,7 @@ impl Objective for Mvgrl {
         self.diffusion.as_ref()
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: Step<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
         let diffusion = self.diffusion.as_ref().expect("it was prepared");
         let head = tape.group(step.group);
         let [far, far_shuffled] = [0, 1].map(|at: usize| {

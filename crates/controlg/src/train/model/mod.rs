@@ -17,7 +17,7 @@ use crate::encoder::{self, Encoder, Network, Pass};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::kernels::reduce;
-use crate::objective::{AugmentedView, AuxNetwork, Objective, Purpose, Step, ViewSpec};
+use crate::objective::{AugmentedView, AuxNetwork, LossInput, Objective, Purpose, ViewSpec};
 use crate::rng::Stream;
 use crate::tensor::{AdamW, Buffer, ColumnStats, Grads, OptimizerSettings, Params, Pool, Tape, Var};
 
@@ -258,7 +258,7 @@ impl<'g> Model<'g> {
                 let mark = tape.mark();
                 let loss = objective.loss(
                     &mut tape,
-                    Step {
+                    LossInput {
                         graph,
                         prepared,
                         group: member + 1,

@@ -8,7 +8,7 @@ use crate::encoder::{Encoder, Pass};
 use crate::error::{Error, Result};
 use crate::graph::EdgeDropper;
 use crate::kernels::reduce;
-use crate::objective::{AugmentedView, Objective, Purpose, Step};
+use crate::objective::{AugmentedView, LossInput, Objective, Purpose};
 use crate::rng::Stream;
 use crate::tensor::{Buffer, Grads, ParamId, Params, Pool, Tape, Var};
 
@@ -131,7 +131,7 @@ impl<'m> ObjectiveStep<'m> {
     {
         objective.loss(
             tape,
-            Step {
+            LossInput {
                 graph: scene.graph,
                 prepared: &scene.prepared,
                 group: self.task + 1,

@@ -15,14 +15,9 @@ use crate::data::arrays;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::graph::{Dense, Graph, Ids, Stored};
+use crate::run_files;
 use crate::trace::{Record, RecordWriter, TraceEnd};
 use crate::train::{Input, Timings, Training, embed, memory};
-
-/// The names of a run's files.
-pub(in crate::train) const CONFIG: &str = "config.toml";
-pub(in crate::train) const MODEL: &str = "model.safetensors";
-pub(in crate::train) const TRACE: &str = "trace.jsonl";
-const CHECKPOINTS: &str = "checkpoint";
 
 /// The longest time between two checkpoints within an epoch.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,7 +63,7 @@ impl<'a> RunFolder<'a> {
     /// A folder for a run with these settings. One that holds a run already is refused unless `resume` is set and its
     /// settings are the same.
     pub fn open(path: &'a Path, config: &'a Config, resume: bool) -> Result<Self> {
-        let existing = path.join(CONFIG);
+        let existing = path.join(run_files::CONFIG);
         if existing.exists() {
             if !resume {
                 let expected = "a new folder, or --resume to go on with this run";
@@ -99,8 +94,8 @@ impl<'a> RunFolder<'a> {
 
         fs::create_dir_all(self.path)
             .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
-        files::atomic_write_bytes(&self.path.join(CONFIG), self.config.to_toml()?)?;
-        let checkpoints = self.path.join(CHECKPOINTS);
+        files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
+        let checkpoints = self.path.join(run_files::CHECKPOINTS);
         let found = checkpoint::restore(&checkpoints, &mut training, &owner, |damage| {
             on_event(RunEvent::Damaged(damage));
         })?;
@@ -108,10 +103,10 @@ impl<'a> RunFolder<'a> {
         let mut trace = match found {
             Some(end) => {
                 on_event(RunEvent::Resumed(resumed_at));
-                RecordWriter::open(&self.path.join(TRACE), end)?
+                RecordWriter::open(&self.path.join(run_files::TRACE), end)?
             }
             None => {
-                let mut trace = RecordWriter::open(&self.path.join(TRACE), TraceEnd::default())?;
+                let mut trace = RecordWriter::open(&self.path.join(run_files::TRACE), TraceEnd::default())?;
                 let header = training.header();
                 trace.append(&header)?;
                 on_event(RunEvent::Line(&header));
@@ -154,7 +149,7 @@ impl<'a> RunFolder<'a> {
         let stats = stream_embeddings(self.path, about, graph.ids(), |rows| model.embed_to(self.path, rows))?;
         let mut model = embed::model_file(model, &stats, input);
         owner.sign(&mut model);
-        model.write(&self.path.join(MODEL))
+        model.write(&self.path.join(run_files::MODEL))
     }
 }
 
@@ -180,7 +175,7 @@ pub(in crate::train) fn stream_embeddings<T>(
     ids: &Ids,
     make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
 ) -> Result<T> {
-    files::whole(&folder.join("ids.txt"), |beside| {
+    files::atomic_write(&folder.join(run_files::IDS), |beside| {
         let write = || -> std::io::Result<()> {
             let mut file = BufWriter::new(fs::File::create(beside)?);
             (0..n).try_for_each(|node| writeln!(file, "{}", ids.get(node)))?;
@@ -189,8 +184,8 @@ pub(in crate::train) fn stream_embeddings<T>(
         write().map_err(|error| Error::io(format_args!("writing {}", beside.display()), error))
     })?;
     let mut made = None;
-    files::whole(&folder.join("embeddings.npy"), |npy| {
-        files::whole(&folder.join("embeddings.parquet"), |parquet| {
+    files::atomic_write(&folder.join(run_files::EMBEDDINGS_NPY), |npy| {
+        files::atomic_write(&folder.join(run_files::EMBEDDINGS_PARQUET), |parquet| {
             let mut npy = arrays::NpyWriter::new(npy, n, width)?;
             let mut parquet =
                 arrays::ParquetEmbeddings::new(parquet, ids, width, structural.then_some("structural"))?;

@@ -175,7 +175,7 @@ impl<'t> TensorFile<'t> {
 
     /// Writes the file, whole or not at all.
     pub(in crate::train) fn write(&self, path: &Path) -> Result<()> {
-        files::whole(path, |beside| {
+        files::atomic_write(path, |beside| {
             let write = || -> std::io::Result<()> {
                 let mut file = BufWriter::new(File::create(beside)?);
                 self.write_to(&mut file)?;

@@ -1,0 +1,20 @@
+//! The names of the files in a run folder. They are part of the file format and do not change.
+
+/// All settings, resolved: enough to repeat the run.
+pub const CONFIG: &str = "config.toml";
+/// The record: one JSON object per line; see [`crate::trace`].
+pub const TRACE: &str = "trace.jsonl";
+/// Embeddings as an n × width NumPy array, rows in the order of [`IDS`].
+pub const EMBEDDINGS_NPY: &str = "embeddings.npy";
+/// Embeddings as a Parquet table with the columns `nid` and `emb`.
+pub const EMBEDDINGS_PARQUET: &str = "embeddings.parquet";
+/// Node ids, one per line.
+pub const IDS: &str = "ids.txt";
+/// Encoder and head parameters.
+pub const MODEL: &str = "model.safetensors";
+/// The folder of checkpoints.
+pub const CHECKPOINTS: &str = "checkpoint";
+/// Scores, one object per downstream task.
+pub const METRICS: &str = "metrics.json";
+/// The report, a self-contained page.
+pub const REPORT: &str = "report.html";
