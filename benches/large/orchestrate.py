@@ -138,7 +138,7 @@ def against_loader(home: Path, steps: int, starts: int, fanout: int) -> dict:
 def mapped_arxiv(home: Path) -> Path:
     mapped = home / "arxiv-mapped"
     if not mapped.exists():
-        program("data", "convert", "ogbn-arxiv", mapped, "--to", "mapped", "--features", "structural", "--quiet")
+        program("data", "convert", "ogbn-arxiv", mapped, "--to", "binary", "--features", "structural", "--quiet")
     return mapped
 
 

@@ -316,8 +316,9 @@ pub(crate) enum Target {
     /// The own-folder format: edges.csv, ids.txt, features, labels.csv, splits.csv.
     #[default]
     Folder,
-    /// Plain arrays whose features can stay on disk while training: graph.json, adjacency.*, features.*.
-    Mapped,
+    /// The binary format; features can stay on disk: graph.json, adjacency.*, features.*.
+    #[value(alias = "mapped")]
+    Binary,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -117,7 +117,7 @@ fn mistakes_give_one_line_and_exit_code_2() {
     assert!(failure(&["data", "info", "coar"], 2).contains("did you mean 'cora'?"));
     assert!(failure(&["data", "info", "./nowhere"], 2).contains("no such file or folder"));
     let empty = folder(&[]);
-    assert!(failure(&["data", "info", path(empty.path())], 2).contains("no layout that is known"));
+    assert!(failure(&["data", "info", path(empty.path())], 2).contains("an unknown format"));
     assert!(failure(&["data", "info", "synthetic:nodes=-1"], 2).contains("a whole number"));
     assert!(failure(&["data", "fetch", "cora", "nope"], 2).contains("unknown data set 'nope'"));
     assert!(failure(&["data", "fetch", "synthetic"], 2).contains("made here"));

@@ -1,4 +1,4 @@
-//! Large graphs through the binary: plans, limits, mapped folders, a disk that fills up.
+//! Large graphs through the binary: plans, limits, binary folders, a disk that fills up.
 
 use std::fs;
 use std::path::Path;
@@ -69,23 +69,25 @@ fn a_limit_that_is_too_small_is_refused_with_what_is_needed() {
 }
 
 #[test]
-fn a_mapped_graph_gives_the_bytes_of_the_one_it_was_made_of() {
+fn training_from_a_binary_folder_gives_the_same_bytes() {
     let home = TempDir::new().unwrap();
-    let [mapped, plain, from_disk] = ["mapped", "plain", "from-disk"].map(|name| home.path().join(name));
-    let output = run(&["data", "convert", GRAPH, mapped.to_str().unwrap(), "--to", "mapped"]);
+    let [binary, old_name, plain, from_disk] = ["binary", "old-name", "plain", "from-disk"].map(|name| home.path().join(name));
+    let output = run(&["data", "convert", GRAPH, binary.to_str().unwrap(), "--to", "binary"]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).contains("labels and splits stay with"), "{}", said(&output));
-    let info = run(&["data", "info", mapped.to_str().unwrap(), "--json"]);
+    // Version 0.1 called the format "mapped".
+    assert!(run(&["data", "convert", GRAPH, old_name.to_str().unwrap(), "--to", "mapped"]).status.success());
+    let info = run(&["data", "info", binary.to_str().unwrap(), "--json"]);
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
-    assert_eq!((&info["format"], &info["nodes"]), (&"mapped".into(), &900.into()));
-    for (data, out) in [(GRAPH, &plain), (mapped.to_str().unwrap(), &from_disk)] {
+    assert_eq!((&info["format"], &info["nodes"]), (&"binary".into(), &900.into()));
+    for (data, out) in [(GRAPH, &plain), (binary.to_str().unwrap(), &from_disk)] {
         let output = pretrain(data, out, &[]);
         assert!(output.status.success(), "{}", said(&output));
     }
     let npy = |folder: &Path| fs::read(folder.join("embeddings.npy")).unwrap();
     assert_eq!(npy(&plain), npy(&from_disk));
     // The encoder embeds in blocks from disk as training did.
-    let output = run(&["embed", plain.to_str().unwrap(), mapped.to_str().unwrap()]);
+    let output = run(&["embed", plain.to_str().unwrap(), binary.to_str().unwrap()]);
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(npy(&plain.join("embed")), npy(&plain));
     assert!(

@@ -1,6 +1,6 @@
 //! What the benchmark of large graphs needs besides the program: a random graph of any size, and the batches of a run.
 //!
-//! `large generate NODES DIR` writes a mapped folder: average degree 10, three of five edges within communities of 1000
+//! `large generate NODES DIR` writes a binary folder: average degree 10, three of five edges within communities of 1000
 //! nodes, the others anywhere, 128 features that are noise around the community's own. Numbers of nodes say nothing
 //! of communities, so that what lies together in the graph lies scattered in the file. `large batches DATA STEPS DIR
 //! [KEY=VALUE]…` writes the nodes of a run's first steps and the induced edges, for others to train on.

@@ -796,7 +796,7 @@ fn ids_of_a_mapped_folder_are_those_it_was_made_with() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("mapped");
     let names = ["v", "w", "x", "y", "z"].map(str::to_owned).to_vec();
-    binary::to_mapped(&small(Ids::Named(names), dense(), None, None), &out).unwrap();
+    binary::to_binary(&small(Ids::Named(names), dense(), None, None), &out).unwrap();
     let load = || load_path(&out, FeatureSource::Given);
     assert_eq!(ids(&load().unwrap()), ["v", "w", "x", "y", "z"]);
     let list = out.join("ids.txt");
@@ -808,7 +808,7 @@ fn ids_of_a_mapped_folder_are_those_it_was_made_with() {
     // The hash is right, the ids are not.
     fs::remove_dir_all(&out).unwrap();
     let twice = ["v", "w", "x", "y", "v"].map(str::to_owned).to_vec();
-    binary::to_mapped(&small(Ids::Named(twice), dense(), None, None), &out).unwrap();
+    binary::to_binary(&small(Ids::Named(twice), dense(), None, None), &out).unwrap();
     assert_refused("twice", load(), &["ids.txt: line 5: found id \"v\" again, expected each id once"]);
 }
 

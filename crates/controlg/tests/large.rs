@@ -116,13 +116,13 @@ fn a_loss_falls_when_steps_see_parts() {
     assert!(mean(&losses[100..]) < 0.7 * mean(&losses[..10]), "{losses:?}");
 }
 
-/// A mapped folder of the graph, sparse as it is or with dense structural features.
-fn mapped_folder(home: &Path, name: &str, structural: bool) -> (Graph, Graph) {
+/// The graph as a binary folder, with its sparse features or dense structural ones.
+fn binary_folder(home: &Path, name: &str, structural: bool) -> (Graph, Graph) {
     let source = if structural { data::FeatureSource::Structural } else { data::FeatureSource::Given };
     let options = LoadOptions { features: source, ..LoadOptions::default() };
     let dataset = data::load("synthetic:nodes=1200,degree=6,features=200", &options).unwrap();
     let out = home.join(name);
-    binary::to_mapped(&dataset, &out).unwrap();
+    binary::to_binary(&dataset, &out).unwrap();
     let load = |stay_on_disk| {
         data::load(out.to_str().unwrap(), &LoadOptions { stay_on_disk, ..LoadOptions::default() })
             .unwrap()
@@ -144,7 +144,7 @@ fn features_in_a_file_train_and_embed_like_those_in_memory() {
     let home = tempfile::tempdir().unwrap();
     for structural in [false, true] {
         let (held, stored) =
-            mapped_folder(home.path(), if structural { "dense" } else { "sparse" }, structural);
+            binary_folder(home.path(), if structural { "dense" } else { "sparse" }, structural);
         assert!(held.stored_features().is_none() && stored.stored_features().is_some());
         assert_eq!(held.rows(&[7, 8, 9, 3]).unwrap(), stored.rows(&[7, 8, 9, 3]).unwrap());
         assert!(stored.memory_bytes() < held.memory_bytes());
@@ -181,7 +181,7 @@ fn run(
 #[test]
 fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_to_go_on_from() {
     let home = tempfile::tempdir().unwrap();
-    let (_, stored) = mapped_folder(home.path(), "graph", true);
+    let (_, stored) = binary_folder(home.path(), "graph", true);
     let file = home.path().join("graph/features.f32");
     let whole = fs::read(&file).unwrap();
     let config = settings(&["train.batch=parts", "normalize=none"]);
@@ -224,9 +224,9 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
 type Damage<'d> = &'d dyn Fn(&Path);
 
 #[test]
-fn broken_mapped_folders_are_named() {
+fn broken_binary_folders_are_named() {
     let home = tempfile::tempdir().unwrap();
-    mapped_folder(home.path(), "good", false);
+    binary_folder(home.path(), "good", false);
     let good = home.path().join("good");
     let load = |path: &Path| {
         let options = LoadOptions { stay_on_disk: true, ..LoadOptions::default() };
@@ -241,11 +241,11 @@ fn broken_mapped_folders_are_named() {
                 bytes[0] ^= 1;
                 fs::write(file, bytes).unwrap();
             },
-            "another hash",
+            "a different SHA-256",
         ),
         ("features.values.f32", &|file| fs::write(file, []).unwrap(), "found 0 bytes"),
         ("features.columns.u32", &|file| fs::remove_file(file).unwrap(), "no such file"),
-        ("graph.json", &|file| fs::write(file, "{}").unwrap(), "the header of a mapped folder"),
+        ("graph.json", &|file| fs::write(file, "{}").unwrap(), "the header of a binary folder"),
         (
             "graph.json",
             &|file| {

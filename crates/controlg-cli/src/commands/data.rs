@@ -113,8 +113,8 @@ fn convert(
             convert::to_folder(&dataset, out)?;
             "folder"
         }
-        Target::Mapped => {
-            binary::to_mapped(&dataset, out)?;
+        Target::Binary => {
+            binary::to_binary(&dataset, out)?;
             if dataset.labels.is_some() {
                 output
                     .remark(format_args!("labels and splits stay with {data}: evaluate with --data {data}"));

@@ -16,6 +16,7 @@ pub mod pickle;
 pub mod split;
 pub mod synthetic;
 
+mod atomic_folder;
 mod checks;
 mod folder;
 mod geom_gcn;

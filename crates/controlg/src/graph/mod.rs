@@ -40,7 +40,7 @@ use rows::FeatureRows;
 /// The adjacency is symmetric, each row sorted, without duplicates and without self loops; its values, where it
 /// has any, are positive edge weights. Copies share what they have in common: a clone costs nothing.
 ///
-/// The features of a graph from a mapped folder stay in their file ([`Stored`]): whoever needs all of them asks for a
+/// The features of a graph from a binary folder stay in their file ([`Stored`]): whoever needs all of them asks for a
 /// [`Graph::resident`] copy first, whoever needs some for [`Graph::rows`].
 #[derive(Clone, Debug)]
 pub struct Graph {

@@ -181,7 +181,7 @@ pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     let mut expected = format!("at least {} with {with}", size(least.total()));
     if graph.stored_features().is_none() && 2 * least.graph > limit {
         expected += &format!(
-            ", of which the graph takes {}; `controlg data convert --to mapped` leaves its features on disk",
+            ", of which the graph takes {}; `controlg data convert --to binary` keeps its features on disk",
             size(least.graph)
         );
     }
