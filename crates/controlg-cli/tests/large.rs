@@ -71,7 +71,8 @@ fn a_limit_that_is_too_small_is_refused_with_what_is_needed() {
 #[test]
 fn training_from_a_binary_folder_gives_the_same_bytes() {
     let home = TempDir::new().unwrap();
-    let [binary, old_name, plain, from_disk] = ["binary", "old-name", "plain", "from-disk"].map(|name| home.path().join(name));
+    let [binary, old_name, plain, from_disk] =
+        ["binary", "old-name", "plain", "from-disk"].map(|name| home.path().join(name));
     let output = run(&["data", "convert", GRAPH, binary.to_str().unwrap(), "--to", "binary"]);
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).contains("labels and splits stay with"), "{}", said(&output));

@@ -136,7 +136,8 @@ impl BinaryHeader {
         number: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>> {
         let path = folder.join(name);
-        let missing = || Error::input(&folder.join(HEADER), "files", format_args!("no {name}"), "its size and hash");
+        let missing =
+            || Error::input(&folder.join(HEADER), "files", format_args!("no {name}"), "its size and hash");
         let info = self.files.get(name).ok_or_else(missing)?;
         let file = File::open(&path).map_err(|error| Error::reading(&path, error))?;
         let size = file.metadata().map_err(|error| Error::reading(&path, error))?.len();
@@ -155,7 +156,9 @@ impl BinaryHeader {
             let now = left.min(block.len());
             from.read_exact(&mut block[..now]).map_err(|error| Error::reading(&path, error))?;
             hash.update(&block[..now]);
-            all.extend(block[..now].chunks_exact(N).map(|b| number(b.try_into().expect("chunks of N bytes"))));
+            all.extend(
+                block[..now].chunks_exact(N).map(|b| number(b.try_into().expect("chunks of N bytes"))),
+            );
             left -= now;
         }
         if hex(hash.finalize()) != info.sha256 {
