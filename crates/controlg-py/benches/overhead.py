@@ -1,7 +1,7 @@
-"""What the bindings cost: ``fit`` beside the program on the same run, and one decision of the scheduler.
+"""Overhead of the bindings: ``fit`` against the command on the same run, and the time of one scheduler decision.
 
-Run it with the wheel installed: ``python overhead.py [DATA]``. What is compared is time of the CPU, which other work on
-the machine disturbs least; runs alternate, and ratios are taken pair by pair.
+Run with the wheel installed: ``python overhead.py [DATA]``. It compares CPU time, which other load on the machine
+disturbs least; the runs alternate, and ratios are taken pair by pair.
 """
 
 import json
@@ -21,7 +21,7 @@ EPOCHS, PAIRS = 4, 5
 
 
 def by_python(graph):
-    """CPU seconds of ``fit``, callback included, and the share of its time that is no training."""
+    """CPU seconds of ``fit`` with a callback, and the share of its wall time outside of training."""
     lines = []
     begun, cpu = time.perf_counter(), time.process_time()
     model = ControlG(data=DATA, epochs=EPOCHS, callback=lambda *line: lines.append(line)).fit(graph)
@@ -31,7 +31,7 @@ def by_python(graph):
 
 
 def by_program(*arguments):
-    """CPU seconds of the program."""
+    """CPU seconds of the command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "controlg", *arguments], stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -58,10 +58,10 @@ for pair in range(PAIRS):
     ours, rest = by_python(graph)
     with tempfile.TemporaryDirectory() as home:
         run = ["pretrain", DATA, "--quiet", "--out", f"{home}/run", "--set", f"train.epochs={EPOCHS}"]
-        theirs = by_program(*run) - by_program("data", "info", DATA)  # without starting and reading
+        theirs = by_program(*run) - by_program("data", "info", DATA)  # minus startup and loading
     ratios.append(ours / theirs)
-    print(f"fit {ours:.2f} s of the CPU, program {theirs:.2f} s; {rest:.1%} of the time of fit is no training")
-print(f"fit takes {statistics.median(ratios):.3f} of the program, median of {PAIRS}")
+    print(f"fit {ours:.2f} s CPU, command {theirs:.2f} s CPU; {rest:.1%} of the wall time of fit is not training")
+print(f"fit / command: {statistics.median(ratios):.3f}, median of {PAIRS}")
 print(f"Scheduler.next(): {decision():.1f} µs")
 with tempfile.TemporaryDirectory() as home:
     print(f"Scheduler.next() with a record: {decision(f'{home}/record.jsonl'):.1f} µs")

@@ -1,6 +1,6 @@
-"""Methods side by side on one graph, and a picture of it."""
+"""Compare methods on one graph and plot the result."""
 
-# %% Three methods and the floors, two seeds each; every run is a process of its own.
+# %% Three methods and the training-free floors, two seeds each.
 from collections import defaultdict
 from statistics import mean, stdev
 
@@ -26,8 +26,8 @@ for cell in results:
 for method, found in sorted(values.items(), key=lambda item: -mean(item[1])):
     print(f"{method:<12} {mean(found):6.2f} ± {stdev(found):.2f} % accuracy")
 
-# %% A picture.
-matplotlib.use("Agg")  # into a file, no window
+# %% A plot.
+matplotlib.use("Agg")  # to a file
 fig, axes = plt.subplots(figsize=(6, 3), layout="constrained")
 axes.barh(list(values), [mean(found) for found in values.values()], xerr=[stdev(found) for found in values.values()])
 axes.set_xlabel("accuracy of a linear probe, %")

@@ -1,7 +1,7 @@
-"""The scheduler in a PyTorch Geometric loop: three objectives, one encoder, and a record that ``controlg audit`` accepts.
+"""The scheduler in a PyTorch Geometric loop: three objectives, one encoder, an auditable record.
 
-``python pyg_loop.py cora`` trains on Cora. Start it alone, or with ``torchrun --nproc-per-node 2 pyg_loop.py cora``: both
-ranks print the same schedule.
+``python pyg_loop.py cora`` trains on Cora. With ``torchrun --nproc-per-node 2 pyg_loop.py cora`` both ranks print the same
+schedule.
 """
 
 # %% The graph and the encoder.
@@ -41,16 +41,16 @@ decoder = torch.nn.Linear(width, x.shape[1])
 optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=1e-3)
 
 
-# %% Three objectives. Each gives its loss and the representations that it was computed from.
+# %% Three objectives. Each returns its loss and the node representations.
 def link():
     z = encoder(x)
     u, v = edge_index
-    wrong = torch.randint(n, v.shape)
-    there, absent = (z[u] * z[v]).sum(1), (z[u] * z[wrong]).sum(1)
-    return F.softplus(-there).mean() + F.softplus(absent).mean(), z
+    negative = torch.randint(n, v.shape)
+    positive_score, negative_score = (z[u] * z[v]).sum(1), (z[u] * z[negative]).sum(1)
+    return F.softplus(-positive_score).mean() + F.softplus(negative_score).mean(), z
 
 
-def rebuild():
+def reconstruct():
     masked = torch.rand(n) < 0.5
     z = encoder(x * ~masked.unsqueeze(1))
     return F.mse_loss(decoder(z)[masked], x[masked]), z
@@ -58,13 +58,13 @@ def rebuild():
 
 def decorrelate():
     z = encoder(x)
-    centerd = (z - z.mean(0)) / (z.std(0) + 1e-6)
-    return ((centerd.T @ centerd / n - torch.eye(width)) ** 2).mean(), z
+    centered = (z - z.mean(0)) / (z.std(0) + 1e-6)
+    return ((centered.T @ centered / n - torch.eye(width)) ** 2).mean(), z
 
 
-losses = {"link": link, "rebuild": rebuild, "decorrelate": decorrelate}
+losses = {"link": link, "reconstruct": reconstruct, "decorrelate": decorrelate}
 
-# %% The loop. What the scheduler changes in it: where it is made, and who is asked for the next loss.
+# %% The training loop: the scheduler names the objective of each step.
 scheduler = controlg.torch.Scheduler(losses, encoder.parameters(), edge_index, record="record.jsonl")
 tasks = []
 for step in range(100):
@@ -74,10 +74,10 @@ for step in range(100):
     loss.backward()
     optimizer.step()
 
-# %% Every decision follows from the record.
+# %% Audit: re-derive every decision from the record.
 print("schedule", hashlib.sha256(" ".join(tasks).encode()).hexdigest()[:16], flush=True)
 if not dist.is_initialized() or dist.get_rank() == 0:
     summary = controlg.audit("record.jsonl")
-    print(f"{summary['blocks']} blocks and {summary['sensings']} sensings hold;", scheduler.shares)
+    print(f"{summary['blocks']} blocks and {summary['sensings']} sensings verified;", scheduler.shares)
 if dist.is_initialized():
     dist.destroy_process_group()

@@ -1,4 +1,4 @@
-"""The README and the examples run as written."""
+"""The README and the examples run as printed."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def test_the_readme(tmp_path):
 
 def test_own_graph(tmp_path):
     pytest.importorskip("networkx")
-    assert "club foretold" in run([sys.executable, HOME / "examples" / "own_graph.py"], tmp_path)
+    assert "side predicted" in run([sys.executable, HOME / "examples" / "own_graph.py"], tmp_path)
 
 
 def test_compare_methods(tmp_path):
@@ -51,7 +51,7 @@ def test_pyg_loop_alone_and_on_two_ranks(data, tmp_path):
     alone.mkdir()
     together.mkdir()
     one = run([sys.executable, script, data], alone)
-    assert "100 blocks and 10 sensings hold" in one
+    assert "100 blocks and 10 sensings verified" in one
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     two = run([*torchrun, script, data], together)
     schedules = re.findall(r"schedule (\w+)", two)

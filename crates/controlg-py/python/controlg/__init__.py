@@ -1,7 +1,7 @@
-"""Self-supervised pretraining on one graph, and a feedback loop that decides which objective learns next.
+"""Self-supervised pretraining on one graph with several objectives, scheduled by a feedback loop.
 
-``ControlG`` is an estimator in scikit-learn's manner, ``evaluate`` judges embeddings, ``compare`` runs methods side by
-side, ``Scheduler`` is the feedback loop alone for a training loop of your own, ``controlg.torch`` the same for PyTorch.
+``ControlG`` is an estimator with scikit-learn's interface, ``evaluate`` scores embeddings, ``compare`` runs several methods,
+``Scheduler`` is the feedback loop alone for your own training loop, and ``controlg.torch`` is the same for PyTorch.
 """
 
 from ._compare import compare

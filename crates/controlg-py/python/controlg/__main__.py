@@ -1,4 +1,4 @@
-"""The program ``controlg``."""
+"""The ``controlg`` command."""
 
 import signal
 import sys
@@ -8,8 +8,8 @@ from . import _core
 
 
 def main() -> NoReturn:
-    """Does what was typed and leaves with the program's exit code."""
-    # Python would only note an interrupt until the program returns to it, which it does when all is done.
+    """Runs the command and exits with its exit code."""
+    # Python handles SIGINT only when control returns to it, which would be after the whole command.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_core.main(["controlg", *sys.argv[1:]], [sys.executable, "-m", "controlg"]))

@@ -1,4 +1,4 @@
-"""Methods side by side, as runs in processes of their own."""
+"""Comparison of several methods. Each run is a process of its own."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ def compare(
     data_dir: Any = None,
     **settings: Any,
 ) -> list[dict[str, Any]]:
-    """Runs methods on data sets with several seeds, by ``controlg compare``, and gives one record a finished cell.
+    """Runs methods on data sets with several seeds through ``controlg compare``; returns one dictionary per result.
 
-    The floors, and with ``singles`` every objective alone, are added. ``out`` keeps the results, the tables and what a
-    later call need not do again; settings are those of ``ControlG``. ``pandas.DataFrame`` takes what comes back.
+    The training-free floors are always included, and with ``singles`` every objective alone. ``out`` is a folder for the
+    results and tables; a later call with the same folder runs only what is missing. Settings are those of ``ControlG``.
+    Pass the result to ``pandas.DataFrame`` for a table.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "comparison" if out is None else Path(out)
         command = [sys.executable, "-m", "controlg", "compare", "--quiet", "--json"]
         command += ["--data", _list(data), "--methods", _list(methods), "--tasks", _list(tasks)]
         command += ["--seeds", str(seeds), "--out", str(folder)]
-        command += [] if singles else ["--skip-singles"]
+        command += [] if singles else ["--no-singles"]
         command += ["--threads", str(threads(n_jobs))] if threads(n_jobs) else []
         command += ["--data-dir", str(data_dir)] if data_dir is not None else []
         for key, value in json.loads(to_json(settings)).items():
@@ -46,9 +47,9 @@ def compare(
         return json.loads(_core.compared(folder))
 
 
-def _reason(said: str) -> str:
-    """The line that says what was wrong: ours is the last, that about an argument the first."""
-    lines = said.strip().splitlines() or ["controlg compare failed"]
+def _reason(stderr: str) -> str:
+    """The line of stderr with the error: the first for a wrong argument, otherwise the last."""
+    lines = stderr.strip().splitlines() or ["controlg compare failed"]
     first, last = lines[0], lines[-1]
     return first.removeprefix("error: ") if first.startswith("error: ") else last.removeprefix("controlg: ")
 

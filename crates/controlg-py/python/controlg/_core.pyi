@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 __all__ = [
     "__version__",
     "Graph",
-    "OwnLoop",
+    "RecordedScheduler",
     "resolve",
     "described",
     "fit",
@@ -29,7 +29,7 @@ _Split = tuple[str, int, list[int], list[int], list[int]]
 
 @final
 class Graph:
-    """A graph with its features, and the labels and splits that came with it."""
+    """A graph with features, and labels and splits if its files have them."""
 
     @staticmethod
     def load(name: str, data_dir: Optional[_Path], structural: bool) -> Graph: ...
@@ -67,10 +67,10 @@ class Graph:
     def splits(self) -> list[dict[str, Any]]: ...
 
 @final
-class OwnLoop:
-    def __new__(cls, tasks: list[str], settings: str, record: Optional[_Path]) -> OwnLoop: ...
+class RecordedScheduler:
+    def __new__(cls, tasks: list[str], settings: str, record: Optional[_Path]) -> RecordedScheduler: ...
     @staticmethod
-    def restore(saved: str, record: Optional[_Path]) -> OwnLoop: ...
+    def restore(saved: str, record: Optional[_Path]) -> RecordedScheduler: ...
     def save(self) -> str: ...
     def warm_up(self, losses: list[float]) -> None: ...
     def due(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""Pretraining as an estimator in scikit-learn's manner, without scikit-learn."""
+"""Pretraining as an estimator with scikit-learn's interface; scikit-learn itself is not needed."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from ._graph import as_graph
 from ._record import blocks, sensings
 from ._settings import SHORT, flat, short, threads, to_json, twice
 
-#: Parameters that are no settings.
+#: Parameters that are not settings of the run file.
 _OTHERS = ("n_jobs", "callback", "data_dir")
 
 
 class NotFittedError(ValueError, AttributeError):
-    """What is asked for is there after ``fit`` only; as in scikit-learn both classes, so that ``hasattr`` works."""
+    """Raised when an attribute is used before ``fit``. It derives from both classes, as in scikit-learn, so ``hasattr`` works."""
 
 
 class ControlG:
     """Pretrains a graph neural network on one graph with several self-supervised objectives.
 
-    Every key of the run file (``controlg list config`` shows them all) is a parameter: write two underscores for a
-    dot, ``ControlG(plan__delta=0.3, objective__p_recon__mask=0.7)``. Some have short names, under which they are kept:
+    Every setting of the run file (see ``controlg list config``) is a parameter, with two underscores in place of a dot:
+    ``ControlG(plan__delta=0.3, objective__p_recon__mask=0.7)``. Some have short names:
 
-    method : who decides which objective learns next; ``controlg list methods``.
-    objectives : the objectives that take part; by default the paper's five.
+    method : how the objectives are scheduled or mixed; see ``controlg list methods``.
+    objectives : the objectives in the pool; the five of the paper by default.
     epochs, width : ``train.epochs`` and ``encoder.width``.
-    random_state : ``seed``; the same seed gives the same bytes, at any ``n_jobs``.
-    n_jobs : threads; ``None`` or -1 for all cores.
-    callback : called as ``callback(steps_done, steps, line)`` for every line of the record, a dictionary. What it
-        raises ends the training.
-    data_dir : where data sets are looked up by name.
+    random_state : the seed. The same seed gives the same bytes at any ``n_jobs``.
+    n_jobs : number of threads; ``None`` or -1 for all cores.
+    callback : called as ``callback(steps_done, total_steps, line)`` for every line of the record, a dictionary. An
+        exception in it stops the training.
+    data_dir : folder in which data sets are looked up by name.
 
-    What is ``None`` is the preset of the data set, else the default. ``data="cora"`` asks for Cora's preset for a graph
-    that is given as arrays. Settings are checked by ``fit``.
+    A parameter left at ``None`` takes the preset of the data set, or the default. ``data="cora"`` selects Cora's preset
+    for a graph passed as arrays. ``fit`` checks the settings.
 
-    After ``fit``: ``embedding_`` (one row a node, float32), ``nodes_`` (whose rows they are), ``schedule_`` and
-    ``sensings_`` (columns, ready for ``pandas.DataFrame``), ``notes_``, ``config_``, ``record_``, ``model_``.
+    Attributes after ``fit``: ``embedding_`` (n_nodes × width, float32), ``nodes_`` (node ids in row order), ``schedule_`` and
+    ``sensings_`` (columns for ``pandas.DataFrame``), ``notes_``, ``config_``, ``record_``, ``model_``.
     """
 
     embedding_: NDArray[np.float32]
@@ -76,17 +76,17 @@ class ControlG:
         self.settings: dict[str, Any] = {}
         for name, value in settings.items():
             known = short(name)
-            # A short name that was not given is None, or the seed 0.
+            # A short parameter that was not passed is None, or 0 for the seed.
             if known is not None and getattr(self, known):
                 raise twice(known, name)
             self.set_params(**{name: value})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters, the settings among them, as they were given."""
+        """All parameters and settings, as passed."""
         return {**{name: getattr(self, name) for name in (*SHORT, *_OTHERS)}, **self.settings}
 
     def set_params(self, **params: Any) -> ControlG:
-        """Changes parameters; any key of the run file is one. Of two names for one the last counts."""
+        """Sets parameters, including any setting of the run file. If two names of one setting are passed, the last wins."""
         for name, value in params.items():
             known = short(name)
             if known is not None or name in _OTHERS:
@@ -98,27 +98,27 @@ class ControlG:
     def fit(self, graph: Any, X: Any = None) -> ControlG:
         """Trains on a graph.
 
-        graph : an array of node numbers, 2 × E or E × 2 (2 × 2: sources, then targets); a SciPy matrix; a NetworkX
-            graph; anything with ``edge_index`` (and ``x``); a data set's name or path; what ``load_graph`` gave.
-        X : one row of features a node, dense or a SciPy matrix; made from the edges when there are none.
+        graph : an edge array, 2 × E or E × 2 (a 2 × 2 array holds sources, then targets); a SciPy matrix; a NetworkX
+            graph; an object with ``edge_index`` (and ``x``); the name or path of a data set; a graph from ``load_graph``.
+        X : node features, n_nodes × n_features, dense or a SciPy matrix. Without them structural features are computed.
 
-        An interrupt ends the training after the block that is under way, and leaves the estimator as it was.
+        An interrupt stops the training after the current block and leaves the estimator unchanged.
         """
         settings = self._settings(graph)
         features = json.loads(_core.resolve(settings))["features"]
         made, nodes = as_graph(graph, X, features == "structural", self.data_dir)
-        run = _core.fit(made, settings, threads(self.n_jobs), self._watch())
-        self._keep(run, nodes)
+        run = _core.fit(made, settings, threads(self.n_jobs), self._on_line())
+        self._set_run(run, nodes)
         self.notes_ = made.notes
         self.n_features_in_ = made.n_features
         return self
 
     def fit_transform(self, graph: Any, X: Any = None) -> NDArray[np.float32]:
-        """Trains on a graph and gives its embeddings."""
+        """Trains on a graph and returns its embeddings."""
         return self.fit(graph, X).embedding_
 
     def transform(self, graph: Any, X: Any = None) -> NDArray[np.float32]:
-        """The embeddings of a graph by the trained encoder, new nodes included; its features must be the same ones."""
+        """Embeds a graph, which may have new nodes, with the trained encoder. The features must have the same columns."""
         self._check_fitted()
         structural = json.loads(_core.described(self.config_))["features"] == "structural"
         made, _ = as_graph(graph, X, structural, self.data_dir)
@@ -126,25 +126,25 @@ class ControlG:
 
     @property
     def schedule_(self) -> dict[str, NDArray[Any]]:
-        """One entry a block in every column: who learned, and why."""
+        """One row per block: the objective that was trained, and why."""
         self._check_fitted()
         return blocks(self.record_)
 
     @property
     def sensings_(self) -> dict[str, NDArray[Any]]:
-        """One entry a sensing in every column: what was measured, and what was made of it."""
+        """One row per sensing: the measurements and the plan derived from them."""
         self._check_fitted()
         return sensings(self.record_)
 
     def save(self, folder: Any) -> None:
-        """Writes a run's folder, which ``controlg evaluate``, ``report``, ``audit`` and ``embed`` take."""
+        """Writes a run folder that ``controlg evaluate``, ``report``, ``audit`` and ``embed`` accept."""
         self._check_fitted()
         _core.save(os.fspath(folder), self.config_, self.record_, self.model_, self.embedding_, self._ids)
 
     @classmethod
     def load(cls, folder: Any) -> ControlG:
-        """The estimator of a finished run, from ``save`` or ``controlg pretrain``; its parameters are what differs from the
-        preset of the run's data set."""
+        """Loads a finished run written by ``save`` or ``controlg pretrain``. The parameters hold what differs from the preset
+        of the run's data set."""
         run = _core.load(os.fspath(folder))
         complete = json.loads(_core.described(run[0]))
         preset = to_json({name: complete[name] for name in ("data", "method")})
@@ -152,27 +152,27 @@ class ControlG:
         params = {name: value for name, value in flat(complete).items() if usual.get(name) != value}
         params.update(data=complete["data"], method=complete["method"])
         estimator = cls(**params)
-        estimator._keep(run, None)
+        estimator._set_run(run, None)
         estimator.notes_ = []
         estimator.n_features_in_ = _trained_features(estimator.model_)
         return estimator
 
     def _settings(self, graph: Any) -> str:
         given = {name: getattr(self, name) for name in SHORT}
-        data = "graph"  # a name without a preset
+        data = "graph"  # no data set of this name: no preset
         if isinstance(graph, (str, os.PathLike)):
             data = os.fspath(graph)
         elif isinstance(graph, _core.Graph):
             data = graph.name
         return to_json({"data": data, **given, **self.settings})
 
-    def _watch(self) -> Optional[Callable[[int, int, str], object]]:
+    def _on_line(self) -> Optional[Callable[[int, int, str], object]]:
         callback = self.callback
         if callback is None:
             return None
         return lambda done, steps, line: callback(done, steps, json.loads(line))
 
-    def _keep(self, run: Any, nodes: Optional[list[Any]]) -> None:
+    def _set_run(self, run: Any, nodes: Optional[list[Any]]) -> None:
         self.config_, self.record_, self.model_, self.embedding_, self._ids = run
         if nodes is None:
             nodes = self._ids if self._ids is not None else list(range(len(self.embedding_)))
@@ -180,7 +180,7 @@ class ControlG:
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError("ControlG: found an estimator without a run, expected fit(...) first")
+            raise NotFittedError("this ControlG instance is not fitted yet: call fit first")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -194,6 +194,6 @@ class ControlG:
 
 
 def _trained_features(model: bytes) -> int:
-    """The number of features that a model was trained on, from the table that safetensors begin with."""
+    """The number of input features of a model, from the header of its safetensors bytes."""
     length = int.from_bytes(model[:8], "little")
     return int(json.loads(model[8 : 8 + length])["__metadata__"]["features"])

@@ -1,4 +1,4 @@
-"""How good are embeddings?"""
+"""Evaluation of embeddings: linear probe, clustering, link prediction."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ def evaluate(
     embedding: str = "l2",
     n_jobs: Optional[int] = None,
 ) -> dict[str, Any]:
-    """Judges anybody's embeddings as ``controlg evaluate`` does, and says how.
+    """Scores embeddings from any source with the protocols of ``controlg evaluate``.
 
-    labels : one class a node, 0, 1, 2, ...; negative for none.
-    split : for ``nc``: three lists of nodes, or three masks, as a tuple (train, val, test) or a dictionary with these
-        names; a list of such for the mean over several; or a protocol's name: the graph's splits of this name, else
-        one drawn from ``random_state``.
-    task : ``nc`` (accuracy), ``cluster`` (NMI), ``lp`` (ROC-AUC of the edges that the split of
-        ``random_state`` holds back; the embeddings must not have seen them: ``ControlG(edges="train")``, same seed).
-    graph : for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels, and the splits of its first protocol, are
-        used where none are given.
+    labels : one class per node, 0, 1, 2, ...; negative for an unlabeled node.
+    split : for ``nc``: three index lists or masks, as a tuple (train, val, test) or a dictionary with these keys; a list
+        of such splits to average over; or the name of a protocol: the graph's splits of that name, or else a split
+        drawn with ``random_state``.
+    task : ``nc`` (node classification, accuracy), ``cluster`` (NMI) or ``lp`` (link prediction, ROC-AUC of the held-out
+        edges of the split of ``random_state``; pretrain with ``ControlG(edges="train")`` and the same seed, so that the
+        embeddings have not seen these edges).
+    graph : required for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels and the splits of its first protocol are
+        the defaults.
 
-    Gives ``value`` in percent, and with it the protocol, the split's hash, the probe and its settings.
+    Returns ``value`` in percent with the protocol, the hash of the split, the probe and its settings.
     """
     if split is not None and task != "nc":
         raise ValueError(f"split: found one for the task '{task}', expected one for 'nc' only")

@@ -1,4 +1,4 @@
-"""Everything that can be taken for a graph, made one."""
+"""Conversion of every accepted input to a graph."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from . import _core
 
 
 def load_graph(graph: Any, X: Any = None, *, features: str = "given", data_dir: Any = None) -> _core.Graph:
-    """A graph from anything that ``ControlG.fit`` takes; a data set's labels and splits come along.
+    """Makes a graph from anything that ``ControlG.fit`` accepts. A data set brings its labels and splits.
 
-    ``features="structural"`` makes features from the edges alone, whatever is given.
+    ``features="structural"`` computes features from the edges and ignores given ones.
     """
     if features not in ("given", "structural"):
         raise ValueError(f"features: found {features!r}, expected 'given' or 'structural'")
@@ -22,19 +22,19 @@ def load_graph(graph: Any, X: Any = None, *, features: str = "given", data_dir: 
 
 
 def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core.Graph, Optional[list[Any]]]:
-    """The graph, and its nodes as the caller calls them; ``None`` where they are numbered."""
+    """The graph, and the caller's node ids; ``None`` if the nodes are numbered."""
     if isinstance(graph, (str, os.PathLike)):
         if X is not None:
-            raise ValueError("X: found an array beside a data set, expected the data set's own features")
+            raise ValueError("X: found an array, expected None: a data set brings its own features")
         loaded = _core.Graph.load(os.fspath(graph), data_dir, structural)
         return loaded, loaded.ids
     if isinstance(graph, _core.Graph):
         if X is not None:
-            raise ValueError("X: found an array beside a finished graph, expected its own features")
+            raise ValueError("X: found an array, expected None: this graph already has features")
         if structural and not graph.has_features_from_edges:
             raise ValueError(
-                "features: found a finished graph with features of its own, "
-                "expected one of load_graph(..., features='structural')"
+                "features: found a graph that was loaded with its own features, "
+                "expected one from load_graph(..., features='structural')"
             )
         return graph, graph.ids
     nodes: Optional[list[Any]] = None
@@ -59,7 +59,7 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
 
 
 def numpy_of(value: Any) -> NDArray[Any]:
-    """An array, of a tensor too, wherever it lies."""
+    """A NumPy array; accepts tensors on any device."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
     return np.asarray(value)
@@ -70,7 +70,7 @@ def _edges(array: NDArray[Any]) -> NDArray[np.int64]:
         raise ValueError(f"edges: found {shape(array)}, expected 2 × E or E × 2 node numbers")
     if array.dtype.kind not in "iu":
         raise ValueError(f"edges: found {kind(array)}, expected whole numbers")
-    # Two by two, the rows are sources and targets, as in PyTorch Geometric.
+    # In a 2 × 2 array the rows are sources and targets, as in PyTorch Geometric.
     return (array if array.shape[0] == 2 else array.T).astype(np.int64, copy=False)
 
 
@@ -92,10 +92,10 @@ def _of_matrix(matrix: Any) -> tuple[NDArray[np.int64], Optional[NDArray[np.floa
 
 
 def _summed(matrix: Any) -> Any:
-    """A SciPy matrix by rows, every entry once: those at one place are summed, which is what SciPy takes them for."""
+    """A SciPy matrix in CSR format with duplicate entries summed, as SciPy defines them."""
     rows = matrix.tocsr()
     if not rows.has_canonical_format:
-        rows = rows.copy()  # it may be the caller's own
+        rows = rows.copy()  # never change the caller's matrix
         rows.sum_duplicates()
     return rows
 
@@ -103,10 +103,10 @@ def _summed(matrix: Any) -> Any:
 def _of_networkx(graph: Any) -> tuple[NDArray[np.int64], Optional[NDArray[np.float32]], list[Any]]:
     nodes = list(graph.nodes)
     number = {node: at for at, node in enumerate(nodes)}
-    told = list(graph.edges(data="weight", default=1))
-    pairs = [(number[u], number[v]) for u, v, _ in told]
+    weighted = list(graph.edges(data="weight", default=1))
+    pairs = [(number[u], number[v]) for u, v, _ in weighted]
     edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    weights = np.array([weight for _, _, weight in told])
+    weights = np.array([weight for _, _, weight in weighted])
     return edges, None if np.all(weights == 1) else _weights(weights), nodes
 
 
@@ -124,7 +124,7 @@ def _features(X: Any) -> tuple[Optional[NDArray[np.float32]], Optional[Any]]:
 
 
 def reals(array: NDArray[Any], what: str) -> NDArray[np.float32]:
-    """Numbers in single precision; one that is too large for it becomes infinite, and is refused as such."""
+    """Converts to float32. Values out of range become infinite, which is an error later."""
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{what}: found {kind(array)}, expected numbers")
     with np.errstate(over="ignore"):
@@ -132,18 +132,18 @@ def reals(array: NDArray[Any], what: str) -> NDArray[np.float32]:
 
 
 def _names(nodes: list[Any]) -> Optional[list[str]]:
-    """The nodes' names as text, where that tells them apart."""
+    """The node ids as text, if they stay distinct."""
     names = [str(node) for node in nodes]
     plain = all(name and not any(c in name for c in "\r\n") for name in names)
     return names if plain and len(set(names)) == len(names) else None
 
 
 def shape(array: NDArray[Any]) -> str:
-    """The shape of an array, in words."""
+    """The shape of an array for error messages."""
     return f"{' × '.join(map(str, array.shape))} elements" if array.ndim else "a single element"
 
 
 def kind(array: NDArray[Any]) -> str:
-    """What an array holds, in words."""
+    """The element type of an array for error messages."""
     kinds = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "reals", "U": "text", "S": "text"}
     return kinds.get(array.dtype.kind, f"elements of type {array.dtype}")

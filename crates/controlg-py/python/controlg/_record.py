@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 
 def blocks(record: str) -> dict[str, NDArray[Any]]:
-    """The columns of the blocks; what there is one of for each objective is called ``plan_p_link``, ...."""
+    """One row per block. Values per objective have columns such as ``plan_p_link``."""
     return _columns(record, "block")
 
 
 def sensings(record: str) -> dict[str, NDArray[Any]]:
-    """The columns of the sensings; the cosine of two objectives' gradients is called ``gram_p_link_p_recon``, ...."""
+    """One row per sensing. The cosine of two objectives' gradients has a column such as ``gram_p_link_p_recon``."""
     return _columns(record, "sense")
 
 
@@ -23,17 +23,17 @@ def _columns(record: str, kind: str) -> dict[str, NDArray[Any]]:
     lines = [json.loads(line) for line in record.splitlines()]
     objectives = lines[0]["objectives"]
     rows = [_row(line, objectives) for line in lines if line["kind"] == kind]
-    names = dict.fromkeys(name for row in rows for name in row)  # in their order, each once
+    names = dict.fromkeys(name for row in rows for name in row)  # unique, in order
     return {name: _column([row.get(name) for row in rows]) for name in names}
 
 
 def _row(line: dict[str, Any], objectives: list[str]) -> dict[str, Any]:
-    told = [_spread(key, value, objectives) for key, value in line.items() if key not in ("kind", "seal")]
-    return dict(pair for pairs in told for pair in pairs)
+    pairs_of = [_spread(key, value, objectives) for key, value in line.items() if key not in ("kind", "seal")]
+    return dict(pair for pairs in pairs_of for pair in pairs)
 
 
 def _column(values: list[Any]) -> NDArray[Any]:
-    """One entry a line, also where a line has none: NaN, or no text."""
+    """One entry per line; a missing value is NaN or the empty string."""
     gap = "" if any(isinstance(value, str) for value in values) else np.nan
     return np.array([gap if value is None else value for value in values])
 

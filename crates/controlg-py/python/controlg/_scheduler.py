@@ -1,4 +1,4 @@
-"""The feedback loop alone, for a training loop of your own."""
+"""The feedback loop alone, for your own training loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Numbers = Union[Sequence[float], Mapping[str, float], Any]
 
 
 class Scheduler:
-    """Decides which of several tasks learns next, from losses and gradient geometry alone.
+    """Decides which of several objectives to train next, from losses and gradient geometry alone.
 
     ::
 
@@ -27,12 +27,12 @@ class Scheduler:
             task = scheduler.next()
             ...  # train this task
 
-    tasks : their names.
-    record : a file to keep the record in, which ``controlg audit`` accepts; it must be new, or that of ``state``.
-    state : what ``state_dict`` gave, to go on from; the settings are those of then.
-    random_state : where the draws start.
-    blocks_per_epoch : decisions after which counts and integrals start anew.
-    settings : the keys of ``sense``, ``plan`` and ``control``, two underscores for a dot: ``sense__period=20``.
+    tasks : the names of the objectives.
+    record : path of the record, which ``controlg audit`` accepts; a new file, or the one that belongs to ``state``.
+    state : a ``state_dict`` to resume from, with its settings.
+    random_state : the seed.
+    blocks_per_epoch : number of decisions after which counts and integrals are reset.
+    settings : settings of ``sense``, ``plan`` and ``control``, with two underscores for a dot: ``sense__period=20``.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class Scheduler:
         if state is not None:
             Scheduler.load_state_dict(self, state)
             return
-        # The seed 0 may be what nobody gave: ``seed`` among the settings then counts.
+        # 0 is the default: then ``seed`` among the settings, if any, wins.
         given = to_json({"random_state": random_state or None, "blocks_per_epoch": blocks_per_epoch, **settings})
-        self._loop = _core.OwnLoop(self._tasks, given, self._record)
+        self._loop = _core.RecordedScheduler(self._tasks, given, self._record)
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks' names."""
+        """The names of the objectives."""
         return list(self._tasks)
 
     @property
@@ -67,26 +67,27 @@ class Scheduler:
         return dict(zip(self._tasks, self._loop.shares))
 
     def warm_up(self, losses: Numbers) -> None:
-        """Takes the losses before training, and after each round of a few steps on every task.
+        """Records the losses before training and after each warm-up round (one or a few steps per objective).
 
-        The first round sets each loss's scale, all together the reference points. Without any, the first reading does.
+        The first round sets the scale of each loss, all rounds together the reference points. Without warm-up, the first
+        ``sense`` call sets both.
         """
         self._loop.warm_up(self._each(losses))
 
     def due(self) -> bool:
-        """Whether the next decision wants a reading first."""
+        """Whether ``sense`` must be called before the next decision."""
         return self._loop.due()
 
     def sense(
         self, losses: Numbers, gradients: Any = None, *, gram: Any = None, rayleigh: Optional[Numbers] = None
     ) -> dict[str, Any]:
-        """Takes a reading and plans anew; gives what was made of it.
+        """Updates the plan from new measurements; returns the derived quantities.
 
-        losses : one a task, in the order of the tasks or by their names.
-        gradients : one flat gradient a task, at the shared parameters; or
-        gram : their K × K inner products.
-        rayleigh : one quotient of 0 to 2 a task, of its gradient at the representations: how rough it is on the graph.
-            Without it tasks are told apart by conflict and progress alone.
+        losses : one per objective, in order or by name.
+        gradients : one flat gradient per objective with respect to the shared parameters; or
+        gram : the K × K inner products of these gradients.
+        rayleigh : the Rayleigh quotient, 0 to 2, of each objective's gradient with respect to the node representations.
+            Without it only conflict and progress tell the objectives apart.
         """
         if (gradients is None) == (gram is None):
             raise ValueError("sense: found both or none of gradients and gram, expected one of them")
@@ -104,20 +105,20 @@ class Scheduler:
         return json.loads(self._loop.sense(self._each(losses), products.tolist(), quotients))
 
     def next(self, steps: int = 1) -> str:
-        """The task of the next block, which will have this many steps."""
+        """The objective to train in the next block of ``steps`` steps."""
         if steps < 1:
             raise ValueError(f"steps: found {steps}, expected at least 1")
         return self._tasks[self._loop.next(steps)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything it remembers. The record up to here is on the disk when this returns."""
+        """The complete state. The record is flushed to disk before this returns."""
         return {"saved": self._loop.save()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave; what the record got since is removed from it."""
+        """Restores a ``state_dict``. Record lines written after it are removed."""
         if "saved" not in state:
-            raise ValueError(f"scheduler state: found the keys {list(state)}, expected what state_dict gave")
-        loop = _core.OwnLoop.restore(state["saved"], self._record)
+            raise ValueError(f"scheduler state: found the keys {list(state)}, expected a state_dict of Scheduler")
+        loop = _core.RecordedScheduler.restore(state["saved"], self._record)
         if loop.tasks != self._tasks:
             raise ValueError(f"scheduler state: found the tasks {loop.tasks}, expected {self._tasks}")
         self._loop = loop
@@ -145,5 +146,5 @@ class Scheduler:
 
 
 def audit(run: Any) -> dict[str, Any]:
-    """Derives every decision of a run's folder or of a record again; the first that differs is a ``ValueError``."""
+    """Re-derives every decision of a run folder or record. Raises ``ValueError`` at the first that differs."""
     return json.loads(_core.audit(os.fspath(run)))

@@ -1,11 +1,11 @@
-"""Settings on their way to the run file: dots for tables, and for Python's sake two underscores."""
+"""Settings of the run file as Python parameters: two underscores stand for a dot."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Mapping, Optional
 
-#: Parameters with short names, and the keys of the run file that they stand for.
+#: Parameters with short names, and their settings.
 SHORT = {
     "method": "method",
     "objectives": "objectives",
@@ -16,17 +16,17 @@ SHORT = {
 
 
 def key(name: str) -> str:
-    """The key of the run file that a parameter stands for."""
+    """The setting of a parameter."""
     return SHORT.get(name, name.replace("__", "."))
 
 
 def short(name: str) -> Optional[str]:
-    """The short name of a parameter, where it has one."""
+    """The short name of a parameter, if it has one."""
     return next((known for known, long in SHORT.items() if long == key(name)), None)
 
 
 def to_json(settings: Mapping[str, Any]) -> str:
-    """One JSON object, without what was left open; NumPy's numbers are numbers."""
+    """The settings that are not None as a JSON object; NumPy scalars and arrays are converted."""
     given = {name: value for name, value in settings.items() if value is not None}
     names: dict[str, str] = {}
     for name in given:
@@ -36,19 +36,19 @@ def to_json(settings: Mapping[str, Any]) -> str:
 
 
 def twice(first: str, second: str) -> ValueError:
-    """What is wrong when two names of one setting are given."""
-    return ValueError(f"settings: found both {first} and {second}, which are the same one, expected one of them")
+    """The error for two names of one setting."""
+    return ValueError(f"settings: found both {first} and {second}, which name the same setting; pass one of them")
 
 
 def plain(value: Any) -> Any:
-    """NumPy's numbers and arrays as Python's, for JSON."""
+    """Converts NumPy scalars and arrays for JSON."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise ValueError(f"settings: found {value!r}, expected numbers, text, lists and tables")
 
 
 def flat(table: Mapping[str, Any], place: str = "") -> dict[str, Any]:
-    """A table of tables as one, its keys joined by two underscores."""
+    """A nested table as a flat one, with keys joined by two underscores."""
     out: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
@@ -59,7 +59,7 @@ def flat(table: Mapping[str, Any], place: str = "") -> dict[str, Any]:
 
 
 def threads(n_jobs: Optional[int]) -> Optional[int]:
-    """Number of threads; ``None`` for all cores."""
+    """The number of threads; ``None`` for all cores."""
     if n_jobs is None or n_jobs == -1:
         return None
     if isinstance(n_jobs, bool) or int(n_jobs) != n_jobs or n_jobs < 1:
@@ -68,7 +68,7 @@ def threads(n_jobs: Optional[int]) -> Optional[int]:
 
 
 def seed(random_state: int) -> int:
-    """Where random draws start."""
+    """The checked seed."""
     if isinstance(random_state, bool) or int(random_state) != random_state or not 0 <= random_state < 2**63:
         raise ValueError(f"random_state: found {random_state!r}, expected a whole number from 0")
     return int(random_state)

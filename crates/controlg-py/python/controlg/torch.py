@@ -1,8 +1,8 @@
-"""The scheduler for a PyTorch loop: it measures losses, gradients and Rayleigh quotients itself.
+"""The scheduler for a PyTorch loop. It measures losses, gradients and Rayleigh quotients itself.
 
 ::
 
-    losses = {"link": link_loss, "rebuild": rebuild_loss}  # each gives its loss and the node representations behind it
+    losses = {"link": link_loss, "rebuild": rebuild_loss}  # each returns (loss, node representations)
     scheduler = controlg.torch.Scheduler(losses, encoder.parameters(), data.edge_index, record="record.jsonl")
     for step in range(1000):
         loss, _ = losses[scheduler.next()]()
@@ -10,12 +10,12 @@
         loss.backward()
         optimizer.step()
 
-Readings draw from random streams of their own (torch's, Python's and NumPy's), the same at every reading, so that losses
-which sample are seen on one frozen sample and the loop's own draws stay what they were. Running statistics of
-normalization layers stay what they were, too.
+Measurements use fixed seeds for torch, Python and NumPy and restore the generators afterwards: a loss that samples is
+measured on the same sample each time, and the random draws of your loop do not change. Running statistics of
+normalization layers are restored as well.
 
-Under ``torch.distributed`` every rank draws the same task: readings are averaged over the ranks and then taken from rank
-0, whose state is the truth when a scheduler is made or loaded; rank 0 alone keeps the record.
+Under ``torch.distributed`` all ranks draw the same objective: measurements are averaged over the ranks, rank 0 broadcasts its
+state when a scheduler is created or loaded, and only rank 0 writes the record.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from torch.nn.parameter import is_lazy
 
 from ._scheduler import Scheduler as _Scheduler
 
-#: Gives a loss and the node representations behind it, or the loss alone where these are the same for all tasks.
+#: Returns a loss and its node representations, or the loss alone if all objectives share the representations.
 Closure = Callable[[], Union[Tensor, "tuple[Tensor, Tensor]"]]
 
 __all__ = ["Rayleigh", "Scheduler", "measure"]
 
 
 class Rayleigh:
-    """How rough a signal on the nodes is: tr(Hᵀ L H) / ‖H‖² with the normalized Laplacian L of the graph, 0 to 2."""
+    """The Rayleigh quotient tr(Hᵀ L H) / ‖H‖² of a node signal H with the normalized Laplacian L, from 0 to 2."""
 
     def __init__(self, edge_index: Tensor) -> None:
         source, target = edge_index.min(dim=0).values, edge_index.max(dim=0).values
         pairs = torch.unique(torch.stack([source, target])[:, source != target], dim=1)
-        self._pairs = pairs  # every undirected edge once, without loops
+        self._pairs = pairs  # each undirected edge once, no self-loops
 
     def __call__(self, signal: Tensor) -> float:
         source, target = self._pairs.to(signal.device)
@@ -54,23 +54,23 @@ class Rayleigh:
         degree = torch.bincount(torch.cat([source, target]), minlength=h.shape[0]).double()
         scaled = h / degree.clamp(min=1).sqrt().unsqueeze(1)
         energy = 0.0
-        # Edges in pieces: the difference along all of them at once could be larger than the model.
+        # In chunks: the differences along all edges could take more memory than the model.
         for u, v in zip(source.split(1 << 16), target.split(1 << 16)):
             energy += (scaled[u] - scaled[v]).square().sum().item()
-        # Losses are means over nodes, so the norm may be tiny: the guard must stay far below it.
+        # Losses are means over nodes, so the norm may be tiny; the epsilon must be far smaller.
         return energy / (h.square().sum().item() + 1e-12)
 
 
 @contextmanager
 def _frozen_streams(seed: int) -> Iterator[None]:
-    """Draws start from the seed inside, and go on outside as if there had been none."""
-    # Seeding reaches every device, whether parameters are there or not.
+    """Seeds all generators inside the block and restores them afterwards."""
+    # manual_seed affects every device.
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else []
     of_python, of_numpy = random.getstate(), np.random.get_state()
     with torch.random.fork_rng(devices):
         torch.manual_seed(seed)
         random.seed(seed)
-        np.random.seed(seed % 2**32)  # it takes no larger ones
+        np.random.seed(seed % 2**32)  # NumPy accepts 32-bit seeds only
         try:
             yield
         finally:
@@ -79,8 +79,8 @@ def _frozen_streams(seed: int) -> Iterator[None]:
 
 
 @contextmanager
-def _kept_statistics() -> Iterator[None]:
-    """Normalization layers that are called inside have the same running statistics afterwards."""
+def _restored_statistics() -> Iterator[None]:
+    """Restores the running statistics of normalization layers that are called inside the block."""
     kept: dict[Tensor, Tensor] = {}
 
     def keep(module: torch.nn.Module, _: Any) -> None:
@@ -95,20 +95,20 @@ def _kept_statistics() -> Iterator[None]:
     finally:
         hook.remove()
         for buffer, value in kept.items():
-            buffer.data.copy_(value)  # by ``data``: the loop may still go back through the layer
+            buffer.data.copy_(value)  # through ``data``: autograd may still need the layer
 
 
-@_kept_statistics()
+@_restored_statistics()
 def measure(
     closures: Sequence[Closure],
     parameters: Sequence[Tensor],
     rayleigh: Rayleigh,
     embedding: Optional[Tensor] = None,
 ) -> tuple[list[float], list[list[float]], list[float]]:
-    """Losses, inner products of the gradients at the shared parameters, Rayleigh quotients of those at the embedding.
+    """Losses, inner products of the parameter gradients, and Rayleigh quotients of the representation gradients.
 
-    ``embedding`` are the representations of closures that give their loss alone. No gradient is left behind, and
-    no running statistics are altered.
+    ``embedding`` holds the representations for closures that return the loss alone. Gradients and running statistics
+    are left unchanged.
     """
     losses: list[float] = []
     quotients: list[float] = []
@@ -117,7 +117,7 @@ def measure(
         given = closure()
         loss, z = given if isinstance(given, tuple) else (given, embedding)
         if z is None:
-            raise ValueError("closure: found a loss alone, expected (loss, embedding), or an embedding for all tasks")
+            raise ValueError("closure: found a loss alone, expected (loss, embedding) or a shared embedding")
         retain = embedding is not None
         grads = torch.autograd.grad(loss, [z, *parameters], retain_graph=retain, allow_unused=True)
         at_z = grads[0] if grads[0] is not None else torch.zeros_like(z)
@@ -130,15 +130,15 @@ def measure(
 
 
 class Scheduler(_Scheduler):
-    """``controlg.Scheduler`` that takes its readings itself whenever one is due.
+    """A ``controlg.Scheduler`` that measures by itself whenever a measurement is due.
 
-    closures : by the task's name. Each gives ``(loss, embedding)``, or the loss alone where ``embedding`` is given.
-    parameters : the shared ones, the encoder's.
+    closures : by objective. Each returns ``(loss, embedding)``, or the loss alone if ``embedding`` is passed.
+    parameters : the shared parameters, those of the encoder.
     edge_index : 2 × E, as in PyTorch Geometric.
-    embedding : gives the representations that closures share; called once a reading, before them.
-    group : the process group; by default all ranks, where ``torch.distributed`` is initialized.
+    embedding : returns the representations that the closures share; called once per measurement, before them.
+    group : the process group; by default all ranks if ``torch.distributed`` is initialized.
 
-    Everything else is as in ``controlg.Scheduler``.
+    The other parameters are those of ``controlg.Scheduler``.
     """
 
     def __init__(
@@ -167,29 +167,29 @@ class Scheduler(_Scheduler):
             super().load_state_dict(fresh)
 
     def next(self, steps: int = 1) -> str:
-        """The task of the next block; a reading is taken first where one is due."""
+        """The objective of the next block; measures first if a measurement is due."""
         if self.due():
             self.read()
         return super().next(steps)
 
     def read(self) -> dict[str, Any]:
-        """Takes a reading now; it must be due."""
+        """Measures now and updates the plan. A measurement must be due."""
         losses, products, quotients = self._measured()
         return self.sense(losses, gram=products, rayleigh=quotients)
 
     def warm_up(self, losses: Any = None) -> None:
-        """Takes the losses before training, and after each round of a few steps on every task; by itself if not given."""
+        """Records the losses before training and after each warm-up round; measures them if they are not passed."""
         if losses is None:
             losses = self._measured()[0]
         super().warm_up(losses)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave; rank 0's counts."""
+        """Restores a ``state_dict``; that of rank 0 wins."""
         super().load_state_dict(self._from_first(state))
 
     def _measured(self) -> Any:
-        """What all ranks agree on; their random streams are left as they were."""
-        with _frozen_streams(int(self._seed)), _kept_statistics():
+        """The measurements averaged over ranks."""
+        with _frozen_streams(int(self._seed)), _restored_statistics():
             z = None if self._embedding is None else self._embedding()
             return self._agreed(*measure(self._closures, self._parameters, self._rayleigh, z))
 
@@ -203,7 +203,7 @@ class Scheduler(_Scheduler):
         return 0 if self._group is None else dist.get_global_rank(self._group, 0)
 
     def _from_first(self, state: Any) -> Any:
-        """Rank 0's, for all."""
+        """The value of rank 0 on every rank."""
         if not self._ranks():
             return state
         box = [state]
@@ -211,7 +211,7 @@ class Scheduler(_Scheduler):
         return box[0]
 
     def _agreed(self, losses: list[float], products: list[list[float]], quotients: list[float]) -> Any:
-        """The mean of all ranks' readings, the same bits on each."""
+        """The mean over ranks, bit-identical on each."""
         if not self._ranks():
             return losses, products, quotients
         k = len(losses)
