@@ -1,4 +1,4 @@
-//! Training, embedding, judging, keeping.
+//! Training, embedding, evaluation, and run folders.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,57 +19,57 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::graph::{Graph, names};
-use crate::settings::{raised, table, work};
+use crate::graph::{PyGraph, names};
+use crate::settings::{in_pool, table, to_exception};
 
-/// How long Python's signals may wait.
-const PULSE: Duration = Duration::from_millis(50);
+/// How often Python may handle signals during training.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A run as Python keeps it: settings as TOML, record, model, embeddings, names where nodes have any.
+/// A run as Python stores it: settings as TOML, record, model, embeddings, node ids if there are any.
 type RunParts<'py> = (String, String, Bound<'py, PyBytes>, Bound<'py, PyArray2<f32>>, Option<Vec<String>>);
 
-/// A line of the record as JSON, and the steps done.
-type GraphIdentity = (u64, String);
+/// The number of steps done and a line of the record as JSON.
+type RecordLine = (u64, String);
 
-/// Complete, checked settings as JSON.
+/// Resolves settings: complete, checked, as JSON.
 #[pyfunction]
 pub(crate) fn resolve(settings: &str) -> PyResult<String> {
-    let config = Config::from_table(table(settings).map_err(|error| raised(&error))?);
-    json(&config.map_err(|error| raised(&error))?)
+    let config = Config::from_table(table(settings).map_err(|error| to_exception(&error))?);
+    json(&config.map_err(|error| to_exception(&error))?)
 }
 
 /// The settings of a run file as JSON.
 #[pyfunction]
 pub(crate) fn described(config: &str) -> PyResult<String> {
-    json(&settings(config).map_err(|error| raised(&error))?)
+    json(&settings(config).map_err(|error| to_exception(&error))?)
 }
 
-/// Trains. `watch(steps_done, steps, line)` is called for every line of the record; an exception in it, or a signal,
-/// ends the training after the block that is under way.
+/// Trains. Calls `watch(steps_done, total_steps, line)` for every line of the record; an exception in it or a signal
+/// stops the training after the current block.
 #[pyfunction]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
-    graph: &Bound<'py, Graph>,
+    graph: &Bound<'py, PyGraph>,
     settings: &str,
     threads: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<RunParts<'py>> {
     let graph = &graph.get().dataset.graph;
-    let config = table(settings).and_then(Config::from_table).map_err(|error| raised(&error))?;
+    let config = table(settings).and_then(Config::from_table).map_err(|error| to_exception(&error))?;
     let stop = AtomicBool::new(false);
     let (watched, trained) = py.detach(|| {
         std::thread::scope(|scope| {
-            let (send, receive) = channel::<GraphIdentity>();
+            let (send, receive) = channel::<RecordLine>();
             let tell = watch.is_some().then_some(send.clone());
             let (config, stop) = (&config, &stop);
             let trainer = scope.spawn(move || {
-                let _open = send; // closed when training ends, whichever way
-                work(threads, || {
+                let _open = send; // dropped when training ends or fails
+                in_pool(threads, || {
                     train(graph, config, stop, |done, record| {
                         if let Some(tell) = &tell
                             && let Ok(line) = serde_json::to_string(record)
                         {
-                            let _ = tell.send((done, line)); // nobody listens any more: the end is near
+                            let _ = tell.send((done, line)); // the receiver is gone: training is about to stop
                         }
                     })
                 })
@@ -81,14 +81,16 @@ pub(crate) fn fit<'py>(
     });
     watched?;
     match trained {
-        Ok(Ok(Some(run))) => kept(py, run),
-        Ok(Ok(None)) => Err(raised(&Error::Failed("the training was stopped".to_owned()))),
-        Ok(Err(error)) => Err(raised(&error)),
-        Err(_) => Err(raised(&Error::Failed("a mistake in controlg itself; please report it".to_owned()))),
+        Ok(Ok(Some(run))) => run_parts(py, run),
+        Ok(Ok(None)) => Err(to_exception(&Error::Failed("training was stopped".to_owned()))),
+        Ok(Err(error)) => Err(to_exception(&error)),
+        Err(_) => Err(to_exception(&Error::Failed(
+            "internal error (a bug in controlg); please report it".to_owned(),
+        ))),
     }
 }
 
-/// Trains to the end, or until it shall stop.
+/// Trains to the end or until `stop` is set.
 fn train(
     graph: &controlg::Graph,
     config: &Config,
@@ -97,24 +99,24 @@ fn train(
 ) -> Result<Option<TrainedModel>> {
     let input = Input::new(graph, config)?;
     let mut training = Training::new(&input, config)?;
-    let mut sheet = RecordBuffer::default();
-    sheet.append(&training.header())?;
+    let mut buffer = RecordBuffer::default();
+    buffer.append(&training.header())?;
     while let Some(records) = training.advance()? {
         for record in &records {
-            sheet.append(record)?;
+            buffer.append(record)?;
             tell(training.progress().steps, record);
         }
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
     }
-    TrainedModel::of(&training, &input, sheet.into_text()).map(Some)
+    TrainedModel::of(&training, &input, buffer.into_text()).map(Some)
 }
 
-/// Hands lines to Python and lets it see its signals, until the training ends.
-fn listen(lines: &Receiver<GraphIdentity>, watch: Option<&Py<PyAny>>, steps: u64) -> PyResult<()> {
+/// Passes lines to Python and lets it handle signals until training ends.
+fn listen(lines: &Receiver<RecordLine>, watch: Option<&Py<PyAny>>, steps: u64) -> PyResult<()> {
     loop {
-        match (lines.recv_timeout(PULSE), watch) {
+        match (lines.recv_timeout(SIGNAL_INTERVAL), watch) {
             (Ok((done, line)), Some(watch)) => Python::attach(|py| {
                 py.check_signals()?;
                 watch.call1(py, (done, steps, line)).map(|_| ())
@@ -125,22 +127,22 @@ fn listen(lines: &Receiver<GraphIdentity>, watch: Option<&Py<PyAny>>, steps: u64
     }
 }
 
-/// The embeddings of a graph by a trained model.
+/// Embeds a graph with a trained model.
 #[pyfunction]
 pub(crate) fn embed<'py>(
     py: Python<'py>,
     config: &str,
     model: &[u8],
-    graph: &Bound<'py, Graph>,
+    graph: &Bound<'py, PyGraph>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let graph = &graph.get().dataset.graph;
     let embed = || train::embed_by(&settings(config)?, model, graph);
-    let embeddings = py.detach(|| work(threads, embed)).map_err(|error| raised(&error))?;
+    let embeddings = py.detach(|| in_pool(threads, embed)).map_err(|error| to_exception(&error))?;
     array(py, embeddings)
 }
 
-/// Writes a run's folder.
+/// Writes a run folder.
 #[pyfunction]
 pub(crate) fn save(
     folder: PathBuf,
@@ -155,22 +157,23 @@ pub(crate) fn save(
         let ids = ids.map_or(Ids::Numbered(embeddings.n_rows()), Ids::from_names);
         TrainedModel { config: settings(config)?, record, model, embeddings, ids }.write(&folder)
     };
-    write().map_err(|error| raised(&error))
+    write().map_err(|error| to_exception(&error))
 }
 
-/// Reads a run's folder.
+/// Reads a run folder.
 #[pyfunction]
 pub(crate) fn load(py: Python<'_>, folder: PathBuf) -> PyResult<RunParts<'_>> {
-    let run = py.detach(|| work(None, || TrainedModel::read(&folder))).map_err(|error| raised(&error))?;
-    kept(py, run)
+    let run =
+        py.detach(|| in_pool(None, || TrainedModel::read(&folder))).map_err(|error| to_exception(&error))?;
+    run_parts(py, run)
 }
 
-/// A split as Python gives it: protocol, index, and the nodes of its three parts.
+/// A split from Python: protocol, index, and the train, validation and test nodes.
 type GivenSplit = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
 
-/// Judges embeddings; gives the score as JSON.
+/// Evaluates embeddings; returns the score as JSON.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // as many as a number needs to be understood
+#[allow(clippy::too_many_arguments)] // one per part of the protocol
 pub(crate) fn evaluate(
     py: Python<'_>,
     task: &str,
@@ -180,12 +183,12 @@ pub(crate) fn evaluate(
     protocol: Option<&str>,
     seed: u64,
     probe: (String, String),
-    graph: Option<Bound<'_, Graph>>,
+    graph: Option<Bound<'_, PyGraph>>,
     threads: Option<usize>,
 ) -> PyResult<String> {
-    let embeddings = Features::Dense(rows(&embeddings).map_err(|error| raised(&error))?);
+    let embeddings = Features::Dense(rows(&embeddings).map_err(|error| to_exception(&error))?);
     let dataset = graph.as_ref().map(|graph| &graph.get().dataset);
-    let judge = || {
+    let evaluate = || {
         let graph = || match dataset {
             Some(dataset) => Ok(&dataset.graph),
             None => Err(Error::value("graph", "nothing", "the graph of the embeddings")),
@@ -214,33 +217,33 @@ pub(crate) fn evaluate(
             Task::Cluster => eval::evaluate_cluster(&embeddings, &labels()?, graph()?),
         }
     };
-    let score = py.detach(|| work(threads, judge)).map_err(|error| raised(&error))?;
+    let score = py.detach(|| in_pool(threads, evaluate)).map_err(|error| to_exception(&error))?;
     json(&score)
 }
 
-/// The results of a comparison's folder that belong to it, as JSON.
+/// The results of a comparison folder as JSON.
 #[pyfunction]
 pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
     let cells = || {
         let results = JsonlStore::<ResultCell>::read(&folder, "results")?;
         compare::Manifest::read(&folder)?.cells(&results)
     };
-    json(&cells().map_err(|error| raised(&error))?)
+    json(&cells().map_err(|error| to_exception(&error))?)
 }
 
-fn kept(py: Python<'_>, run: TrainedModel) -> PyResult<RunParts<'_>> {
+fn run_parts(py: Python<'_>, run: TrainedModel) -> PyResult<RunParts<'_>> {
     let TrainedModel { config, record, model, embeddings, ids } = run;
-    let config = config.to_toml().map_err(|error| raised(&error))?;
+    let config = config.to_toml().map_err(|error| to_exception(&error))?;
     Ok((config, record, PyBytes::new(py, &model), array(py, embeddings)?, names(&ids)))
 }
 
-/// Rows handed to NumPy without a copy.
+/// Moves rows to NumPy without a copy.
 fn array(py: Python<'_>, rows: Dense) -> PyResult<Bound<'_, PyArray2<f32>>> {
     let shape = [rows.n_rows(), rows.n_cols()];
     PyArray1::from_vec(py, rows.into_data()).reshape(shape)
 }
 
-/// NumPy's rows, at least one column of them.
+/// Rows from NumPy; there must be at least one row and one column.
 fn rows(array: &PyReadonlyArray2<'_, f32>) -> Result<Dense> {
     let array = array.as_array();
     match (array.nrows(), array.ncols()) {
@@ -252,7 +255,7 @@ fn rows(array: &PyReadonlyArray2<'_, f32>) -> Result<Dense> {
     }
 }
 
-/// Settings from the run file that was kept.
+/// Parses stored settings.
 fn settings(config: &str) -> Result<Config> {
     let table =
         config.parse().map_err(|error: toml::de::Error| Error::value("settings", error.message(), "TOML"))?;
@@ -260,5 +263,5 @@ fn settings(config: &str) -> Result<Config> {
 }
 
 fn json(value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| raised(&Error::Failed(error.to_string())))
+    serde_json::to_string(value).map_err(|error| to_exception(&Error::Failed(error.to_string())))
 }

@@ -1,4 +1,4 @@
-//! Arrays and files as graphs.
+//! Graphs from arrays and files.
 
 use std::path::PathBuf;
 
@@ -10,45 +10,45 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::settings::{raised, work};
+use crate::settings::{in_pool, to_exception};
 
-/// A graph with its features, and the labels and splits that came with it.
-#[pyclass(frozen, module = "controlg._core")]
-pub(crate) struct Graph {
+/// A graph with features, and labels and splits if its files have them.
+#[pyclass(frozen, name = "Graph", module = "controlg._core")]
+pub(crate) struct PyGraph {
     pub(crate) dataset: Dataset,
 }
 
-/// Sparse rows: shape, `indptr`, `indices`, `data`.
-type CsrView<'py> =
+/// A CSR matrix: shape, `indptr`, `indices`, `data`.
+type PyCsr<'py> =
     ((usize, usize), PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>);
 
 #[pymethods]
-impl Graph {
-    /// A data set by its name, or from a path.
+impl PyGraph {
+    /// Loads a data set by name or path.
     #[staticmethod]
     fn load(py: Python<'_>, name: &str, data_dir: Option<PathBuf>, structural: bool) -> PyResult<Self> {
         let options = LoadOptions { data_dir, features: source(structural), ..LoadOptions::default() };
-        let dataset = py.detach(|| work(None, || data::load(name, &options)));
-        Ok(Graph { dataset: dataset.map_err(|error| raised(&error))? })
+        let dataset = py.detach(|| in_pool(None, || data::load(name, &options)));
+        Ok(PyGraph { dataset: dataset.map_err(|error| to_exception(&error))? })
     }
 
-    /// A graph from a 2 × E array of node numbers and what else is known.
+    /// Makes a graph from a 2 × E edge array with optional weights, features and ids.
     #[staticmethod]
-    #[allow(clippy::too_many_arguments)] // as many as a graph has parts
+    #[allow(clippy::too_many_arguments)] // one per part of a graph
     fn from_arrays(
         py: Python<'_>,
         edges: PyReadonlyArray2<'_, i64>,
         weights: Option<PyReadonlyArray1<'_, f32>>,
         n_nodes: Option<usize>,
         dense: Option<PyReadonlyArray2<'_, f32>>,
-        sparse: Option<CsrView<'_>>,
+        sparse: Option<PyCsr<'_>>,
         ids: Option<Vec<String>>,
         structural: bool,
     ) -> PyResult<Self> {
         let edges = edges.as_array();
         if edges.nrows() != 2 {
             let found = format!("{} × {} elements", edges.nrows(), edges.ncols());
-            return Err(raised(&Error::value("edges", found, "2 × E or E × 2 node numbers")));
+            return Err(to_exception(&Error::value("edges", found, "2 × E or E × 2 node numbers")));
         }
         let pairs = edges.row(0).iter().copied().zip(edges.row(1).iter().copied()).collect();
         let weights = weights.map(|weights| weights.as_array().to_vec());
@@ -71,11 +71,11 @@ impl Graph {
             let arrays = Arrays { n_nodes, edges: pairs, weights, features, ids };
             arrays.into_dataset("graph", source(structural))
         };
-        let dataset = py.detach(|| work(None, build)).map_err(|error| raised(&error))?;
-        Ok(Graph { dataset })
+        let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;
+        Ok(PyGraph { dataset })
     }
 
-    /// The name or path it was read from.
+    /// The name or path of the data set.
     #[getter]
     fn name(&self) -> &str {
         &self.dataset.name
@@ -99,7 +99,7 @@ impl Graph {
         self.dataset.graph.n_features()
     }
 
-    /// Whether its features were made of its edges.
+    /// Whether the features were computed from the edges.
     #[getter]
     fn has_features_from_edges(&self) -> bool {
         self.dataset.graph.has_features_from_edges()
@@ -111,19 +111,19 @@ impl Graph {
         format!("<Graph '{}': {n} nodes, {edges} edges, {width} features>", self.dataset.name)
     }
 
-    /// What a user should know about how it was read.
+    /// Notes on how the input was read.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.dataset.notes.clone()
     }
 
-    /// The nodes' own names, in the order of the rows; `None` where they are simply numbered.
+    /// The node ids in row order; `None` if the nodes are numbered.
     #[getter]
     fn ids(&self) -> Option<Vec<String>> {
         names(self.dataset.graph.ids())
     }
 
-    /// Source and target of every edge, in both directions, as PyTorch Geometric has them.
+    /// Source and target of every edge in both directions, as in PyTorch Geometric.
     #[getter]
     fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         let adjacency = self.dataset.graph.adjacency();
@@ -132,7 +132,7 @@ impl Graph {
         PyArray1::from_vec(py, sources.chain(targets).collect()).reshape([2, adjacency.n_entries()])
     }
 
-    /// The features, one row a node, zeros included.
+    /// The features as a dense array, n_nodes × n_features.
     #[getter]
     fn x<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let (n, width) = (self.n_nodes(), self.n_features());
@@ -150,7 +150,7 @@ impl Graph {
         PyArray1::from_vec(py, rows).reshape([n, width])
     }
 
-    /// One class a node, -1 for none; `None` where there are no labels.
+    /// One class per node, -1 for unlabeled nodes; `None` without labels.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
         let labels = self.dataset.labels.as_ref()?;
@@ -158,7 +158,7 @@ impl Graph {
         Some(PyArray1::from_vec(py, (0..labels.classes().len()).map(class).collect()))
     }
 
-    /// The splits that came with the files: dictionaries of protocol, index, train, val, test.
+    /// The splits of the files: dictionaries with protocol, index, train, val, test.
     #[getter]
     fn splits<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let split = |split: &data::Split| {
@@ -175,12 +175,11 @@ impl Graph {
     }
 }
 
-/// Where features come from.
 fn source(structural: bool) -> FeatureSource {
     if structural { FeatureSource::Structural } else { FeatureSource::Given }
 }
 
-/// The nodes' names; nothing where they are simply numbered.
+/// The node ids; `None` if the nodes are numbered.
 pub(crate) fn names(ids: &Ids) -> Option<Vec<String>> {
     match ids {
         Ids::Numbered(_) => None,

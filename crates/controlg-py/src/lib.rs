@@ -1,5 +1,5 @@
-//! `controlg._core`: the library as Python calls it. Everything that could be said in Python is said there
-//! (`python/controlg`); here arrays become graphs, settings become tables, errors become exceptions.
+//! `controlg._core`: the compiled part of the Python package. It converts arrays to graphs, settings to tables and
+//! errors to exceptions; everything else is Python code in `python/controlg`.
 
 mod estimator;
 mod graph;
@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_class::<graph::Graph>()?;
-    module.add_class::<scheduler::RecordedScheduler>()?;
+    module.add_class::<graph::PyGraph>()?;
+    module.add_class::<scheduler::PyScheduler>()?;
     module.add_function(wrap_pyfunction!(estimator::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::described, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::fit, module)?)?;
@@ -29,7 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The program `controlg`.
+/// Runs the `controlg` command; `again` is how to start it as a subprocess.
 #[pyfunction]
 fn main(py: Python<'_>, typed: Vec<OsString>, again: Vec<OsString>) -> u8 {
     py.detach(|| controlg_cli::main(typed, again))

@@ -1,64 +1,64 @@
-//! The scheduler alone, for a loop in Python.
+//! The scheduler for a training loop in Python.
 
 use std::path::PathBuf;
 
+use controlg::Error;
 use controlg::coordinator::SchedulerSettings;
-use controlg::{Error, recorded_scheduler};
+use controlg::recorded_scheduler::RecordedScheduler;
 use pyo3::prelude::*;
 
-use crate::settings::{raised, table, work};
+use crate::settings::{in_pool, table, to_exception};
 
-/// A scheduler in somebody's own loop.
-#[pyclass(module = "controlg._core")]
-pub(crate) struct RecordedScheduler(recorded_scheduler::RecordedScheduler);
+/// A scheduler that keeps a record.
+#[pyclass(name = "RecordedScheduler", module = "controlg._core")]
+pub(crate) struct PyScheduler(RecordedScheduler);
 
 #[pymethods]
-impl RecordedScheduler {
-    /// A scheduler of these tasks; settings as JSON.
+impl PyScheduler {
+    /// Creates a scheduler; `settings` is JSON.
     #[new]
     fn new(tasks: Vec<String>, settings: &str, record: Option<PathBuf>) -> PyResult<Self> {
         let settings = table(settings).and_then(SchedulerSettings::from_table);
-        let own = settings.and_then(|settings| {
-            recorded_scheduler::RecordedScheduler::new(tasks, settings, record.as_deref())
-        });
-        own.map(RecordedScheduler).map_err(|error| raised(&error))
+        let scheduler =
+            settings.and_then(|settings| RecordedScheduler::new(tasks, settings, record.as_deref()));
+        scheduler.map(PyScheduler).map_err(|error| to_exception(&error))
     }
 
-    /// One from what `save` gave.
+    /// Restores a saved scheduler.
     #[staticmethod]
     fn restore(saved: &str, record: Option<PathBuf>) -> PyResult<Self> {
-        recorded_scheduler::RecordedScheduler::restore(saved, record.as_deref())
-            .map(RecordedScheduler)
-            .map_err(|error| raised(&error))
+        RecordedScheduler::restore(saved, record.as_deref())
+            .map(PyScheduler)
+            .map_err(|error| to_exception(&error))
     }
 
-    /// Everything it remembers, as JSON.
+    /// The complete state as JSON.
     fn save(&self) -> PyResult<String> {
-        self.0.save().map_err(|error| raised(&error))
+        self.0.save().map_err(|error| to_exception(&error))
     }
 
-    /// Takes the losses before training, or after a round of it.
+    /// Records the losses of a warm-up round.
     fn warm_up(&mut self, losses: Vec<f64>) -> PyResult<()> {
-        self.0.warm_up(losses).map_err(|error| raised(&error))
+        self.0.warm_up(losses).map_err(|error| to_exception(&error))
     }
 
-    /// Whether the next block wants a reading first.
+    /// Whether `sense` is due before the next block.
     fn due(&self) -> bool {
         self.0.due()
     }
 
-    /// Takes a reading; gives what was made of it as JSON.
+    /// Updates the plan from measurements; returns the derived quantities as JSON.
     fn sense(&mut self, losses: Vec<f64>, gram: Vec<Vec<f64>>, rayleigh: Vec<f64>) -> PyResult<String> {
-        let sensing = self.0.sense(losses, &gram, rayleigh).map_err(|error| raised(&error))?;
-        serde_json::to_string(&sensing).map_err(|error| raised(&Error::Failed(error.to_string())))
+        let sensing = self.0.sense(losses, &gram, rayleigh).map_err(|error| to_exception(&error))?;
+        serde_json::to_string(&sensing).map_err(|error| to_exception(&Error::Failed(error.to_string())))
     }
 
-    /// The number of the task of the next block, which will have this many steps.
+    /// The index of the objective of the next block.
     fn next(&mut self, steps: u64) -> PyResult<usize> {
-        self.0.next(steps).map(|decision| decision.task).map_err(|error| raised(&error))
+        self.0.next(steps).map(|decision| decision.task).map_err(|error| to_exception(&error))
     }
 
-    /// The tasks' names.
+    /// The names of the objectives.
     #[getter]
     fn tasks(&self) -> Vec<String> {
         self.0.tasks().to_vec()
@@ -71,10 +71,10 @@ impl RecordedScheduler {
     }
 }
 
-/// Derives every decision of a record again; gives the summary as JSON.
+/// Re-derives every decision of a record; returns the summary as JSON.
 #[pyfunction]
 pub(crate) fn audit(py: Python<'_>, run: PathBuf) -> PyResult<String> {
     let summary =
-        py.detach(|| work(None, || controlg::audit::audit(&run))).map_err(|error| raised(&error))?;
-    serde_json::to_string(&summary).map_err(|error| raised(&Error::Failed(error.to_string())))
+        py.detach(|| in_pool(None, || controlg::audit::audit(&run))).map_err(|error| to_exception(&error))?;
+    serde_json::to_string(&summary).map_err(|error| to_exception(&Error::Failed(error.to_string())))
 }

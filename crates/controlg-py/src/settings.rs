@@ -1,4 +1,4 @@
-//! Settings on their way in, errors on their way out.
+//! Conversion of settings and errors, and the thread pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,8 +6,8 @@ use controlg::{Error, Result};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 
-/// The exception for an error, in the words that the program prints.
-pub(crate) fn raised(error: &Error) -> PyErr {
+/// The exception for an error, with the text that the command prints.
+pub(crate) fn to_exception(error: &Error) -> PyErr {
     let text = error.to_string();
     match error {
         Error::Input { .. } | Error::Unknown { .. } | Error::Check { .. } => PyValueError::new_err(text),
@@ -16,10 +16,10 @@ pub(crate) fn raised(error: &Error) -> PyErr {
     }
 }
 
-/// A table of settings from a JSON object, whose keys may have dots.
+/// A table of settings from a JSON object; dots in keys separate tables.
 pub(crate) fn table(json: &str) -> Result<toml::Table> {
     let wrong =
-        |error: &dyn std::fmt::Display| Error::value("settings", error, "numbers, text, lists and tables");
+        |error: &dyn std::fmt::Display| Error::value("settings", error, "numbers, strings, lists and tables");
     let given: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(json).map_err(|error| wrong(&error))?;
     let mut table = toml::Table::new();
@@ -35,18 +35,21 @@ pub(crate) fn table(json: &str) -> Result<toml::Table> {
     Ok(table)
 }
 
-/// Does the work with this many threads, all cores when none are named, and keeps a mistake of ours from ending Python.
+/// Runs a function in a thread pool, with all cores by default, and turns a panic into an error.
 ///
-/// The threads are its own and end with it: those of a shared pool would be missing in a process that Python forked.
-pub(crate) fn work<T: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+/// The pool lives for this call only: the threads of a global pool would not exist in a process that Python forked.
+pub(crate) fn in_pool<T: Send>(
+    threads: Option<usize>,
+    function: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
     let guarded = || {
-        let done = catch_unwind(AssertUnwindSafe(work));
+        let done = catch_unwind(AssertUnwindSafe(function));
         done.unwrap_or_else(|_| {
-            Err(Error::Failed("a mistake in controlg itself; please report it".to_owned()))
+            Err(Error::Failed("internal error (a bug in controlg); please report it".to_owned()))
         })
     };
     rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or_default()) // 0 stands for all cores
+        .num_threads(threads.unwrap_or_default()) // 0: all cores
         .build()
         .map_err(|error| Error::Failed(format!("cannot start threads: {error}")))?
         .install(guarded)

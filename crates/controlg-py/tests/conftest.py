@@ -1,4 +1,4 @@
-"""What the tests share: a small graph, small settings, the installed program."""
+"""Shared fixtures: a small graph, small settings, the installed command."""
 
 import subprocess
 import sys
@@ -6,14 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-#: A graph that the package and the program both know, and settings that make training short.
+#: A graph for the package and the command, and settings for a short training.
 DATA = "synthetic:nodes=120,features=40"
 SMALL = {"epochs": 1, "width": 8, "train__batches_per_epoch": 30, "objective__p_par__parts": 4}
 FLAGS = ["train.epochs=1", "encoder.width=8", "train.batches_per_epoch=30", "objective.p_par.parts=4"]
 
 
 def program(*arguments, cwd=None):
-    """Runs the program ``controlg``."""
+    """Runs the ``controlg`` command."""
     command = [sys.executable, "-m", "controlg", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd)
 
@@ -24,7 +24,7 @@ def flags():
 
 @pytest.fixture
 def arrays():
-    """A ring with chords, and features."""
+    """A ring with chords and random features."""
     n = 60
     ring = [(u, (u + 1) % n) for u in range(n)]
     chords = [(u, (7 * u + 3) % n) for u in range(n) if u != (7 * u + 3) % n]

@@ -60,14 +60,14 @@ def test_pyg_loop_alone_and_on_two_ranks(data, tmp_path):
         assert program("audit", record).returncode == 0
 
 
-def test_what_is_wrong_with_a_comparison_is_said():
+def test_errors_of_a_comparison():
     with pytest.raises(ValueError, match="unknown method 'contrlg'"):
         compare("synthetic:nodes=100", ["contrlg"], seeds=1)
     with pytest.raises(ValueError, match="found both epochs and train__epochs"):
         compare("synthetic:nodes=100", "random", seeds=1, epochs=3, train__epochs=10)
 
 
-def test_a_comparison_is_kept_and_gives_its_own_cells_alone(tmp_path):
+def test_a_comparison_folder_is_reused_and_returns_its_own_results(tmp_path):
     small = {"epochs": 1, "width": 8, "train__batches_per_epoch": 30, "objective__p_par__parts": 4}
     data, out = "synthetic:nodes=100", tmp_path / "out"
     first = compare(data, "random", seeds=1, tasks="nc", singles=False, out=out, **small)

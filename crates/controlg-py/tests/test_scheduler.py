@@ -1,4 +1,4 @@
-"""The scheduler in somebody's own loop."""
+"""The scheduler in a custom loop."""
 
 import json
 
@@ -22,7 +22,7 @@ def drive(scheduler, blocks):
     return tasks
 
 
-def test_its_record_passes_the_audit_and_a_changed_one_does_not(tmp_path):
+def test_the_record_passes_the_audit_and_a_changed_one_fails(tmp_path):
     record = tmp_path / "record.jsonl"
     scheduler = Scheduler(NAMES, record=record, random_state=5, plan__delta=0.2)
     scheduler.warm_up([1, 1, 1])
@@ -37,13 +37,13 @@ def test_its_record_passes_the_audit_and_a_changed_one_does_not(tmp_path):
         audit(record)
 
 
-def test_two_names_of_the_seed_are_not_both_taken():
+def test_both_names_of_the_seed_are_refused():
     assert drive(Scheduler(NAMES, seed=5), range(30)) == drive(Scheduler(NAMES, random_state=5), range(30))
     with pytest.raises(ValueError, match="found both random_state and seed"):
         Scheduler(NAMES, random_state=7, seed=5)
 
 
-def test_a_saved_state_goes_on_with_the_schedule_and_the_record(tmp_path):
+def test_a_saved_state_continues_schedule_and_record(tmp_path):
     whole = drive(Scheduler(NAMES), range(90))
     record = tmp_path / "record.jsonl"
     first = Scheduler(NAMES, record=record)
@@ -59,7 +59,7 @@ def test_a_saved_state_goes_on_with_the_schedule_and_the_record(tmp_path):
         Scheduler(NAMES, record=record)
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_arguments_are_refused():
     scheduler = Scheduler(NAMES)
     with pytest.raises(ValueError, match="due before this block"):
         scheduler.next()

@@ -1,4 +1,4 @@
-"""The scheduler in PyTorch; skipped where torch is not installed."""
+"""The scheduler in PyTorch; skipped if torch is not installed."""
 
 import random
 
@@ -12,10 +12,10 @@ import controlg  # noqa: E402
 import controlg.torch as cg  # noqa: E402
 
 
-def test_the_quotient_is_that_of_the_dense_laplacian():
+def test_the_rayleigh_quotient_equals_that_of_the_dense_laplacian():
     torch.manual_seed(0)
     n = 30
-    edges = torch.randint(n - 1, (2, 80))  # the last node stands alone
+    edges = torch.randint(n - 1, (2, 80))  # the last node is isolated
     adjacency = torch.zeros(n, n, dtype=torch.float64)
     adjacency[edges[0], edges[1]] = adjacency[edges[1], edges[0]] = 1
     adjacency.fill_diagonal_(0)
@@ -28,7 +28,7 @@ def test_the_quotient_is_that_of_the_dense_laplacian():
     assert abs(cg.Rayleigh(torch.cat([edges, edges.flip(0)], 1))(h) - expected.item()) < 1e-9
 
 
-def test_losses_products_and_gradients_are_measured_and_left_alone(tmp_path):
+def test_measuring_leaves_gradients_unchanged(tmp_path):
     torch.manual_seed(0)
     x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
     encoder = torch.nn.Linear(5, 3)
@@ -58,7 +58,7 @@ def test_losses_products_and_gradients_are_measured_and_left_alone(tmp_path):
     assert controlg.audit(record)["sensings"] == 3
 
 
-def test_readings_leave_the_random_stream_alone_and_see_one_sample():
+def test_measuring_restores_the_generator_and_uses_one_sample():
     x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
     encoder = torch.nn.Linear(5, 3)
 
@@ -94,7 +94,7 @@ def test_readings_leave_the_random_stream_alone_and_see_one_sample():
     assert draws() == expected and readings[0] == readings[1]
 
 
-def test_readings_leave_the_streams_of_all_devices_alone(monkeypatch):
+def test_measuring_restores_the_generators_of_all_devices(monkeypatch):
     kept, fork = [], torch.random.fork_rng
 
     def watched(devices):
@@ -108,7 +108,7 @@ def test_readings_leave_the_streams_of_all_devices_alone(monkeypatch):
         assert kept == [0, 1]
 
 
-def test_readings_leave_running_statistics_alone():
+def test_measuring_restores_running_statistics():
     x, edges = torch.randn(20, 5), torch.randint(20, (2, 60))
     encoder = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.BatchNorm1d(3))
     head = torch.nn.BatchNorm1d(3)
@@ -132,12 +132,12 @@ def test_readings_leave_running_statistics_alone():
     with pytest.raises(KeyError):
         cg.measure([fails], parameters, cg.Rayleigh(edges))
     assert same(state(), before)
-    z.sum().backward()  # a graph of before can still be gone back through
+    z.sum().backward()  # the graph built before can still be backpropagated
     encoder(x)
-    assert not same(state(), before)  # the loop's own steps count
+    assert not same(state(), before)  # steps of the loop do change them
 
 
-def test_a_geometric_graph_is_the_graph_of_its_arrays(arrays):
+def test_a_pyg_graph_equals_the_graph_of_its_arrays(arrays):
     geometric = pytest.importorskip("torch_geometric.data")
     edges, features = arrays
     data = geometric.Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T.copy()))

@@ -1,4 +1,4 @@
-"""The stub says what the module is, and the package keeps to its types."""
+"""The stub matches the module, and the package type-checks."""
 
 import subprocess
 import sys
@@ -14,12 +14,12 @@ def check(tmp_path, *command):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_stub_is_that_of_the_module(tmp_path):
+def test_the_stub_matches_the_module(tmp_path):
     pytest.importorskip("mypy")
     check(tmp_path, "mypy.stubtest", "controlg._core")
 
 
-def test_the_package_is_typed(tmp_path):
+def test_the_package_type_checks(tmp_path):
     pytest.importorskip("mypy")
     names = [path.stem for path in Path(controlg.__file__).parent.glob("*.py") if path.name != "torch.py"]
     modules = [word for name in names for word in ("-m", f"controlg.{name}".removesuffix(".__init__"))]
