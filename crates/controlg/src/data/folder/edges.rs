@@ -1,4 +1,4 @@
-//! The edges, and the nodes they name when nothing else does.
+//! The edges, and the nodes if no other file lists them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,15 +13,15 @@ const SOURCE: [&str; 2] = ["src", "source"];
 const TARGET: [&str; 2] = ["dst", "target"];
 const WEIGHT: [&str; 1] = ["weight"];
 
-/// Reads the columns of edges.
+/// Reads the columns of the table of edges.
 pub(super) fn open(path: &Path) -> Result<Table> {
     Table::read(path, |name| {
         [&SOURCE[..], &TARGET, &WEIGHT].iter().any(|names| table::is_one_of(name, names))
     })
 }
 
-/// The edges between nodes that are known.
-pub(super) fn between(table: &Table, nodes: &NodeTable<'_>) -> Result<EdgeList> {
+/// The edges between the given nodes.
+pub(super) fn read(table: &Table, nodes: &NodeTable<'_>) -> Result<EdgeList> {
     let (source, target) = ends(table)?;
     let find = |column: &Column, row: usize| {
         let id = nodes::id_at(table, column, row)?;
@@ -31,9 +31,9 @@ pub(super) fn between(table: &Table, nodes: &NodeTable<'_>) -> Result<EdgeList> 
     Ok(EdgeList { pairs: pairs.collect::<Result<_>>()?, weights: weights(table)? })
 }
 
-/// The nodes that the edges name, in the order in which they first appear, and behind them the `others` that no edge
-/// names; or all in numeric order when all are whole numbers. And the edges between them.
-pub(super) fn with_their_nodes(table: &Table, others: &Ids) -> Result<(Ids, EdgeList)> {
+/// The nodes of the edges in order of appearance, followed by those of `others` that have no edge, or all in numeric
+/// order if all ids are integers; and the edges between them.
+pub(super) fn read_with_nodes(table: &Table, others: &Ids) -> Result<(Ids, EdgeList)> {
     let (source, target) = ends(table)?;
     let mut numbers: HashMap<Cow<'_, str>, u32> = HashMap::new();
     let mut number_of = |column, row| -> Result<u32> {
@@ -53,7 +53,7 @@ pub(super) fn with_their_nodes(table: &Table, others: &Ids) -> Result<(Ids, Edge
     for (name, number) in numbers {
         names[number as usize] = name.into_owned();
     }
-    if let Some(values) = names.iter().map(|name| whole_number(name)).collect::<Option<Vec<_>>>() {
+    if let Some(values) = names.iter().map(|name| integer(name)).collect::<Option<Vec<_>>>() {
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_unstable_by_key(|&old| values[old]);
         let mut moved = vec![0; names.len()];
@@ -69,20 +69,20 @@ pub(super) fn with_their_nodes(table: &Table, others: &Ids) -> Result<(Ids, Edge
 }
 
 fn ends(table: &Table) -> Result<(&Column, &Column)> {
-    Ok((table.need(&SOURCE)?, table.need(&TARGET)?))
+    Ok((table.require(&SOURCE)?, table.require(&TARGET)?))
 }
 
 fn weights(table: &Table) -> Result<Option<Vec<crate::Real>>> {
     let Some(column) = table.find(&WEIGHT) else { return Ok(None) };
     let weight = |row| match table.number(column, row)? {
         weight if weight > 0.0 => Ok(weight),
-        weight => Err(table.bad(row, format_args!("weight {weight}"), "a weight above 0")),
+        weight => Err(table.bad(row, format_args!("weight {weight}"), "a positive weight")),
     };
     (0..table.n_rows()).map(weight).collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// A whole number in its one canonical form, so that `7` and `07` stay two ids.
-fn whole_number(name: &str) -> Option<i64> {
+/// An integer in canonical form, so that `7` and `07` stay different ids.
+fn integer(name: &str) -> Option<i64> {
     let digits = name.strip_prefix('-').unwrap_or(name);
     let canonical = name == "0" || (!digits.starts_with('0') && !name.starts_with('+'));
     name.parse().ok().filter(|_| canonical)

@@ -1,12 +1,12 @@
-//! Anybody's embeddings of a graph's nodes, matched to them by id.
+//! Embeddings from any tool, matched to the nodes of a graph by id.
 //!
 //! ```text
-//! any.parquet, .csv, .tsv   a column nid (or id), and a column of lists or columns of numbers; rows in any order
-//! any.npz                   one array of n rows; beside it an array ids (or nid, id) where their order is another
-//! any.npy                   n rows in the order of ids.txt where such a file lies beside it, else in the graph's
+//! *.parquet, .csv, .tsv   a column nid (or id), and one column of lists or numeric columns; rows in any order
+//! *.npz                   one array of n rows; optionally an array ids (or nid, id) with the id of each row
+//! *.npy                   n rows, in the order of an ids.txt in the same folder, else in node order
 //! ```
 //!
-//! Every node of the graph must have one row, and no row may be of any other node.
+//! Every node of the graph needs exactly one row; rows of other nodes are an error.
 
 use std::path::Path;
 
@@ -18,24 +18,25 @@ use super::nodes::{self, ID, NodeTable};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, Features};
 
-/// Reads embeddings from a file, in the order of the graph's nodes; `graph_name` is what errors call the graph.
+/// Reads embeddings from a file and returns them in node order. Errors call the graph `graph_name`.
 pub fn read_embeddings(path: &Path, ids: &Ids, graph_name: &str) -> Result<Features> {
     let nodes = NodeTable::new(ids, Path::new(graph_name))?;
-    match super::ending(path).as_str() {
+    match super::extension(path).as_str() {
         "npy" => {
             let rows = dense(&arrays::read_npy(path)?)?;
             let list = path.with_file_name("ids.txt");
-            match list.is_file() {
-                true => by_id(path, &rows, &names(&nodes::names_of_lines(&list)?), &nodes),
-                false => in_order(path, rows, &nodes),
+            if list.is_file() {
+                by_id(path, &rows, &names(&nodes::ids_of_lines(&list)?), &nodes)
+            } else {
+                in_order(path, rows, &nodes)
             }
         }
         "npz" => archive(path, &nodes),
         _ if table::is_table(path) => match features::open(path, FeatureSource::Given)? {
-            given @ FeatureFile::Table(_) => given.of(&nodes),
+            given @ FeatureFile::Table(_) => given.into_features(&nodes),
             FeatureFile::Rows(rows, _) => Ok(rows),
         },
-        _ => Err(Error::input(path, "", "a file of another kind", ".npy, .npz, .parquet, .csv or .tsv")),
+        _ => Err(Error::input(path, "", "an unknown file type", ".npy, .npz, .parquet, .csv or .tsv")),
     }
 }
 
@@ -52,23 +53,18 @@ fn archive(path: &Path, nodes: &NodeTable<'_>) -> Result<Features> {
         }
         _ => {
             let found = format!("the arrays {}", names.join(", "));
-            Err(Error::input(
-                path,
-                "",
-                found,
-                "one array of embeddings, and beside it at most one called ids",
-            ))
+            Err(Error::input(path, "", found, "one array of embeddings and optionally an array ids"))
         }
     }
 }
 
-/// Ids from an array of whole numbers or text.
+/// Ids from an array of integers or strings.
 fn names_of(array: &Array) -> Result<Vec<String>> {
     array.one_dimension()?;
     match &array.data {
         ArrayData::Int(items) => Ok(items.iter().map(i64::to_string).collect()),
         ArrayData::Text(items) => Ok(items.clone()),
-        _ => Err(array.error("", array.kind(), "ids, whole numbers or text")),
+        _ => Err(array.error("", array.kind(), "ids (integers or strings)")),
     }
 }
 
@@ -77,14 +73,14 @@ fn names(ids: &Ids) -> Vec<String> {
 }
 
 fn in_order(path: &Path, rows: Dense, nodes: &NodeTable<'_>) -> Result<Features> {
-    FeatureFile::Rows(Features::Dense(rows), path.to_owned()).of(nodes)
+    FeatureFile::Rows(Features::Dense(rows), path.to_owned()).into_features(nodes)
 }
 
-/// Puts rows in the order of the nodes.
+/// Sorts rows into node order.
 fn by_id(path: &Path, rows: &Dense, ids: &[String], nodes: &NodeTable<'_>) -> Result<Features> {
     if rows.n_rows() != ids.len() {
         let found = format_args!("{} rows and {} ids", rows.n_rows(), ids.len());
-        return Err(Error::input(path, "", found, "one id for each row"));
+        return Err(Error::input(path, "", found, "one id per row"));
     }
     let width = rows.n_cols();
     let mut data = vec![0.0; nodes.len() * width];
@@ -94,14 +90,14 @@ fn by_id(path: &Path, rows: &Dense, ids: &[String], nodes: &NodeTable<'_>) -> Re
         let node =
             nodes.find(id).map_err(|(found, expected)| Error::input(path, place(), found, expected))?;
         if std::mem::replace(&mut seen[node as usize], true) {
-            let found = format_args!("id {} again", table::quoted(id));
+            let found = format_args!("duplicate id {}", table::quoted(id));
             return Err(Error::input(path, place(), found, "each id once"));
         }
         data[node as usize * width..][..width].copy_from_slice(rows.row(row));
     }
     if let Some(node) = seen.iter().position(|seen| !seen) {
         let found = format!("no row for node {}", table::quoted(&nodes.name(node)));
-        return Err(Error::input(path, "", found, format_args!("one row for each id of {}", nodes.origin())));
+        return Err(Error::input(path, "", found, format_args!("one row for each id in {}", nodes.origin())));
     }
     Ok(Features::Dense(Dense::new(nodes.len(), width, data)))
 }

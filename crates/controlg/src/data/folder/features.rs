@@ -1,4 +1,4 @@
-//! What is known of each node: a table, or an array whose rows are the nodes.
+//! Node features: a table with ids, or an array with one row per node.
 
 use std::path::{Path, PathBuf};
 
@@ -10,20 +10,20 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, Features, Ids};
 
-/// Columns that nobody may take for features: pretraining must not see labels.
+/// Columns that must not be read as features: pretraining must not see labels.
 const LABELS: [&str; 3] = ["label", "labels", "class"];
 
-/// Features as a file gives them.
+/// A file of features.
 pub(super) enum FeatureFile {
     /// Rows in any order, each with the id of its node.
     Table(Table),
-    /// One row a node, in their order; and the file.
+    /// One row per node, in node order; and the file.
     Rows(Features, PathBuf),
 }
 
-/// Opens a file of features; of a table only the ids, when features come from elsewhere.
+/// Opens a file of features. If they are not needed, reads only the ids of a table.
 pub(super) fn open(path: &Path, source: FeatureSource) -> Result<FeatureFile> {
-    match super::ending(path).as_str() {
+    match super::extension(path).as_str() {
         "npy" => Ok(FeatureFile::Rows(Features::Dense(dense(&arrays::read_npy(path)?)?), path.to_owned())),
         "npz" => Ok(FeatureFile::Rows(archive(path)?, path.to_owned())),
         _ => {
@@ -34,22 +34,22 @@ pub(super) fn open(path: &Path, source: FeatureSource) -> Result<FeatureFile> {
     }
 }
 
-/// Whether a column is `__index_level_0__`, as pandas names the numbers of rows when it writes them to Parquet.
+/// Whether a column is an index that pandas wrote to Parquet: `__index_level_0__`.
 fn is_row_number(name: &str) -> bool {
     let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
     level.is_some_and(|level| level.parse::<u32>().is_ok())
 }
 
 impl FeatureFile {
-    /// The nodes it describes.
+    /// The nodes with features.
     pub(super) fn ids(&self) -> Result<Ids> {
         match self {
-            FeatureFile::Table(table) => nodes::names_of_column(table),
+            FeatureFile::Table(table) => nodes::ids_of_column(table),
             FeatureFile::Rows(features, _) => Ok(Ids::Numbered(features.n_rows())),
         }
     }
 
-    /// The table it is.
+    /// The table, unless it is an array.
     pub(super) fn table(&self) -> Option<&Table> {
         match self {
             FeatureFile::Table(table) => Some(table),
@@ -57,21 +57,21 @@ impl FeatureFile {
         }
     }
 
-    /// The features of these nodes, in their order.
-    pub(super) fn of(self, nodes: &NodeTable<'_>) -> Result<Features> {
+    /// The features of these nodes, in node order.
+    pub(super) fn into_features(self, nodes: &NodeTable<'_>) -> Result<Features> {
         match self {
             FeatureFile::Table(table) => table_rows(&table, nodes).map(Features::Dense),
             FeatureFile::Rows(features, _) if features.n_rows() == nodes.len() => Ok(features),
             FeatureFile::Rows(features, file) => {
                 let found = format_args!("{} rows", features.n_rows());
-                let expected = format_args!("{}, one for each id of {}", nodes.len(), nodes.origin());
+                let expected = format_args!("{}, one for each id in {}", nodes.len(), nodes.origin());
                 Err(Error::input(&file, "", found, expected))
             }
         }
     }
 }
 
-/// An array as rows of finite numbers.
+/// An array as a matrix of finite numbers.
 pub(super) fn dense(array: &Array) -> Result<Dense> {
     match array.two_dimensions()? {
         (rows, columns) if rows > 0 && columns > 0 => Ok(Dense::new(rows, columns, array.to_reals()?)),
@@ -89,7 +89,7 @@ fn archive(path: &Path) -> Result<Features> {
         names if names.iter().any(|name| name == "indptr") => archive.csr("").map(Features::Sparse),
         names => {
             let found = format!("the arrays {}", names.join(", "));
-            Err(Error::input(path, "", found, "one array, or sparse rows as SciPy's save_npz writes them"))
+            Err(Error::input(path, "", found, "one array, or a CSR matrix written by scipy.sparse.save_npz"))
         }
     }
 }
@@ -97,7 +97,7 @@ fn archive(path: &Path) -> Result<Features> {
 fn table_rows(table: &Table, nodes: &NodeTable<'_>) -> Result<Dense> {
     if let Some(column) = table.find(&LABELS) {
         let found = format_args!("column '{}'", column.name);
-        return Err(table.bad_header(found, "no labels among the features: move it to labels.csv"));
+        return Err(table.bad_header(found, "no labels among the features; move the column to labels.csv"));
     }
     let rows = nodes.of_rows(table)?;
     let columns: Vec<&Column> = table.columns().iter().filter(|c| !table::is_one_of(&c.name, &ID)).collect();
@@ -106,19 +106,19 @@ fn table_rows(table: &Table, nodes: &NodeTable<'_>) -> Result<Dense> {
         [column] if lists == 1 && table.n_rows() > 0 => table.list(column, 0)?.len(),
         columns if lists == 0 => columns.len(),
         _ => {
-            let found = format!("{lists} columns of lists among {}", columns.len());
-            return Err(table.bad_header(found, "columns of numbers, or one column of lists"));
+            let found = format!("{lists} columns of lists among {} columns", columns.len());
+            return Err(table.bad_header(found, "numeric columns, or one column of lists"));
         }
     };
     if width == 0 {
-        return Err(Error::input(table.path(), "", "no features", "at least one number for each node"));
+        return Err(Error::input(table.path(), "", "no features", "at least one number per node"));
     }
     if rows.len() < nodes.len() {
         let mut has = vec![false; nodes.len()];
         rows.iter().for_each(|&node| has[node as usize] = true);
         let without = has.iter().position(|has| !has).unwrap_or_default();
         let found = format!("no row for node {}", table::quoted(&nodes.name(without)));
-        let expected = format!("one row for each id of {}", nodes.origin());
+        let expected = format!("one row for each id in {}", nodes.origin());
         return Err(Error::input(table.path(), "", found, expected));
     }
 

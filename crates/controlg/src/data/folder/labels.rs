@@ -1,4 +1,4 @@
-//! The classes of the nodes.
+//! Node labels.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -12,18 +12,18 @@ use crate::error::{Error, Result};
 use crate::graph::Ids;
 
 const LABEL: [&str; 2] = ["label", "class"];
-/// What stands for no label in every file of labels, as an empty cell does.
+/// Marks a node without a label, like an empty cell.
 pub(in super::super) const NO_LABEL: &str = "-1";
 
 /// A file of labels.
 pub(super) enum LabelFile {
     /// Rows in any order, each with the id of its node.
     Table(Table),
-    /// One class a node, in their order.
+    /// One class per node, in node order.
     Rows(Array),
 }
 
-/// One label as it was read: its node, its text, and where it stands.
+/// A label as read from a file: node, text and row.
 struct LabelCell<'a> {
     node: usize,
     text: Cow<'a, str>,
@@ -32,46 +32,46 @@ struct LabelCell<'a> {
 
 impl LabelFile {
     pub(super) fn open(path: &Path) -> Result<LabelFile> {
-        if super::ending(path) == "npy" {
+        if super::extension(path) == "npy" {
             return Ok(LabelFile::Rows(arrays::read_npy(path)?));
         }
         let wanted = [ID, LABEL].concat();
         Ok(LabelFile::Table(Table::read(path, |name| table::is_one_of(name, &wanted))?))
     }
 
-    /// The nodes it names.
+    /// The nodes in the file.
     pub(super) fn ids(&self) -> Result<Ids> {
         match self {
-            LabelFile::Table(table) => nodes::names_of_column(table),
+            LabelFile::Table(table) => nodes::ids_of_column(table),
             LabelFile::Rows(array) => Ok(Ids::Numbered(array.one_dimension()?)),
         }
     }
 
-    /// The labels of these nodes; `classes` is a file with the classes in their order.
+    /// The labels of these nodes; `classes` is the file that lists the classes in order.
     pub(super) fn labels(&self, nodes: &NodeTable<'_>, classes: Option<&Path>) -> Result<Labels> {
         let mut cells = self.cells(nodes)?;
         if let Some(cell) = cells.iter().find(|cell| cell.text.contains(table::is_line_break)) {
             return Err(self.bad(cell, "a label on one line"));
         }
         let names = classes.map(|file| nodes::distinct_lines(file, "class")).transpose()?;
-        // Only a list of classes can say that one of them is called so.
+        // -1 is a class only if the list of classes says so.
         if !names.iter().flatten().any(|name| name == NO_LABEL) {
             cells.retain(|cell| cell.text != NO_LABEL);
         }
         match (classes, names) {
             (Some(file), Some(names)) => self.listed(nodes, &cells, names, file),
-            _ => match whole_numbers(&cells) {
+            _ => match integers(&cells) {
                 Some(numbers) => self.numbered(nodes, &cells, &numbers),
                 None => Ok(sorted(nodes, &cells)),
             },
         }
     }
 
-    /// Every label that is not empty.
+    /// All labels that are not empty.
     fn cells(&self, nodes: &NodeTable<'_>) -> Result<Vec<LabelCell<'_>>> {
         match self {
             LabelFile::Table(table) => {
-                let column = table.need(&LABEL)?;
+                let column = table.require(&LABEL)?;
                 let rows = nodes.of_rows(table)?;
                 let cell = |(row, node): (usize, u32)| LabelCell {
                     node: node as usize,
@@ -83,7 +83,7 @@ impl LabelFile {
             LabelFile::Rows(array) => {
                 let rows = array.one_dimension()?;
                 if rows != nodes.len() {
-                    let expected = format!("{}, one for each id of {}", nodes.len(), nodes.origin());
+                    let expected = format!("{}, one for each id in {}", nodes.len(), nodes.origin());
                     return Err(array.error("", format_args!("{rows} labels"), expected));
                 }
                 let cell =
@@ -95,13 +95,13 @@ impl LabelFile {
 
     fn numbered(&self, nodes: &NodeTable<'_>, cells: &[LabelCell<'_>], numbers: &[i64]) -> Result<Labels> {
         if let Some(at) = numbers.iter().position(|&class| class < 0) {
-            return Err(self.bad(&cells[at], "a class from 0 on, or -1 for none"));
+            return Err(self.bad(&cells[at], "a class number ≥ 0, or -1 for no label"));
         }
         let there: BTreeSet<i64> = numbers.iter().copied().collect();
         if let Some((gap, class)) = (0..).zip(&there).find(|(want, class)| want != *class) {
             let at = numbers.iter().position(|number| number == class).unwrap_or_default();
             let expected =
-                format!("class {gap} as well: no node has it, and whole numbers count classes from 0");
+                format!("also a node of class {gap}: integer classes are numbered from 0 without a gap");
             return Err(self.bad(&cells[at], expected));
         }
         let mut classes = vec![Labels::NONE; nodes.len()];
@@ -126,7 +126,7 @@ impl LabelFile {
                 Some(&class) => classes[cell.node] = class,
                 None => {
                     let file = file.file_name().unwrap_or_default().to_string_lossy();
-                    return Err(self.bad(cell, format_args!("a class that stands in {file}")));
+                    return Err(self.bad(cell, format_args!("a class listed in {file}")));
                 }
             }
         }
@@ -142,8 +142,8 @@ impl LabelFile {
     }
 }
 
-/// The labels as whole numbers, when all of them are.
-fn whole_numbers(cells: &[LabelCell<'_>]) -> Option<Vec<i64>> {
+/// The labels as integers, if all of them are.
+fn integers(cells: &[LabelCell<'_>]) -> Option<Vec<i64>> {
     cells.iter().map(|cell| cell.text.parse().ok()).collect()
 }
 

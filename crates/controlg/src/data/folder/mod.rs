@@ -1,30 +1,36 @@
-//! The project's own layout: a folder of plain tables, or a single table of edges.
+//! Your own graph: a folder of plain tables, or a single table of edges.
 //!
 //! ```text
-//! edges.csv       src,dst[,weight]           one edge a line; ids are any text or number
-//! features.csv    id,<any names>             numbers; or .npy, .npz (SciPy's sparse rows, or one array)
-//! labels.csv      id,label                   any text or number; an empty cell is a node without a label
-//! splits.csv      id,<protocol>[:<index>],…  cells train, val, test or empty; a column `split` is protocol `own`
-//! ids.txt         one id a line, in the order of the rows
-//! classes.txt     one class a line, in the order of their numbers
+//! edges.csv       src,dst[,weight]           one edge per line; ids are any text or number
+//! features.csv    id,<any names>             numbers; or .npy, .npz (one array, or a SciPy sparse matrix)
+//! labels.csv      id,label                   any text or number; empty cell: no label; or .npy
+//! splits.csv      id,<protocol>[:<index>],…  train, val, test or empty; column `split` is protocol `own`
+//! ids.txt         one node id per line, in row order
+//! classes.txt     one class name per line, in class order
 //! ```
 //!
-//! Only the edges are needed. A table is `.csv`, `.tsv`, either of them with `.gz`, or `.parquet`; two files for one
-//! part are an error. Columns are found by name, `source` and `target` are as good as `src` and `dst`, and `nid` as
-//! `id`. Ids are compared as text; spaces around them do not count, and they stand on one line. A Parquet table of
-//! features has columns of numbers, or one column of lists of equal length.
+//! Only the edges are required. A table is `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`; two files for the same
+//! part are an error. Columns are found by name: `source` and `target` are synonyms of `src` and `dst`, `nid` of `id`.
+//! Ids are compared as text without surrounding spaces and must fit on one line. A Parquet table of features has
+//! numeric columns, or one column of lists of equal length.
 //!
-//! **Which nodes there are, and their order:** `ids.txt` when it is there; else the ids of the table of features;
-//! else the rows of an array of features, called 0, 1, 2, …; else the rows of an array of labels; else the ids of a
-//! table of labels when those of the edges are all among them; else the ids in the edges, in the order in which they
-//! first appear, and then those that only the labels have, or all in numeric order when all are whole numbers. An
-//! edge, a label or a split of any other node is an error, and every node has features or none has.
+//! **Nodes and their order** come from the first of these that exists:
 //!
-//! **Classes:** whole numbers from 0 without a gap are taken as they are; any other labels are numbered in the sorted
-//! order of their names; `classes.txt` gives any other order. An empty cell is a node without a label, and so is −1
-//! unless `classes.txt` lists a class `-1`.
+//! 1. `ids.txt`;
+//! 2. the ids in the table of features;
+//! 3. the rows of the feature array, numbered 0, 1, 2, …;
+//! 4. the rows of the label array, numbered 0, 1, 2, …;
+//! 5. the ids in the table of labels, if they include all ids in the edges;
+//! 6. the ids in the edges in order of appearance, then those that only the labels have; in numeric order if all are
+//!    integers.
 //!
-//! **Weights** are finite and above zero. Edges may be listed once or in both directions.
+//! An edge, label or split of any other node is an error. Either every node has features or none has.
+//!
+//! **Classes:** integers from 0 without a gap are kept as they are. Other labels are numbered in sorted order, or in
+//! the order of `classes.txt`. An empty cell marks a node without a label; so does −1, unless `classes.txt` lists a
+//! class `-1`.
+//!
+//! **Weights** are positive and finite. An edge may be listed once or in both directions.
 
 mod edges;
 mod embeddings;
@@ -46,7 +52,7 @@ use super::{FeatureSource, Format, RawDataset};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Ids};
 
-/// This layout.
+/// The format.
 pub(super) const FORMAT: Format = Format {
     name: "folder",
     summary: "a folder with edges.csv, .tsv or .parquet (src,dst[,weight]), or such a file alone",
@@ -63,7 +69,7 @@ fn recognize(path: &Path) -> bool {
 }
 
 fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
-    let files = Files::of(path)?;
+    let files = FolderFiles::find(path)?;
     let given = files.features.as_deref().map(|file| features::open(file, source)).transpose()?;
     let label_file = files.labels.as_deref().map(LabelFile::open).transpose()?;
     let edge_table = edges::open(&files.edges)?;
@@ -75,12 +81,12 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
 
     let (names, origin, own_edges) = nodes_of(&files, given.as_ref(), label_file.as_ref(), &edge_table)?;
     let nodes = NodeTable::new(&names, &origin)?;
-    let edges = own_edges.map_or_else(|| edges::between(&edge_table, &nodes), Ok)?;
+    let edges = own_edges.map_or_else(|| edges::read(&edge_table, &nodes), Ok)?;
     if edges.pairs.is_empty() {
-        notes.push(format!("{} holds no edges", files.edges.display()));
+        notes.push(format!("{} has no edges", files.edges.display()));
     }
     let features = match (given, source) {
-        (Some(given), FeatureSource::Given) => Some(given.of(&nodes)?),
+        (Some(given), FeatureSource::Given) => Some(given.into_features(&nodes)?),
         _ => None,
     };
     let labels = label_file.map(|file| file.labels(&nodes, files.classes.as_deref())).transpose()?;
@@ -89,15 +95,15 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     Ok(RawDataset { edges, features, ids: names, labels, splits: splits.unwrap_or_default(), notes })
 }
 
-/// Which nodes there are, the file that says so, and the edges where they were read on the way.
+/// The nodes, the file that lists them, and the edges if they had to be read for that.
 fn nodes_of(
-    files: &Files,
+    files: &FolderFiles,
     given: Option<&FeatureFile>,
     label_file: Option<&LabelFile>,
     edge_table: &Table,
 ) -> Result<(Ids, PathBuf, Option<EdgeList>)> {
     if let Some(file) = &files.ids {
-        return Ok((nodes::names_of_lines(file)?, file.clone(), None));
+        return Ok((nodes::ids_of_lines(file)?, file.clone(), None));
     }
     if let (Some(given), Some(file)) = (given, &files.features) {
         return Ok((given.ids()?, file.clone(), None));
@@ -106,10 +112,10 @@ fn nodes_of(
     if let (Some(LabelFile::Rows(_)), Some(file)) = (label_file, &files.labels) {
         return Ok((labeled, file.clone(), None));
     }
-    let (ids, edges) = edges::with_their_nodes(edge_table, &labeled)?;
+    let (ids, edges) = edges::read_with_nodes(edge_table, &labeled)?;
     match &files.labels {
         None if ids.is_empty() => {
-            Err(Error::input(&files.edges, "", "no edges below the header", "at least one edge"))
+            Err(Error::input(&files.edges, "", "no edges after the header", "at least one edge"))
         }
         None => Ok((ids, files.edges.clone(), Some(edges))),
         Some(file) if ids.len() == labeled.len() => Ok((labeled, file.clone(), None)),
@@ -117,28 +123,28 @@ fn nodes_of(
     }
 }
 
-/// Two files as one in words: `edges.csv or labels.csv`.
+/// Names two files in an error: `edges.csv or labels.csv`.
 fn either(one: &Path, other: &Path) -> PathBuf {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     one.with_file_name(format!("{} or {}", name(one), name(other)))
 }
 
-/// The files of a folder, by the part they play.
-struct Files {
+/// The files of a folder by content.
+struct FolderFiles {
     edges: PathBuf,
     features: Option<PathBuf>,
     labels: Option<PathBuf>,
     splits: Option<PathBuf>,
     ids: Option<PathBuf>,
     classes: Option<PathBuf>,
-    /// A note on each file that looks as if it played a part and does not.
+    /// A note on each file that is not used despite its name.
     unused: Vec<String>,
 }
 
-impl Files {
-    fn of(path: &Path) -> Result<Files> {
+impl FolderFiles {
+    fn find(path: &Path) -> Result<FolderFiles> {
         if !path.is_dir() {
-            return Ok(Files {
+            return Ok(FolderFiles {
                 edges: path.to_owned(),
                 features: None,
                 labels: None,
@@ -148,13 +154,13 @@ impl Files {
                 unused: Vec::new(),
             });
         }
-        let [edges, features, labels, splits] = PARTS.map(|part| the_one(path, part));
+        let [edges, features, labels, splits] = PARTS.map(|part| only_file(path, part));
         let (edges, features, labels, splits) = (edges?, features?, labels?, splits?);
         let taken: Vec<&PathBuf> = [&edges, &features, &labels, &splits].into_iter().flatten().collect();
-        Ok(Files {
+        Ok(FolderFiles {
             unused: unused_files(path, &taken),
             edges: edges
-                .ok_or_else(|| Error::input(path, "", "no file edges.*", "edges.csv, .tsv or .parquet"))?,
+                .ok_or_else(|| Error::input(path, "", "no edges file", "edges.csv, .tsv or .parquet"))?,
             features,
             labels,
             splits,
@@ -164,25 +170,25 @@ impl Files {
     }
 }
 
-/// What a file can be for, by its name without the ending.
+/// The parts of a data set: file names without the extension.
 const PARTS: [&str; 4] = ["edges", "features", "labels", "splits"];
 
-/// The endings that can be read for a part.
-fn endings(part: &str) -> Vec<&'static str> {
+/// The file extensions that can be read for a part.
+fn extensions(part: &str) -> Vec<&'static str> {
     let arrays: &[&str] = match part {
         "features" => &["npy", "npz"],
         "labels" => &["npy"],
         _ => &[],
     };
-    table::ENDINGS.iter().chain(arrays).copied().collect()
+    table::EXTENSIONS.iter().chain(arrays).copied().collect()
 }
 
-/// A file's last ending, in small letters.
-fn ending(path: &Path) -> String {
+/// The last extension of a file, in lower case.
+fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// The files in a folder, by name.
+/// The files in a folder, sorted by name.
 fn files_in(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file());
@@ -192,18 +198,18 @@ fn files_in(folder: &Path) -> Vec<(String, PathBuf)> {
     files
 }
 
-/// The files of that name, in capitals or not.
+/// The files with this name, ignoring case.
 fn named(folder: &Path, name: &str) -> Vec<PathBuf> {
     let files = files_in(folder).into_iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
     files.map(|(_, path)| path).collect()
 }
 
-/// The files in a folder that could play a part.
+/// The files in a folder that could hold a part.
 fn candidates(folder: &Path, part: &str) -> Vec<PathBuf> {
-    endings(part).iter().flat_map(|ending| named(folder, &format!("{part}.{ending}"))).collect()
+    extensions(part).iter().flat_map(|extension| named(folder, &format!("{part}.{extension}"))).collect()
 }
 
-fn the_one(folder: &Path, part: &str) -> Result<Option<PathBuf>> {
+fn only_file(folder: &Path, part: &str) -> Result<Option<PathBuf>> {
     let found = candidates(folder, part);
     if found.len() > 1 {
         let names: Vec<_> = found.iter().filter_map(|file| file.file_name()?.to_str()).collect();
@@ -213,14 +219,14 @@ fn the_one(folder: &Path, part: &str) -> Result<Option<PathBuf>> {
     Ok(found.into_iter().next())
 }
 
-/// A note on each file that is named after a part and was not taken for it: `labels.txt`, `features.pt`.
+/// A note on each file that is named after a part but cannot be read for it: `labels.txt`, `features.pt`.
 fn unused_files(folder: &Path, taken: &[&PathBuf]) -> Vec<String> {
     let note = |(name, path): (String, PathBuf)| {
         let stem = name.split('.').next()?;
         let part = PARTS.iter().find(|part| stem.eq_ignore_ascii_case(part))?;
-        let endings = endings(part).join(", .");
+        let extensions = extensions(part).join(", .");
         let unused = !taken.contains(&&path);
-        unused.then(|| format!("{}: not used: {part} are read from files .{endings}", path.display()))
+        unused.then(|| format!("{}: ignored; {part} are read from .{extensions}", path.display()))
     };
     files_in(folder).into_iter().filter_map(note).collect()
 }
@@ -228,6 +234,6 @@ fn unused_files(folder: &Path, taken: &[&PathBuf]) -> Vec<String> {
 fn unused_columns(table: &Table) -> Vec<String> {
     match table.unused() {
         [] => Vec::new(),
-        unused => vec![format!("{}: not used: columns {}", table.path().display(), unused.join(", "))],
+        unused => vec![format!("{}: ignored columns {}", table.path().display(), unused.join(", "))],
     }
 }

@@ -1,4 +1,4 @@
-//! Which nodes there are, and how they are found by their ids.
+//! The nodes of a graph and their ids.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,19 +9,19 @@ use super::super::{checks, limits};
 use crate::error::{Error, Result};
 use crate::graph::Ids;
 
-/// Names a column of ids may have.
+/// Possible names of the id column.
 pub(super) const ID: [&str; 2] = ["id", "nid"];
 
-/// The nodes of a graph, by id.
+/// Finds the nodes of a graph by id.
 pub(super) struct NodeTable<'a> {
     ids: &'a Ids,
     by_name: HashMap<&'a str, u32>,
-    /// The file that says which nodes there are.
+    /// The file that lists the nodes.
     origin: String,
 }
 
 impl<'a> NodeTable<'a> {
-    /// Nodes with these ids, no two alike, as listed in a file.
+    /// Creates the table from distinct ids; `origin` is the file that lists them.
     pub(super) fn new(ids: &'a Ids, origin: &Path) -> Result<Self> {
         if ids.is_empty() || ids.len() >= u32::MAX as usize {
             let found = format_args!("{} nodes", ids.len());
@@ -45,7 +45,7 @@ impl<'a> NodeTable<'a> {
         self.ids.get(node)
     }
 
-    /// The node of that id, spaces around it aside, or what is wrong with it: what was found, what was expected.
+    /// The node with this id, ignoring surrounding spaces; else (found, expected) for an error.
     pub(super) fn find(&self, id: &str) -> std::result::Result<u32, (String, String)> {
         let id = table::trimmed(id);
         let node = match self.ids {
@@ -54,30 +54,34 @@ impl<'a> NodeTable<'a> {
         };
         node.ok_or_else(|| {
             let expected = match self.ids {
-                Ids::Numbered(n) => format!("an id of {}, 0 to {}", self.origin, n - 1),
-                Ids::Named(_) => format!("an id that stands in {}", self.origin),
+                Ids::Numbered(n) => format!("an id from 0 to {}, as in {}", n - 1, self.origin),
+                Ids::Named(_) => format!("an id listed in {}", self.origin),
             };
             (format!("node {}", table::quoted(id)), expected)
         })
     }
 
-    /// The node of each row of a table, each at most once.
+    /// The node of each row of a table. No node may have two rows.
     pub(super) fn of_rows(&self, table: &Table) -> Result<Vec<u32>> {
-        let ids = table.need(&ID)?;
+        let ids = table.require(&ID)?;
         let mut seen = vec![false; self.len()];
         let mut nodes = Vec::with_capacity(table.n_rows());
         for row in 0..table.n_rows() {
             let id = id_at(table, ids, row)?;
             let node = self.find(&id).map_err(|(found, expected)| table.bad(row, found, expected))?;
             if std::mem::replace(&mut seen[node as usize], true) {
-                return Err(table.bad(row, format_args!("id {} again", table::quoted(&id)), "each id once"));
+                return Err(table.bad(
+                    row,
+                    format_args!("duplicate id {}", table::quoted(&id)),
+                    "each id once",
+                ));
             }
             nodes.push(node);
         }
         Ok(nodes)
     }
 
-    /// Where the nodes come from, in words for an error.
+    /// The file that lists the nodes, for errors.
     pub(super) fn origin(&self) -> &str {
         &self.origin
     }
@@ -92,56 +96,56 @@ pub(super) fn id_at<'a>(table: &Table, column: &'a Column, row: usize) -> Result
     }
 }
 
-/// The ids of a file with one a line.
-pub(super) fn names_of_lines(path: &Path) -> Result<Ids> {
+/// The ids in a file with one id per line.
+pub(super) fn ids_of_lines(path: &Path) -> Result<Ids> {
     let lines = distinct_lines(path, "id")?;
     Ok(Ids::from_names(lines))
 }
 
-/// The lines of a file without the spaces around them, none empty, no two alike.
+/// The trimmed lines of a file. Empty and duplicate lines are errors.
 pub(super) fn distinct_lines(path: &Path, what: &str) -> Result<Vec<String>> {
     let text = limits::read_text(path)?;
     let lines = || text.lines().map(table::trimmed);
     let mut seen = HashMap::new();
     for (at, line) in lines().enumerate() {
         let found = match seen.insert(line, at + 1) {
-            Some(before) => format!("{what} {} again, as on line {before}", table::quoted(line)),
+            Some(before) => format!("duplicate {what} {}, first on line {before}", table::quoted(line)),
             None if line.is_empty() => "an empty line".to_owned(),
-            // Some editors break lines by '\r' alone: what looks like many lines would be one.
-            None if line.contains(table::is_line_break) => "a line break of '\\r' alone".to_owned(),
+            // Old Mac line endings: what looks like many lines is one.
+            None if line.contains(table::is_line_break) => "a carriage return without a line feed".to_owned(),
             None => continue,
         };
         return Err(Error::input(
             path,
             format_args!("line {}", at + 1),
             found,
-            format_args!("one {what} a line, each once"),
+            format_args!("one {what} per line, each once"),
         ));
     }
-    match seen.is_empty() {
-        true => Err(Error::input(path, "line 1", "an empty file", format_args!("one {what} a line"))),
-        false => Ok(lines().map(str::to_owned).collect()),
+    if seen.is_empty() {
+        return Err(Error::input(path, "line 1", "an empty file", format_args!("one {what} per line")));
     }
+    Ok(lines().map(str::to_owned).collect())
 }
 
-/// The ids in a table's column of ids.
-pub(super) fn names_of_column(table: &Table) -> Result<Ids> {
-    let column = table.need(&ID)?;
+/// The ids in the id column of a table.
+pub(super) fn ids_of_column(table: &Table) -> Result<Ids> {
+    let column = table.require(&ID)?;
     let names: Vec<Cow<'_, str>> =
         (0..table.n_rows()).map(|row| id_at(table, column, row)).collect::<Result<_>>()?;
     let mut seen = HashMap::with_capacity(names.len());
     for (row, name) in names.iter().enumerate() {
         if seen.insert(name.as_ref(), row).is_some() {
-            return Err(table.bad(row, format_args!("id {} again", table::quoted(name)), "each id once"));
+            return Err(table.bad(row, format_args!("duplicate id {}", table::quoted(name)), "each id once"));
         }
     }
     if names.is_empty() {
-        return Err(Error::input(table.path(), "", "no rows below the header", "one row for each node"));
+        return Err(Error::input(table.path(), "", "no rows after the header", "one row per node"));
     }
     Ok(Ids::from_names(names.into_iter().map(Cow::into_owned).collect()))
 }
 
-/// A whole number written as such: digits without a sign or leading zeros.
+/// A number in canonical form: digits without a sign or leading zeros.
 fn number(id: &str) -> Option<u32> {
     let plain = !id.starts_with('+') && (id == "0" || !id.starts_with('0'));
     id.parse().ok().filter(|_| plain)

@@ -1,4 +1,4 @@
-//! Which nodes train, choose and judge.
+//! Node splits.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -8,10 +8,10 @@ use super::super::table::{self, Column, Table};
 use super::nodes::{ID, NodeTable};
 use crate::error::Result;
 
-/// The protocol of a column that is called just `split`.
-const BASELINES: &str = "own";
+/// The protocol of a column named `split`.
+const OWN_PROTOCOL: &str = "own";
 
-/// Reads one split for each column beside the ids.
+/// Reads one split per column.
 pub(super) fn read(path: &Path, nodes: &NodeTable<'_>) -> Result<Vec<Split>> {
     let table = Table::read(path, |_| true)?;
     let rows = nodes.of_rows(&table)?;
@@ -19,8 +19,8 @@ pub(super) fn read(path: &Path, nodes: &NodeTable<'_>) -> Result<Vec<Split>> {
     let splits: Vec<Split> = columns.map(|column| split(&table, column, &rows)).collect::<Result<_>>()?;
     let mut seen = HashSet::new();
     if let Some(split) = splits.iter().find(|split| !seen.insert((&split.protocol, split.index))) {
-        let found = format!("split {} of protocol '{}' twice", split.index, split.protocol);
-        return Err(table.bad_header(found, "each split in one column"));
+        let found = format!("two columns for split {} of protocol '{}'", split.index, split.protocol);
+        return Err(table.bad_header(found, "one column per split"));
     }
     Ok(splits)
 }
@@ -34,8 +34,8 @@ fn split(table: &Table, column: &Column, rows: &[u32]) -> Result<Split> {
             "val" => split.val.push(node),
             "test" => split.test.push(node),
             "" => {}
-            word => {
-                let found = format!("{} in column '{}'", table::quoted(word), column.name);
+            other => {
+                let found = format!("{} in column '{}'", table::quoted(other), column.name);
                 return Err(table.bad(row, found, "train, val, test or an empty cell"));
             }
         }
@@ -46,11 +46,11 @@ fn split(table: &Table, column: &Column, rows: &[u32]) -> Result<Split> {
     Ok(split)
 }
 
-/// `geomgcn-10:3` is split 3 of protocol `geomgcn-10`; a name without a number is split 0.
+/// Parses a column name: `geomgcn-10:3` is split 3 of protocol `geomgcn-10`; without a number it is split 0.
 fn protocol(name: &str) -> (String, usize) {
     match name.rsplit_once(':').map(|(protocol, index)| (protocol, index.parse())) {
         Some((protocol, Ok(index))) if !protocol.is_empty() => (protocol.to_owned(), index),
-        _ if name == "split" => (BASELINES.to_owned(), 0),
+        _ if name == "split" => (OWN_PROTOCOL.to_owned(), 0),
         _ => (name.to_owned(), 0),
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_names_its_protocol_and_number() {
+    fn a_column_name_gives_protocol_and_index() {
         assert_eq!(protocol("geomgcn-10:3"), ("geomgcn-10".into(), 3));
         assert_eq!(protocol("split"), ("own".into(), 0));
         assert_eq!(protocol("a:b"), ("a:b".into(), 0));

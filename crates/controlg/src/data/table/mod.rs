@@ -1,13 +1,13 @@
-//! Tables on disk, `.csv`, `.tsv` (also gzipped) and `.parquet`, as named columns.
+//! Tables with named columns: `.csv`, `.tsv` (also gzipped) and `.parquet`.
 //!
-//! A table with a header line keeps every cell as the text it was; a Parquet file has types of its own. Both know
-//! the place of a row, so that an error can name it: `line 17` counts the header as line 1, `row 17` counts rows
-//! from 1. Spaces around a cell do not belong to it: `ann, bob` are the cells `ann` and `bob`.
+//! CellData of a text table are kept as text; a Parquet file has typed columns. Errors name the place of a row: `line 17`
+//! in a text table, where the header is line 1, and `row 17` in a Parquet file, counted from 1. Spaces around a cell
+//! are ignored: `ann, bob` are the cells `ann` and `bob`.
 
-mod fence;
-mod pages;
+mod delimited;
+mod panic_guard;
 mod parquet;
-mod separated;
+mod parquet_limits;
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use crate::Real;
 use crate::error::{Error, Result};
 
-/// Endings of the files that [`Table::read`] understands.
-pub(super) const ENDINGS: [&str; 5] = ["csv", "tsv", "csv.gz", "tsv.gz", "parquet"];
+/// File extensions that [`Table::read`] accepts.
+pub(super) const EXTENSIONS: [&str; 5] = ["csv", "tsv", "csv.gz", "tsv.gz", "parquet"];
 
-/// Whether a file's name says that it is a table.
+/// Whether a file is a table, by its extension.
 pub(super) fn is_table(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    ENDINGS.iter().any(|ending| name.strip_suffix(ending).is_some_and(|stem| stem.ends_with('.')))
+    EXTENSIONS.iter().any(|extension| name.strip_suffix(extension).is_some_and(|stem| stem.ends_with('.')))
 }
 
 /// A table read from a file.
@@ -31,79 +31,79 @@ pub(super) struct Table {
     path: PathBuf,
     n_rows: usize,
     columns: Vec<Column>,
-    /// Names of columns that nobody asked for.
+    /// Names of columns that were not read.
     unused: Vec<String>,
 }
 
 /// One column of a table.
 #[derive(Debug)]
 pub(super) struct Column {
-    /// Its name in the header.
+    /// The name in the header.
     pub(super) name: String,
-    cells: Cells,
-    /// Which cells are empty; no entries when none is. Cells of text are empty when they are "".
+    cells: CellData,
+    /// Which cells are empty; no entries if none is. A text cell is empty if it is "".
     missing: Vec<bool>,
 }
 
 #[derive(Debug)]
-enum Cells {
-    /// All cells one after the other, and where each ends.
+enum CellData {
+    /// All cells concatenated, and the end of each.
     Text { text: String, ends: Vec<usize> },
-    /// Whole numbers.
-    Whole(Vec<i64>),
+    /// Integers.
+    Integers(Vec<i64>),
     /// Real numbers.
-    Real(Vec<f64>),
-    /// Lists of numbers one after the other, and where each ends.
+    Reals(Vec<f64>),
+    /// Lists of numbers concatenated, and the end of each.
     Lists { values: Vec<Real>, ends: Vec<usize> },
 }
 
 impl Table {
-    /// Reads the columns whose names are `wanted`.
+    /// Reads the columns that `wanted` accepts.
     pub(super) fn read(path: &Path, wanted: impl Fn(&str) -> bool + Sync) -> Result<Table> {
         let name = path.to_string_lossy().to_lowercase();
         let table = match name.trim_end_matches(".gz").rsplit('.').next() {
             Some("parquet") => parquet::read(path, &wanted)?,
-            Some("tsv") => separated::read(path, b'\t', &wanted)?,
-            _ => separated::read(path, b',', &wanted)?,
+            Some("tsv") => delimited::read(path, b'\t', &wanted)?,
+            _ => delimited::read(path, b',', &wanted)?,
         };
         debug_assert!(table.columns.iter().all(|column| column.len() == table.n_rows));
         Ok(table)
     }
 
-    /// The file it came from.
+    /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of rows, the header not counted.
+    /// Number of rows without the header.
     pub(super) fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// The columns that were asked for, in the order of the file.
+    /// The columns that were read, in file order.
     pub(super) fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Names of the columns that were not asked for.
+    /// Names of the columns that were not read.
     pub(super) fn unused(&self) -> &[String] {
         &self.unused
     }
 
-    /// The column with one of these names, in capitals or not.
+    /// The column with one of these names, ignoring case.
     pub(super) fn find(&self, names: &[&str]) -> Option<&Column> {
         self.columns.iter().find(|column| is_one_of(&column.name, names))
     }
 
-    /// The column with one of these names; an error when there is none.
-    pub(super) fn need(&self, names: &[&str]) -> Result<&Column> {
+    /// The column with one of these names, or an error.
+    pub(super) fn require(&self, names: &[&str]) -> Result<&Column> {
         self.find(names).ok_or_else(|| {
-            let there: Vec<_> = self.columns.iter().map(|c| &c.name).chain(&self.unused).take(8).collect();
-            let found = match &there[..] {
+            let existing: Vec<_> = self.columns.iter().map(|c| &c.name).chain(&self.unused).take(8).collect();
+            let found = match &existing[..] {
                 [] => "no columns".to_owned(),
-                there => format!("columns {there:?}"),
+                existing => format!("columns {existing:?}"),
             };
-            self.bad_header(found, format_args!("a column {}", names.join(" or ")))
+            self.bad_header(found, format_args!("a column named {}", names.join(" or ")))
         })
     }
 
@@ -117,16 +117,16 @@ impl Table {
         self.error(&self.place(row), found, expected)
     }
 
-    /// The cell as text without the spaces around it: numbers as they would be written, an empty cell as "".
+    /// The cell as text without surrounding spaces. Numbers are formatted; an empty cell is "".
     pub(super) fn text<'a>(&self, column: &'a Column, row: usize) -> Cow<'a, str> {
         if column.is_missing(row) {
             return Cow::Borrowed("");
         }
         match &column.cells {
-            Cells::Text { text, ends } => Cow::Borrowed(trimmed(slice(text, ends, row))),
-            Cells::Whole(values) => Cow::Owned(values[row].to_string()),
-            Cells::Real(values) => Cow::Owned(values[row].to_string()),
-            Cells::Lists { values, ends } => Cow::Owned(format!("{:?}", list(values, ends, row))),
+            CellData::Text { text, ends } => Cow::Borrowed(trimmed(slice(text, ends, row))),
+            CellData::Integers(values) => Cow::Owned(values[row].to_string()),
+            CellData::Reals(values) => Cow::Owned(values[row].to_string()),
+            CellData::Lists { values, ends } => Cow::Owned(format!("{:?}", list(values, ends, row))),
         }
     }
 
@@ -134,10 +134,10 @@ impl Table {
     pub(super) fn number(&self, column: &Column, row: usize) -> Result<Real> {
         let number = match &column.cells {
             _ if column.is_missing(row) => None,
-            Cells::Text { text, ends } => slice(text, ends, row).trim().parse().ok(),
-            Cells::Whole(values) => Some(values[row] as Real),
-            Cells::Real(values) => Some(values[row] as Real),
-            Cells::Lists { .. } => None,
+            CellData::Text { text, ends } => slice(text, ends, row).trim().parse().ok(),
+            CellData::Integers(values) => Some(values[row] as Real),
+            CellData::Reals(values) => Some(values[row] as Real),
+            CellData::Lists { .. } => None,
         };
         number.filter(|x: &Real| x.is_finite()).ok_or_else(|| {
             let found = quoted(&self.text(column, row));
@@ -148,7 +148,7 @@ impl Table {
     /// The cell as a list of finite numbers.
     pub(super) fn list<'a>(&self, column: &'a Column, row: usize) -> Result<&'a [Real]> {
         match &column.cells {
-            Cells::Lists { values, ends } if !column.is_missing(row) => {
+            CellData::Lists { values, ends } if !column.is_missing(row) => {
                 let list = list(values, ends, row);
                 match list.iter().find(|x| !x.is_finite()) {
                     Some(x) => {
@@ -162,14 +162,15 @@ impl Table {
     }
 
     fn place(&self, row: usize) -> String {
-        match self.is_parquet() {
-            true => format!("row {}", row + 1),
-            false => format!("line {}", separated::line_of(&self.path, row)),
+        if self.is_parquet() {
+            format!("row {}", row + 1)
+        } else {
+            format!("line {}", delimited::line_of(&self.path, row))
         }
     }
 
     fn is_parquet(&self) -> bool {
-        self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"))
+        self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
     }
 
     fn error(&self, place: &str, found: impl Display, expected: impl Display) -> Error {
@@ -178,41 +179,41 @@ impl Table {
 }
 
 impl Column {
-    /// Whether its cells are lists.
+    /// Whether the cells are lists.
     pub(super) fn holds_lists(&self) -> bool {
-        matches!(self.cells, Cells::Lists { .. })
+        matches!(self.cells, CellData::Lists { .. })
     }
 
     fn is_missing(&self, row: usize) -> bool {
-        let not_a_number = matches!(&self.cells, Cells::Real(values) if values[row].is_nan());
+        let not_a_number = matches!(&self.cells, CellData::Reals(values) if values[row].is_nan());
         not_a_number || self.missing.get(row).is_some_and(|&missing| missing)
     }
 
     fn len(&self) -> usize {
         match &self.cells {
-            Cells::Text { ends, .. } | Cells::Lists { ends, .. } => ends.len(),
-            Cells::Whole(values) => values.len(),
-            Cells::Real(values) => values.len(),
+            CellData::Text { ends, .. } | CellData::Lists { ends, .. } => ends.len(),
+            CellData::Integers(values) => values.len(),
+            CellData::Reals(values) => values.len(),
         }
     }
 }
 
-/// Whether a column's name is one of these, in capitals or not.
+/// Whether a column name is one of `names`, ignoring case.
 pub(super) fn is_one_of(name: &str, names: &[&str]) -> bool {
     names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// A cell without the spaces around it. Line breaks stay: they are the mark of a quote that was never closed.
+/// A cell without surrounding spaces. Line breaks stay: they indicate a quote that was never closed.
 pub(super) fn trimmed(cell: &str) -> &str {
     cell.trim_matches(|c: char| c.is_whitespace() && !is_line_break(c))
 }
 
-/// Whether a character ends a line in a file with one name a line.
+/// Whether a character ends a line.
 pub(super) fn is_line_break(c: char) -> bool {
     c == '\n' || c == '\r'
 }
 
-/// What a cell holds, for an error: quoted, shortened, and `an empty cell` by that name.
+/// A cell in an error message: quoted and shortened, or `an empty cell`.
 pub(super) fn quoted(cell: &str) -> String {
     match cell.char_indices().nth(60) {
         _ if cell.is_empty() => "an empty cell".to_owned(),
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_are_known_by_their_endings() {
+    fn tables_are_recognized_by_extension() {
         for name in ["a.csv", "a.TSV", "x/edges.csv.gz", "b.parquet"] {
             assert!(is_table(Path::new(name)), "{name}");
         }
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn long_cells_are_shortened_at_a_character() {
+    fn long_cells_are_shortened_at_a_character_boundary() {
         assert_eq!(quoted(""), "an empty cell");
         assert_eq!(quoted("é"), "'é'");
         assert_eq!(quoted(&"é".repeat(100)).chars().count(), 63);

@@ -1,7 +1,7 @@
-//! Tables in Parquet: whole and real numbers, truth values, text, and lists of numbers.
+//! Parquet tables: integers, floats, booleans, text, and lists of numbers.
 //!
-//! Unsigned 64-bit numbers become text, so that ids above 2⁶³ survive. Promises of the file are checked by
-//! [`pages`] before they are believed, and the crate runs behind a [`fence`].
+//! Unsigned 64-bit integers become text, so that ids above 2⁶³ survive. [`parquet_limits`] checks the declared sizes
+//! before anything is allocated, and the Parquet crate runs under a [`panic_guard`].
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::pages::{self, ExpansionBudget};
-use super::{Cells, Column, Table, fence};
+use super::parquet_limits::{self, ExpansionBudget};
+use super::{CellData, Column, Table, panic_guard};
 use crate::Real;
 use crate::error::{Error, Result};
 
@@ -25,19 +25,19 @@ const BATCH: usize = 4096;
 
 pub(super) fn read(path: &Path, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Result<Table> {
     let bytes = std::fs::read(path).map_err(|error| Error::reading(path, error))?;
-    let damaged = |found: String| Error::input(path, "", found, "a whole Parquet file");
-    pages::check_footer(&bytes).map_err(damaged)?;
-    match fence::run(move || decode(path, bytes.into(), wanted)) {
+    let damaged = |found: String| Error::input(path, "", found, "a valid Parquet file");
+    parquet_limits::check_footer(&bytes).map_err(damaged)?;
+    match panic_guard::catch(move || decode(path, bytes.into(), wanted)) {
         Ok(Ok(table)) => Ok(table),
-        Ok(Err(ParquetFailure::Ours(error))) => Err(error),
-        Ok(Err(ParquetFailure::Damage(words))) => Err(damaged(words)),
-        Err(words) => Err(damaged(format!("damage ({words})"))),
+        Ok(Err(ParquetFailure::Input(error))) => Err(error),
+        Ok(Err(ParquetFailure::Damage(message))) => Err(damaged(message)),
+        Err(message) => Err(damaged(format!("a damaged file ({message})"))),
     }
 }
 
-/// Why a file cannot be read: in our words, or as damage of the whole file.
+/// Why a file cannot be read: unsupported content, or a damaged file.
 enum ParquetFailure {
-    Ours(Error),
+    Input(Error),
     Damage(String),
 }
 
@@ -48,14 +48,14 @@ impl From<parquet::errors::ParquetError> for ParquetFailure {
 }
 
 impl From<String> for ParquetFailure {
-    fn from(words: String) -> Self {
-        ParquetFailure::Damage(words)
+    fn from(message: String) -> Self {
+        ParquetFailure::Damage(message)
     }
 }
 
-type Attempt<T> = std::result::Result<T, ParquetFailure>;
+type ParquetResult<T> = std::result::Result<T, ParquetFailure>;
 
-fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> Attempt<Table> {
+fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> ParquetResult<Table> {
     let reader = SerializedFileReader::new(bytes.clone())?;
     let metadata = reader.metadata();
     let schema = metadata.file_metadata().schema_descr();
@@ -77,29 +77,29 @@ fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> Attempt<T
     if let Some(column) = columns.iter().find(|column| column.len() != n_rows) {
         let (name, len) = (&column.name, column.len());
         return Err(ParquetFailure::Damage(format!(
-            "{len} cells in column '{name}' and {n_rows} in the first"
+            "{len} cells in column '{name}', but {n_rows} in the first column"
         )));
     }
     unused.dedup();
     Ok(Table { path: path.to_owned(), n_rows, columns, unused })
 }
 
-/// An empty column of the kind in which this one is kept.
-fn empty_cells(path: &Path, name: &str, descriptor: &ColumnDescriptor) -> Attempt<Cells> {
+/// Empty storage for the type of a column.
+fn empty_cells(path: &Path, name: &str, descriptor: &ColumnDescriptor) -> ParquetResult<CellData> {
     let number = match descriptor.physical_type() {
-        Type::BOOLEAN | Type::INT32 | Type::INT64 => Some(Cells::Whole(Vec::new())),
-        Type::FLOAT | Type::DOUBLE => Some(Cells::Real(Vec::new())),
+        Type::BOOLEAN | Type::INT32 | Type::INT64 => Some(CellData::Integers(Vec::new())),
+        Type::FLOAT | Type::DOUBLE => Some(CellData::Reals(Vec::new())),
         _ => None,
     };
     let is_text = descriptor.physical_type() == Type::BYTE_ARRAY || is_u64(descriptor);
     match (descriptor.max_rep_level(), descriptor.path().parts().len(), number) {
-        (0, 1, _) if is_text => Ok(Cells::Text { text: String::new(), ends: Vec::new() }),
+        (0, 1, _) if is_text => Ok(CellData::Text { text: String::new(), ends: Vec::new() }),
         (0, 1, Some(cells)) => Ok(cells),
-        (1, _, Some(_)) => Ok(Cells::Lists { values: Vec::new(), ends: Vec::new() }),
+        (1, _, Some(_)) => Ok(CellData::Lists { values: Vec::new(), ends: Vec::new() }),
         _ => {
             let found = format!("column '{name}' of type {}", kind(descriptor));
             let expected = "numbers, text or lists of numbers";
-            Err(ParquetFailure::Ours(Error::input(path, "schema", found, expected)))
+            Err(ParquetFailure::Input(Error::input(path, "schema", found, expected)))
         }
     }
 }
@@ -115,18 +115,18 @@ fn is_u64(descriptor: &ColumnDescriptor) -> bool {
             || matches!(descriptor.logical_type_ref(), Some(LogicalType::Integer(kind)) if !kind.is_signed))
 }
 
-/// Appends one row group's share of a column.
+/// Appends one row group of a column.
 fn read_chunk(
     file: &Bytes,
     group: &RowGroupMetaData,
     at: usize,
     column: &mut Column,
     budget: &mut ExpansionBudget,
-) -> Attempt<()> {
+) -> ParquetResult<()> {
     let chunk = group.column(at);
     let (start, len) = chunk.byte_range();
     let pages = file.get_bytes(start, usize::try_from(len).map_err(|error| error.to_string())?)?;
-    pages::check(&pages, matches!(chunk.compression(), Compression::GZIP(_)), budget)?;
+    parquet_limits::check_pages(&pages, matches!(chunk.compression(), Compression::GZIP(_)), budget)?;
 
     let rows = usize::try_from(group.num_rows()).map_err(|_| "a negative number of rows".to_owned())?;
     let descriptor = chunk.column_descr_ptr();
@@ -134,35 +134,35 @@ fn read_chunk(
     let unsigned = is_u64(&descriptor);
     let small_unsigned = descriptor.converted_type() == ConvertedType::UINT_32;
     let full = descriptor.max_def_level();
-    let hole = descriptor.self_type().is_optional().then_some(full - 1);
-    let levels = Levels { full, hole, lists: descriptor.max_rep_level() > 0 };
+    let null = descriptor.self_type().is_optional().then_some(full - 1);
+    let levels = ColumnLevels { full, null, lists: descriptor.max_rep_level() > 0 };
     let before = column.len();
     match get_column_reader(descriptor, Box::new(page_reader)) {
         ColumnReader::BoolColumnReader(r) => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Whole(x.into()))?
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Signed(x.into()))?
         }
         ColumnReader::Int32ColumnReader(r) if small_unsigned => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Whole((x as u32).into()))?;
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Signed((x as u32).into()))?;
         }
         ColumnReader::Int32ColumnReader(r) => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Whole(x.into()))?
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Signed(x.into()))?
         }
         ColumnReader::Int64ColumnReader(r) if unsigned => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Unsigned(x as u64))?;
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Unsigned(x as u64))?;
         }
         ColumnReader::Int64ColumnReader(r) => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Whole(x))?
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Signed(x))?
         }
         ColumnReader::FloatColumnReader(r) => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Real(x.into()))?
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Real(x.into()))?
         }
         ColumnReader::DoubleColumnReader(r) => {
-            batches(r, levels, column, budget, |&x| ParquetValue::Real(x))?
+            read_batches(r, levels, column, budget, |&x| ParquetValue::Real(x))?
         }
         ColumnReader::ByteArrayColumnReader(r) => {
-            batches(r, levels, column, budget, |x| ParquetValue::Text(x))?
+            read_batches(r, levels, column, budget, |x| ParquetValue::Text(x))?
         }
-        _ => return Err(ParquetFailure::Damage("a column of another type than the schema's".to_owned())),
+        _ => return Err(ParquetFailure::Damage("a column whose type differs from the schema".to_owned())),
     }
     match column.len() - before {
         read if read == rows => Ok(()),
@@ -172,30 +172,30 @@ fn read_chunk(
     }
 }
 
-/// How to tell empty cells, and lists, from the levels beside the values.
+/// The definition and repetition levels that mark empty cells and lists.
 #[derive(Clone, Copy)]
-struct Levels {
-    /// The level of a value that is there.
+struct ColumnLevels {
+    /// The definition level of a present value.
     full: i16,
-    /// The level of a value that is not there, in a list that is.
-    hole: Option<i16>,
+    /// The definition level of a null in a list.
+    null: Option<i16>,
     lists: bool,
 }
 
 enum ParquetValue<'a> {
-    Whole(i64),
+    Signed(i64),
     Unsigned(u64),
     Real(f64),
     Text(&'a ByteArray),
 }
 
-fn batches<T: DataType>(
+fn read_batches<T: DataType>(
     mut reader: ColumnReaderImpl<T>,
-    levels: Levels,
+    levels: ColumnLevels,
     column: &mut Column,
     budget: &mut ExpansionBudget,
     value: impl Fn(&T::T) -> ParquetValue<'_>,
-) -> Attempt<()> {
+) -> ParquetResult<()> {
     let (mut def, mut rep, mut values) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         def.clear();
@@ -211,8 +211,8 @@ fn batches<T: DataType>(
             let cell = if present { values.next().map(&value) } else { None };
             if levels.lists {
                 let starts = rep.get(level).is_none_or(|&rep| rep == 0);
-                let hole = def.get(level).is_some_and(|&def| Some(def) == levels.hole);
-                push_item(column, starts, cell, hole);
+                let null = def.get(level).is_some_and(|&def| Some(def) == levels.null);
+                push_item(column, starts, cell, null);
             } else {
                 push_cell(column, cell, budget)?;
             }
@@ -220,13 +220,13 @@ fn batches<T: DataType>(
     }
 }
 
-fn push_item(column: &mut Column, starts: bool, item: Option<ParquetValue<'_>>, hole: bool) {
-    let Cells::Lists { values, ends } = &mut column.cells else { return };
+fn push_item(column: &mut Column, starts: bool, item: Option<ParquetValue<'_>>, null: bool) {
+    let CellData::Lists { values, ends } = &mut column.cells else { return };
     let item = match item {
-        Some(ParquetValue::Whole(x)) => Some(x as Real),
+        Some(ParquetValue::Signed(x)) => Some(x as Real),
         Some(ParquetValue::Unsigned(x)) => Some(x as Real),
         Some(ParquetValue::Real(x)) => Some(x as Real),
-        _ => hole.then_some(Real::NAN),
+        _ => null.then_some(Real::NAN),
     };
     values.extend(item);
     match ends.last_mut() {
@@ -239,24 +239,24 @@ fn push_cell(
     column: &mut Column,
     cell: Option<ParquetValue<'_>>,
     budget: &mut ExpansionBudget,
-) -> Attempt<()> {
+) -> ParquetResult<()> {
     let row = column.len();
     if cell.is_none() || !column.missing.is_empty() {
         column.missing.resize(row, false);
         column.missing.push(cell.is_none());
     }
     match (&mut column.cells, cell) {
-        (Cells::Whole(values), Some(ParquetValue::Whole(x))) => values.push(x),
-        (Cells::Whole(values), _) => values.push(0),
-        (Cells::Real(values), Some(ParquetValue::Real(x))) => values.push(x),
-        (Cells::Real(values), _) => values.push(f64::NAN),
-        (Cells::Text { text, ends }, cell) => {
+        (CellData::Integers(values), Some(ParquetValue::Signed(x))) => values.push(x),
+        (CellData::Integers(values), _) => values.push(0),
+        (CellData::Reals(values), Some(ParquetValue::Real(x))) => values.push(x),
+        (CellData::Reals(values), _) => values.push(f64::NAN),
+        (CellData::Text { text, ends }, cell) => {
             match cell {
                 Some(ParquetValue::Text(bytes)) => {
                     budget.charge(bytes.len() as u64)?;
                     let cell = std::str::from_utf8(bytes.data());
                     text.push_str(cell.map_err(|_| {
-                        format!("bytes that are not UTF-8 in row {} of column '{}'", row + 1, column.name)
+                        format!("text that is not UTF-8 in row {} of column '{}'", row + 1, column.name)
                     })?);
                 }
                 Some(ParquetValue::Unsigned(x)) => text.push_str(&x.to_string()),
@@ -264,7 +264,7 @@ fn push_cell(
             }
             ends.push(text.len());
         }
-        (Cells::Lists { .. }, _) => {}
+        (CellData::Lists { .. }, _) => {}
     }
     Ok(())
 }

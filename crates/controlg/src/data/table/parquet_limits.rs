@@ -1,12 +1,12 @@
-//! What a Parquet file promises, checked before the reader believes it.
+//! Memory limits for Parquet files, checked before the Parquet crate allocates anything.
 //!
-//! The reader allocates what a page's header says: its size unpacked, the number of entries of a dictionary, the
-//! number of values. So the headers are walked first and their promises charged to a [`Budget`] in proportion to the
-//! file. Three encodings of text hold counts of their own inside the page, which cannot be checked from outside and
-//! which common writers do not use by default: they are refused.
+//! The crate allocates what a page header declares: the uncompressed size, the number of dictionary entries, the number
+//! of values. So all page headers are read here first, and the declared sizes are charged to an [`ExpansionBudget`]
+//! proportional to the file. The delta encodings of text have counts inside the compressed page, which cannot be
+//! checked from outside; common writers do not use them by default, and they are rejected.
 //!
-//! Page headers are structs in Thrift's compact protocol. Fields whose type is not the one of the format are
-//! refused, since the reader goes by a field's number alone and would see other headers than we do.
+//! Page headers are structs in Thrift's compact protocol. A field with an unexpected type is rejected: the crate looks
+//! at field numbers only and would read a different header.
 
 use std::io::{self, Read};
 
@@ -14,10 +14,10 @@ use flate2::read::MultiGzDecoder;
 
 use crate::data::limits;
 
-/// The most columns and groups in a schema. The reader recurses once for each level of nesting.
+/// The maximum number of columns and groups in a schema. The crate recurses once per nesting level.
 pub(super) const MAX_SCHEMA_ELEMENTS: usize = 1 << 14;
 
-/// Bytes that may still be taken for a file.
+/// Bytes that may still be allocated for a file.
 pub(super) struct ExpansionBudget {
     left: u64,
     limit: u64,
@@ -29,7 +29,7 @@ impl ExpansionBudget {
         ExpansionBudget { left: limit, limit }
     }
 
-    /// Takes bytes from the budget, or says that there are not so many.
+    /// Subtracts bytes from the budget; an error if too few are left.
     pub(super) fn charge(&mut self, bytes: u64) -> Result<(), String> {
         let limit = self.limit;
         self.left =
@@ -38,24 +38,24 @@ impl ExpansionBudget {
     }
 }
 
-/// Checks the size of the schema, which a file's footer starts with.
+/// Checks the size of the schema in the footer of a file.
 pub(super) fn check_footer(file: &[u8]) -> Result<(), String> {
     let tail = file.len().checked_sub(8).filter(|_| file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
     let tail = tail.ok_or("no PAR1 at the start and the end")?;
     let footer = u32::from_le_bytes(std::array::from_fn(|i| file[tail + i])) as usize;
     let start = tail.checked_sub(footer).ok_or("a footer longer than the file")?;
-    let mut thrift = Thrift { bytes: &file[start..tail], at: 0 };
+    let mut thrift = ThriftReader { bytes: &file[start..tail], at: 0 };
     let count = thrift.schema_size().ok_or("a footer without a schema")?;
-    match count <= MAX_SCHEMA_ELEMENTS as u64 {
-        true => Ok(()),
-        false => Err(format!("a schema of {count} elements, at most {MAX_SCHEMA_ELEMENTS} are read")),
+    if count > MAX_SCHEMA_ELEMENTS as u64 {
+        return Err(format!("a schema of {count} elements, more than {MAX_SCHEMA_ELEMENTS}"));
     }
+    Ok(())
 }
 
-/// Charges what the pages of a column promise; `gzip` pages are unpacked once, as their reader does not stop at
-/// the promised size.
-pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut ExpansionBudget) -> Result<(), String> {
-    let mut thrift = Thrift { bytes: chunk, at: 0 };
+/// Charges the declared sizes of the pages of a column chunk. Decompresses `gzip` pages once, because the crate does
+/// not stop at the declared size.
+pub(super) fn check_pages(chunk: &[u8], gzip: bool, budget: &mut ExpansionBudget) -> Result<(), String> {
+    let mut thrift = ThriftReader { bytes: chunk, at: 0 };
     while thrift.at < chunk.len() {
         let header =
             thrift.page_header().ok_or_else(|| format!("a damaged page header at byte {}", thrift.at))?;
@@ -66,15 +66,15 @@ pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut ExpansionBudget) -> R
         budget.charge(unpacked)?;
         // An entry of a text dictionary is kept as a slice with its owner; a value as at most eight bytes.
         budget.charge(values.saturating_mul(if header.is_dictionary { 40 } else { 8 }))?;
-        if ENCODINGS_REFUSED.contains(&header.encoding) {
-            return Err(format!("encoding {} (delta-encoded text), which is not read", header.encoding));
+        if REJECTED_ENCODINGS.contains(&header.encoding) {
+            return Err(format!("encoding {} (delta-encoded text), which is not supported", header.encoding));
         }
         if gzip {
             let levels = usize::try_from(header.levels).ok().and_then(|size| packed.get(size..));
             let mut plain = MultiGzDecoder::new(levels.unwrap_or(packed)).take(unpacked + 1);
-            // What cannot be unpacked is left for the reader to complain about.
+            // The crate reports pages that cannot be decompressed.
             if io::copy(&mut plain, &mut io::sink()).is_ok_and(|size| size > unpacked) {
-                return Err("a page that unpacks to more than it says".to_owned());
+                return Err("a page larger than its header declares".to_owned());
             }
         }
     }
@@ -82,7 +82,7 @@ pub(super) fn check(chunk: &[u8], gzip: bool, budget: &mut ExpansionBudget) -> R
 }
 
 /// DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY.
-const ENCODINGS_REFUSED: [i64; 2] = [6, 7];
+const REJECTED_ENCODINGS: [i64; 2] = [6, 7];
 
 #[derive(Default)]
 struct PageHeader {
@@ -90,13 +90,13 @@ struct PageHeader {
     packed: i64,
     values: i64,
     encoding: i64,
-    /// Bytes before the values that are never packed, in pages of version 2.
+    /// Bytes of levels before the values, which are never compressed in version 2 pages.
     levels: i64,
     is_dictionary: bool,
 }
 
-/// Thrift's compact protocol, as much as page headers need. `None` is damaged input.
-struct Thrift<'a> {
+/// The part of Thrift's compact protocol that page headers use. `None` means damaged input.
+struct ThriftReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
@@ -108,7 +108,7 @@ const I32: u8 = 5;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-impl<'a> Thrift<'a> {
+impl<'a> ThriftReader<'a> {
     fn page_header(&mut self) -> Option<PageHeader> {
         let mut header = PageHeader::default();
         let mut last = 0;
@@ -134,7 +134,7 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// The number of values and the encoding, fields 1 and `encoding` of all three kinds of header.
+    /// Reads the number of values and the encoding: fields 1 and `encoding` in all three kinds of header.
     fn data_header(&mut self, header: &mut PageHeader, encoding: i16) -> Option<()> {
         let mut last = 0;
         loop {
@@ -154,7 +154,7 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// The number of elements of the schema: a footer holds the version, then the list.
+    /// The number of schema elements. A footer starts with the version, then the list of elements.
     fn schema_size(&mut self) -> Option<u64> {
         if self.field(0)? != (1, I32) {
             return None;
@@ -166,7 +166,7 @@ impl<'a> Thrift<'a> {
         self.list_header().map(|(count, _)| count)
     }
 
-    /// The next field's number and type, given the number of the one before.
+    /// Number and type of the next field, given the number of the previous one.
     fn field(&mut self, last: i16) -> Option<(i16, u8)> {
         let byte = self.byte()?;
         match (byte >> 4, byte & 15) {
@@ -190,7 +190,7 @@ impl<'a> Thrift<'a> {
             LIST | 10 => {
                 let (count, kind) = self.list_header()?;
                 for _ in 0..count {
-                    // In a list, unlike a field, a truth value takes a byte, so every turn of the loop takes one.
+                    // In a list, unlike a field, a boolean takes a byte, so every iteration consumes input.
                     if kind == TRUE || kind == FALSE {
                         self.take(1).map(drop)?
                     } else {
@@ -253,7 +253,7 @@ impl<'a> Thrift<'a> {
 mod tests {
     use super::*;
 
-    /// A data page: type 0, `unpacked` and `packed` sizes, then a header with `values` in PLAIN or another encoding.
+    /// A data page: type 0, both sizes, then a header with `values` values in the given encoding (0 is PLAIN).
     fn page(unpacked: u8, packed: &[u8], values: u8, encoding: u8) -> Vec<u8> {
         let zigzag = |x: u8| x * 2;
         let mut bytes = vec![0x15, 0, 0x15, zigzag(unpacked), 0x15, zigzag(packed.len() as u8)];
@@ -263,24 +263,24 @@ mod tests {
     }
 
     #[test]
-    fn promises_are_charged_page_by_page() {
+    fn declared_sizes_are_charged_page_by_page() {
         let chunk = [page(50, b"abc", 10, 0), page(50, b"", 10, 0)].concat();
         let mut budget = ExpansionBudget { left: 260, limit: 260 };
-        assert_eq!(check(&chunk, false, &mut budget), Ok(()));
+        assert_eq!(check_pages(&chunk, false, &mut budget), Ok(()));
         assert_eq!(budget.left, 0);
         let mut budget = ExpansionBudget { left: 259, limit: 259 };
-        assert_eq!(check(&chunk, false, &mut budget), Err("more than 259 bytes unpacked".into()));
+        assert_eq!(check_pages(&chunk, false, &mut budget), Err("more than 259 bytes unpacked".into()));
     }
 
     #[test]
-    fn what_cannot_be_checked_is_refused() {
+    fn pages_that_cannot_be_checked_are_rejected() {
         let mut budget = ExpansionBudget::for_file(100);
-        assert!(check(&page(5, b"abc", 1, 7), false, &mut budget).unwrap_err().contains("encoding 7"));
+        assert!(check_pages(&page(5, b"abc", 1, 7), false, &mut budget).unwrap_err().contains("encoding 7"));
         let mut other_type = page(5, b"abc", 1, 0);
         other_type[2] = 0x16; // the unpacked size as i64
-        assert!(check(&other_type, false, &mut budget).unwrap_err().contains("damaged page header"));
+        assert!(check_pages(&other_type, false, &mut budget).unwrap_err().contains("damaged page header"));
         assert!(
-            check(&page(5, b"abc", 1, 0)[..18], false, &mut budget)
+            check_pages(&page(5, b"abc", 1, 0)[..18], false, &mut budget)
                 .unwrap_err()
                 .contains("a page of 3 bytes")
         );

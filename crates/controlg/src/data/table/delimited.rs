@@ -1,28 +1,23 @@
-//! Tables as text: a header line, then cells separated by commas or tabs.
+//! Text tables: a header line, then rows of cells separated by commas or tabs.
 //!
-//! Cells may be quoted and then hold separators, line breaks and doubled quotes. Empty lines do not count as rows,
-//! and every row has as many cells as the header.
+//! A quoted cell may contain separators, line breaks and doubled quotes. Empty lines are skipped. Every row must have
+//! as many cells as the header.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
 
-use super::{Cells, Column, Table};
+use super::{CellData, Column, Table};
 use crate::data::limits;
 use crate::error::{Error, Result};
 
 pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) -> Result<Table> {
-    let text_of_file = limits::read_text(path)?;
-    let mut reader = reader(&text_of_file, separator);
+    let file_text = limits::read_text(path)?;
+    let mut reader = reader(&file_text, separator);
     let mut record = StringRecord::new();
     if !next(&mut reader, &mut record, path)? {
-        return Err(Error::input(
-            path,
-            "line 1",
-            "an empty file",
-            "a header line with the names of the columns",
-        ));
+        return Err(Error::input(path, "line 1", "an empty file", "a header line with column names"));
     }
     let names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
     check_names(path, &names)?;
@@ -34,7 +29,7 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
     let mut n_rows = 0;
     while next(&mut reader, &mut record, path)? {
         if record.len() != width {
-            let line = line_of_row(&text_of_file, separator, n_rows);
+            let line = line_of_row(&file_text, separator, n_rows);
             let found = format_args!("{} cells", record.len());
             let expected = format_args!("{width}, as in the header");
             return Err(Error::input(path, format_args!("line {line}"), found, expected));
@@ -42,10 +37,10 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
         n_rows += 1;
         let taken = record.iter().zip(&takes).filter(|(_, take)| **take).map(|(cell, _)| cell);
         for (cell, (text, ends)) in taken.zip(&mut cells) {
-            if is_quoted_behind_a_space(cell) {
-                let line = line_of_row(&text_of_file, separator, n_rows - 1);
-                let found = format_args!("{} with a quote behind a space", super::quoted(cell));
-                let expected = "a quote at the very start of its cell";
+            if has_space_before_quote(cell) {
+                let line = line_of_row(&file_text, separator, n_rows - 1);
+                let found = format_args!("{}, a quote after a space", super::quoted(cell));
+                let expected = "the quote at the start of the cell";
                 return Err(Error::input(path, format_args!("line {line}"), found, expected));
             }
             text.push_str(cell);
@@ -56,7 +51,7 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
     let (used, unused): (Vec<_>, Vec<_>) = names.into_iter().zip(takes).partition(|(_, take)| *take);
     let columns = used.into_iter().zip(cells).map(|((name, _), (text, ends))| Column {
         name,
-        cells: Cells::Text { text, ends },
+        cells: CellData::Text { text, ends },
         missing: Vec::new(),
     });
     Ok(Table {
@@ -67,12 +62,12 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
     })
 }
 
-/// Whether a cell is that of `ann, "bob"`: the quotes would be taken for a part of it.
-fn is_quoted_behind_a_space(cell: &str) -> bool {
+/// Whether a cell has a space before its quote, as in `ann, "bob"`: the quotes would become part of the cell.
+fn has_space_before_quote(cell: &str) -> bool {
     cell.starts_with(' ') && super::trimmed(cell).starts_with('"')
 }
 
-/// The line on which a row starts, found by reading the file again: errors are rare, so rows need not remember it.
+/// The line on which a row starts. Reads the file again: errors are rare, so rows do not store their line.
 pub(super) fn line_of(path: &Path, row: usize) -> usize {
     let separator = if path.to_string_lossy().to_lowercase().trim_end_matches(".gz").ends_with("tsv") {
         b'\t'
@@ -90,7 +85,7 @@ fn line_of_row(text: &str, separator: u8, row: usize) -> usize {
             break;
         }
     }
-    // The reader stands behind the row before, maybe in the middle of its line break or before empty lines.
+    // The reader stands after the previous row, maybe inside its line break or before empty lines.
     let at = reader.position().byte() as usize;
     let blank = text[at..].len() - text[at..].trim_start_matches(['\r', '\n']).len();
     1 + text[..at + blank].bytes().filter(|&byte| byte == b'\n').count()
@@ -111,11 +106,11 @@ fn check_names(path: &Path, names: &[String]) -> Result<()> {
     let mut seen = HashSet::new();
     for (at, name) in names.iter().enumerate() {
         let found = match name {
-            name if name.is_empty() => format!("column {} without a name", at + 1),
-            name if !seen.insert(name) => format!("two columns '{name}'"),
+            name if name.is_empty() => format!("no name for column {}", at + 1),
+            name if !seen.insert(name) => format!("two columns named '{name}'"),
             _ => continue,
         };
-        return Err(Error::input(path, "line 1", found, "a header line with one name for each column"));
+        return Err(Error::input(path, "line 1", found, "a distinct name for each column"));
     }
     Ok(())
 }
@@ -125,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_count_quoted_breaks_and_blank_lines() {
+    fn line_numbers_count_quoted_line_breaks_and_blank_lines() {
         for text in [
             "a,b\n\"x\ny\",1\n\n\nz,2\n",
             "a,b\r\n\"x\r\ny\",1\r\n\r\n\r\nz,2\r\n",
