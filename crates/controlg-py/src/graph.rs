@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use controlg::data::memory::{self, Arrays};
+use controlg::data::memory::{self, GraphArrays};
 use controlg::data::{self, Dataset, FeatureSource, LoadOptions};
 use controlg::graph::{Features, Ids};
 use controlg::{Error, Result};
@@ -68,7 +68,7 @@ impl PyGraph {
                 }
                 (None, None) => None,
             };
-            let arrays = Arrays { n_nodes, edges: pairs, weights, features, ids };
+            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, ids };
             arrays.into_dataset("graph", source(structural))
         };
         let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;

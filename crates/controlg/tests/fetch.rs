@@ -64,8 +64,8 @@ impl Server {
         let short = Duration::from_millis(400);
         FetchOptions {
             base: Some(self.base.clone()),
-            connect: Duration::from_secs(5),
-            stall: short,
+            connect_timeout: Duration::from_secs(5),
+            read_timeout: short,
             ..FetchOptions::default()
         }
     }
@@ -121,7 +121,7 @@ fn file() -> RemoteFile<'static> {
         most_bytes: CONTENT.len() as u64,
         check: Checksum::Sha256(SHA256),
         origin: FetchOrigin::Url("https://example.org/data/fox.txt"),
-        needed: true,
+        required: true,
     }
 }
 
@@ -291,7 +291,7 @@ fn member(
     check: Checksum<'static>,
 ) -> RemoteFile<'static> {
     let origin = FetchOrigin::Member { url: "http://example.org/all.zip", name };
-    RemoteFile { path, exact_bytes: None, most_bytes: content.len() as u64, check, origin, needed: true }
+    RemoteFile { path, exact_bytes: None, most_bytes: content.len() as u64, check, origin, required: true }
 }
 
 #[test]

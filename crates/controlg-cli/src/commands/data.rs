@@ -5,7 +5,7 @@ use std::path::Path;
 
 use controlg::data::catalog::{self, KnownDataset};
 use controlg::data::fetch::{self, DownloadProgress};
-use controlg::data::{self, FeatureSource, binary, convert, info::Info};
+use controlg::data::{self, FeatureSource, binary, convert, info::DatasetInfo};
 use controlg::{Error, Result};
 use serde_json::json;
 
@@ -17,7 +17,7 @@ pub(super) fn run(command: &Data, common: &CommonArgs, output: &Output) -> Resul
     match command {
         Data::List => list(common, output),
         Data::Info { data, features } => {
-            let info = Info::of(&data::load(data, &load_options(common, *features))?);
+            let info = DatasetInfo::of(&data::load(data, &load_options(common, *features))?);
             output.result(&info, &info)
         }
         Data::Fetch { names, force } => fetch(names, *force, common, output),

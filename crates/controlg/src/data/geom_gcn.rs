@@ -1,9 +1,15 @@
-//! The Geom-GCN text format: `out1_graph_edges.txt`, `out1_node_feature_label.txt` and `*_split_0.6_0.2_N.npz`.
+//! The text format of Geom-GCN.
 //!
-//! Features come in two layouts that no header tells apart: a full vector of zeros and ones, or a list of the
-//! indices that are one. The first row that can only be one of them decides: a number above 1 makes it lists, a
-//! number that stands twice in a row of zeros and ones makes it vectors (a list has no reason to repeat itself).
-//! Should no row decide, all of them are vectors if they are equally long, else lists.
+//! ```text
+//! out1_graph_edges.txt          header, then source<TAB>target per line
+//! out1_node_feature_label.txt   header, then id<TAB>features<TAB>label per line; features separated by commas
+//! *_split_0.6_0.2_N.npz         train_mask, val_mask and test_mask of split N
+//! ```
+//!
+//! Features are either a full 0/1 vector or a list of the indices that are 1; nothing in the file says which. The first
+//! unambiguous row decides: a number above 1 means lists, a number that occurs twice in a row of zeros and ones means
+//! vectors, because a list has no reason to repeat an index. If no row is unambiguous, the features are vectors if all
+//! rows have the same length, else lists.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +18,7 @@ use super::{FeatureSource, Format, RawDataset, Split, checks, limits, text};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, EdgeList, Features, Ids};
 
-/// This layout.
+/// The format.
 pub(super) const FORMAT: Format = Format {
     name: "geom-gcn",
     summary: "a Geom-GCN folder (out1_graph_edges.txt, out1_node_feature_label.txt)",
@@ -31,7 +37,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
     let pairs = read_edges(&edges, &limits::read_bytes(&edges)?, n)?;
     let mut notes = Vec::new();
     if nodes.repeats > 0 {
-        notes.push(format!("{} nodes name an index of their features twice; it counts once", nodes.repeats));
+        notes.push(format!("{} nodes list a feature index more than once; it counts once", nodes.repeats));
     }
     Ok(RawDataset {
         edges: EdgeList { pairs, weights: None },
@@ -43,7 +49,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
     })
 }
 
-/// The splits of a folder, in the order of their numbers: none where there is no such folder or file.
+/// The splits in a folder, sorted by number; none if there is no such folder or file.
 pub(super) fn read_splits(folder: &Path, n_nodes: usize) -> Result<Vec<Split>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<(usize, PathBuf)> = entries
@@ -55,8 +61,8 @@ pub(super) fn read_splits(folder: &Path, n_nodes: usize) -> Result<Vec<Split>> {
         .collect();
     files.sort();
     if let Some(twice) = files.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let found = format!("another file for split {}", twice[1].0);
-        return Err(Error::input(&twice[1].1, "", found, "one file for each split"));
+        let found = format!("a second file for split {}", twice[1].0);
+        return Err(Error::input(&twice[1].1, "", found, "one file per split"));
     }
     files.iter().map(|(number, path)| read_split(path, *number, n_nodes)).collect()
 }
@@ -73,7 +79,7 @@ fn read_edges(path: &Path, bytes: &[u8], n: usize) -> Result<Vec<(u32, u32)>> {
         let fields: Vec<&[u8]> = row.splitn(3, |&byte| byte == b'\t').collect();
         let [source, target] = fields[..] else {
             let place = format_args!("line {line}");
-            return Err(Error::input(path, place, text::show(row), "two nodes with a tab between"));
+            return Err(Error::input(path, place, text::show(row), "two nodes separated by a tab"));
         };
         let node = |digits| text::below(path, line, digits, n, "a node");
         Ok((node(source)?, node(target)?))
@@ -84,11 +90,11 @@ fn read_edges(path: &Path, bytes: &[u8], n: usize) -> Result<Vec<(u32, u32)>> {
 struct NodeLines {
     features: Csr,
     classes: Vec<u32>,
-    /// Nodes whose list names an index more than once.
+    /// Nodes that list an index more than once.
     repeats: usize,
 }
 
-/// One line of the file of nodes.
+/// A line of the file of nodes.
 struct NodeLine<'a> {
     line: usize,
     features: &'a [u8],
@@ -119,16 +125,16 @@ fn read_nodes(path: &Path, bytes: &[u8]) -> Result<NodeLines> {
         offsets.push(columns.len());
     }
     let Some(&largest) = columns.iter().max() else {
-        return Err(Error::input(path, "", "no features at all", "at least one index"));
+        return Err(Error::input(path, "", "no features", "at least one index"));
     };
     Ok(NodeLines { features: Csr::new(largest as usize + 1, offsets, columns, None), classes, repeats })
 }
 
-/// The lines in the order of their ids, which must be 0..n.
+/// The lines sorted by id. The ids must be 0..n.
 fn rows_by_id<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<NodeLine<'a>>> {
     let n = text::lines(bytes).count().saturating_sub(1);
     if n == 0 {
-        return Err(Error::input(path, "", "no nodes", "a header and one line for each node"));
+        return Err(Error::input(path, "", "no nodes", "a header and one line per node"));
     }
     let mut rows: Vec<Option<NodeLine>> = Vec::new();
     rows.resize_with(n, || None);
@@ -136,25 +142,25 @@ fn rows_by_id<'a>(path: &Path, bytes: &'a [u8]) -> Result<Vec<NodeLine<'a>>> {
         let place = format_args!("line {line}");
         let fields: Vec<&[u8]> = row.splitn(4, |&byte| byte == b'\t').collect();
         let [id, features, class] = fields[..] else {
-            let expected = "id, features and label with tabs between";
+            let expected = "id, features and label separated by tabs";
             return Err(Error::input(path, place, text::show(row), expected));
         };
         let id = text::below(path, line, id, n, "an id")?;
         let class = text::below(path, line, class, u32::MAX as usize, "a label")?;
         let slot = &mut rows[id as usize];
         if slot.is_some() {
-            return Err(Error::input(path, place, format_args!("node {id} again"), "each node once"));
+            return Err(Error::input(path, place, format_args!("duplicate node {id}"), "each node once"));
         }
         *slot = Some(NodeLine { line, features, class });
     }
-    Ok(rows.into_iter().flatten().collect()) // n lines with n different ids below n: all are there
+    Ok(rows.into_iter().flatten().collect()) // n lines with n distinct ids below n: none is missing
 }
 
 fn fields(features: &[u8]) -> impl Iterator<Item = &[u8]> {
     features.split(|&byte| byte == b',')
 }
 
-/// Whether the features are full vectors and not lists of indices; see the top of this file.
+/// Whether the features are full vectors rather than lists of indices; see the module docs.
 fn is_vectors(rows: &[NodeLine]) -> bool {
     for row in rows {
         let mut seen = [0usize; 2];
@@ -163,7 +169,7 @@ fn is_vectors(rows: &[NodeLine]) -> bool {
                 b"0" => seen[0] += 1,
                 b"1" => seen[1] += 1,
                 _ if text::unsigned(field).is_some() => return false,
-                _ => {} // neither; whoever reads the row says so
+                _ => {} // not a number: parsing the row reports it
             }
         }
         if seen[0] > 1 || seen[1] > 1 {
@@ -173,7 +179,7 @@ fn is_vectors(rows: &[NodeLine]) -> bool {
     rows.iter().all(|row| fields(row.features).count() == fields(rows[0].features).count())
 }
 
-/// Appends the columns that are 1.
+/// Appends the columns of a 0/1 vector that are 1.
 fn read_vector(path: &Path, row: &NodeLine, width: usize, columns: &mut Vec<u32>) -> Result<()> {
     let mut count = 0;
     for field in fields(row.features) {
@@ -189,7 +195,7 @@ fn read_vector(path: &Path, row: &NodeLine, width: usize, columns: &mut Vec<u32>
     }
     if count as usize != width {
         let place = format_args!("line {}", row.line);
-        let expected = format!("{width}, as many as node 0 has");
+        let expected = format!("{width}, as for node 0");
         return Err(Error::input(path, place, format_args!("{count} features"), expected));
     }
     Ok(())
@@ -217,21 +223,23 @@ mod tests {
     }
 
     #[test]
-    fn vectors_and_lists_are_told_apart() {
+    fn vectors_and_lists_are_distinguished() {
         let vectors = nodes("0\t0,0,1\t0\n1\t1,1,0\t1\n").unwrap();
         assert_eq!((dense(&vectors), vectors.features.n_cols()), (vec![vec![2], vec![0, 1]], 3));
         let lists = nodes("1\t0\t1\n0\t4,0,2,4\t0\n2\t\t0").unwrap();
         assert_eq!((dense(&lists), lists.features.n_cols()), (vec![vec![0, 2, 4], vec![0], vec![]], 5));
         assert_eq!((lists.classes, lists.repeats), (vec![0, 1, 0], 1));
-        // Nothing decides: equally long rows are vectors, others lists.
+        // Ambiguous: rows of equal length are vectors, others lists.
         assert_eq!(dense(&nodes("0\t0,1\t0\n1\t1,0\t1\n").unwrap()), [[1], [0]]);
         assert_eq!(dense(&nodes("0\t0,1\t0\n1\t1\t1\n").unwrap()), [vec![0, 1], vec![1]]);
     }
 
     #[test]
-    fn a_row_of_the_other_layout_is_an_error() {
-        let words = |body| nodes(body).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(words("0\t0,0,1\t0\n1\t0,7,1\t0").contains("line 3, feature 1: found '7', expected 0 or 1"));
-        assert!(words("0\t0,0,1\t0\n1\t0,1\t0").contains("line 3: found 2 features, expected 3"));
+    fn mixing_vectors_and_lists_is_an_error() {
+        let message = |body| nodes(body).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            message("0\t0,0,1\t0\n1\t0,7,1\t0").contains("line 3, feature 1: found '7', expected 0 or 1")
+        );
+        assert!(message("0\t0,0,1\t0\n1\t0,1\t0").contains("line 3: found 2 features, expected 3"));
     }
 }

@@ -1,6 +1,13 @@
-//! The gnn-benchmark archives (Coauthor, Amazon, …): one `.npz` with `adj_*`, `attr_*` and `labels`.
+//! The gnn-benchmark archives (Coauthor, Amazon, …): a single `.npz`.
 //!
-//! `node_names` become the nodes' ids where they are there; `class_names` is a pickled object array and is not read.
+//! ```text
+//! adj_shape, adj_indptr, adj_indices, adj_data       the adjacency matrix (CSR)
+//! attr_shape, attr_indptr, attr_indices, attr_data   the features (CSR; optional)
+//! labels                                             one class per node (optional)
+//! node_names                                         node ids (optional)
+//! ```
+//!
+//! `class_names` is a pickled object array and is not read.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +18,7 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Csr, EdgeList, Features, Ids};
 
-/// This layout.
+/// The format.
 pub(super) const FORMAT: Format = Format {
     name: "gnn-benchmark",
     summary: "a gnn-benchmark archive (one .npz with adj_*, attr_*, labels), or a folder with it",
@@ -19,7 +26,7 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// The archive itself: the path, or the only `.npz` in the folder.
+/// The path of the archive: the path itself, or the only `.npz` in the folder.
 fn archive(path: &Path) -> Option<PathBuf> {
     let is_archive = |path: &Path| path.extension().is_some_and(|extension| extension == "npz");
     if !path.is_dir() {
@@ -32,7 +39,7 @@ fn archive(path: &Path) -> Option<PathBuf> {
 
 fn read(path: &Path, _: FeatureSource) -> Result<RawDataset> {
     let Some(path) = archive(path) else {
-        return Err(Error::input(path, "", "not one .npz archive", "a gnn-benchmark archive"));
+        return Err(Error::input(path, "", "no single .npz file", "a gnn-benchmark archive"));
     };
     parse(&path, NpzFile::open(&path)?)
 }
@@ -42,12 +49,12 @@ fn parse(path: &Path, mut file: NpzFile) -> Result<RawDataset> {
     let n = adjacency.n_rows();
     if adjacency.n_cols() != n {
         let found = format!("{n} × {}", adjacency.n_cols());
-        return Err(Error::input(path, "array 'adj_shape'", found, "as many columns as rows"));
+        return Err(Error::input(path, "array 'adj_shape'", found, "a square matrix"));
     }
     let features = if file.contains("attr_shape") { Some(file.csr("attr_")?) } else { None };
     if let Some(features) = features.as_ref().filter(|features| features.n_rows() != n) {
         let found = format!("{} rows", features.n_rows());
-        return Err(Error::input(path, "array 'attr_shape'", found, format_args!("{n}, one for each node")));
+        return Err(Error::input(path, "array 'attr_shape'", found, format_args!("{n}, one per node")));
     }
     let labels = if file.contains("labels") { Some(read_classes(&mut file, n)?) } else { None };
     Ok(RawDataset {
@@ -81,7 +88,7 @@ fn read_edges(path: &Path, adjacency: &Csr) -> Result<EdgeList> {
 fn read_classes(file: &mut NpzFile, n: usize) -> Result<Vec<u32>> {
     let labels = file.array("labels")?;
     if labels.shape != [n] {
-        return Err(labels.error("", labels.shape_in_words(), format_args!("{n}, one for each node")));
+        return Err(labels.error("", labels.describe_shape(), format_args!("{n}, one per node")));
     }
     labels.to_indices(u32::MAX as usize)
 }
@@ -89,19 +96,21 @@ fn read_classes(file: &mut NpzFile, n: usize) -> Result<Vec<u32>> {
 fn read_ids(file: &mut NpzFile, n: usize) -> Result<Ids> {
     let names = file.array("node_names")?;
     if names.shape != [n] {
-        return Err(names.error("", names.shape_in_words(), format_args!("{n}, one for each node")));
+        return Err(names.error("", names.describe_shape(), format_args!("{n}, one per node")));
     }
     let texts = names.to_texts()?;
     for (at, name) in texts.iter().enumerate() {
-        if let Some(found) = checks::fault_of_id(name) {
+        if let Some(found) = checks::id_problem(name) {
             return Err(names.error(names.place(at), found, "an id on one line"));
         }
     }
     let mut seen = HashSet::with_capacity(n);
     match texts.iter().position(|name| !seen.insert(name)) {
         None => Ok(Ids::from_names(texts.to_vec())),
-        Some(at) => {
-            Err(names.error(names.place(at), format_args!("'{}' again", texts[at]), "each name once"))
-        }
+        Some(at) => Err(names.error(
+            names.place(at),
+            format_args!("duplicate name '{}'", texts[at]),
+            "each name once",
+        )),
     }
 }

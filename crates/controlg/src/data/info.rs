@@ -1,4 +1,4 @@
-//! What is in a data set, in figures.
+//! Statistics of a data set.
 
 use std::fmt;
 
@@ -8,73 +8,73 @@ use super::split::random_10_10_80;
 use super::{Dataset, Split};
 use crate::graph::stats::{self, Degrees};
 
-/// The figures of a data set. As JSON: what `controlg data info --json` prints; what does not apply is `null`.
+/// Statistics of a data set, printed by `controlg data info`; with `--json`, a key that does not apply is `null`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Info {
-    /// The catalog's name, or the path.
+pub struct DatasetInfo {
+    /// The name in the catalog, or the path.
     pub name: String,
-    /// The layout it was read from.
+    /// The file format.
     pub format: &'static str,
     /// Number of nodes.
     pub nodes: usize,
     /// Number of undirected edges, each pair once.
     pub edges: usize,
-    /// Nodes whose edge to themselves was dropped.
+    /// Number of self-loops dropped.
     pub self_loops_dropped: usize,
-    /// Repeated edges that were dropped.
+    /// Number of duplicate edges dropped.
     pub duplicates_dropped: usize,
-    /// Whether the edges came with a direction that was given up.
+    /// Whether the files have directed edges (they were made undirected).
     pub directed: bool,
     /// Whether the edges have weights.
     pub weighted: bool,
-    /// Number of features of a node.
+    /// Number of features per node.
     pub features: usize,
-    /// Number of feature values that are not zero.
+    /// Number of non-zero feature values.
     pub feature_nonzeros: usize,
     /// Number of classes.
     pub classes: Option<usize>,
-    /// Share of the edges between labeled nodes whose two ends have the same class.
+    /// Edge homophily: the fraction of edges between labeled nodes that join nodes of the same class.
     pub homophily: Option<f64>,
-    /// Number of nodes without a neighbor.
+    /// Number of isolated nodes.
     pub isolated: usize,
     /// Number of connected components.
     pub components: usize,
-    /// Quantiles of the degrees.
+    /// Degree statistics.
     pub degree: Degrees,
-    /// The splits that came with the files, or else the one that would be drawn from seed 0.
+    /// The splits in the files; if there are none, the random split of seed 0.
     pub splits: Vec<SplitInfo>,
-    /// Bytes that the graph takes once loaded.
+    /// Size of the graph in memory.
     pub memory_bytes: usize,
-    /// What a user should know about how it was read.
+    /// Remarks about loading.
     pub notes: Vec<String>,
 }
 
-/// The figures of a split.
+/// Sizes and hash of a split.
 #[derive(Clone, Debug, Serialize)]
 pub struct SplitInfo {
-    /// Its protocol.
+    /// The protocol.
     pub protocol: String,
-    /// Its number, or its seed.
+    /// The index, or the seed of a random split.
     pub index: usize,
-    /// Number of nodes a probe is fitted on.
+    /// Number of training nodes.
     pub train: usize,
-    /// Number of nodes settings are chosen on.
+    /// Number of validation nodes.
     pub val: usize,
-    /// Number of nodes that judge.
+    /// Number of test nodes.
     pub test: usize,
-    /// [`Split::hash`], to check that one uses the same nodes.
+    /// [`Split::hash`]: equal hashes mean equal splits.
     pub hash: String,
 }
 
-impl Info {
-    /// Takes the figures.
-    pub fn of(data: &Dataset) -> Info {
+impl DatasetInfo {
+    /// Computes the statistics.
+    pub fn of(data: &Dataset) -> DatasetInfo {
         let Dataset { name, format, graph, labels, splits, edge_counts, notes } = data;
         let drawn: Vec<Split> = match labels {
             Some(labels) if splits.is_empty() => vec![random_10_10_80(labels, 0)],
             _ => Vec::new(),
         };
-        Info {
+        DatasetInfo {
             name: name.clone(),
             format,
             nodes: graph.n_nodes(),
@@ -110,8 +110,7 @@ impl SplitInfo {
     }
 }
 
-/// The figures for people to read.
-impl fmt::Display for Info {
+impl fmt::Display for DatasetInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, value: String| writeln!(f, "{name:<11} {value}");
         row("name", self.name.clone())?;
@@ -119,17 +118,17 @@ impl fmt::Display for Info {
         row("nodes", grouped(self.nodes))?;
         let mut edges = format!("{} undirected", grouped(self.edges));
         for (count, what) in
-            [(self.self_loops_dropped, "self loops"), (self.duplicates_dropped, "duplicates")]
+            [(self.self_loops_dropped, "self-loops"), (self.duplicates_dropped, "duplicates")]
         {
             if count > 0 {
                 edges += &format!(", {} {what} dropped", grouped(count));
             }
         }
-        edges += if self.directed { ", directions given up" } else { "" };
+        edges += if self.directed { ", directed in the files" } else { "" };
         edges += if self.weighted { ", weighted" } else { "" };
         row("edges", edges)?;
         let density = 100.0 * self.feature_nonzeros as f64 / (self.nodes as f64 * self.features as f64);
-        row("features", format!("{}, {density:.2} % not zero", grouped(self.features)))?;
+        row("features", format!("{}, {density:.2} % non-zero", grouped(self.features)))?;
         row("classes", self.classes.map_or("no labels".to_owned(), |classes| classes.to_string()))?;
         if let Some(homophily) = self.homophily {
             row("homophily", format!("{homophily:.4}"))?;
@@ -145,12 +144,12 @@ impl fmt::Display for Info {
                 format!("{protocol} {index}: {train} train, {val} val, {test} test, {}", &hash[..12]),
             )?;
         }
-        row("memory", format!("{:.1} MB once loaded", self.memory_bytes as f64 / 1e6))?;
+        row("memory", format!("{:.1} MB", self.memory_bytes as f64 / 1e6))?;
         self.notes.iter().try_for_each(|note| row("note", note.clone()))
     }
 }
 
-/// A number with its thousands set apart: 1,234,567.
+/// A number with thousands separators: 1,234,567.
 fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_set_apart() {
+    fn thousands_are_separated_by_commas() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 }

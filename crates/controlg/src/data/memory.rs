@@ -1,4 +1,4 @@
-//! A graph from arrays in memory, checked as one from files is.
+//! Graphs from arrays in memory, checked like graphs from files.
 
 use std::path::Path;
 
@@ -8,34 +8,34 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeList, Features, Ids};
 
-/// What errors call the features.
+/// The name of the features in errors.
 const FEATURES: &str = "X";
 
-/// A graph as somebody else's arrays hold it.
+/// A graph as arrays from another library.
 #[derive(Clone, Debug, Default)]
-pub struct Arrays {
-    /// Number of nodes; when not given that of the features or the names, else one more than the largest end.
+pub struct GraphArrays {
+    /// Number of nodes. Default: the number of feature rows or ids, else the largest endpoint plus one.
     pub n_nodes: Option<usize>,
-    /// (source, target) of each edge, directed or not, with repetitions and loops.
+    /// (source, target) of each edge. Duplicates, both directions and self-loops are allowed.
     pub edges: Vec<(i64, i64)>,
-    /// One positive weight an edge.
+    /// One positive weight per edge.
     pub weights: Option<Vec<Real>>,
-    /// What is known of each node; made from the edges where there is nothing.
+    /// Node features; structural ones are computed if there are none.
     pub features: Option<Features>,
-    /// The nodes' names; 0, 1, 2, … when not given.
+    /// Node ids. Default: 0, 1, 2, ….
     pub ids: Option<Vec<String>>,
 }
 
-impl Arrays {
-    /// Checks them and makes a data set of them.
+impl GraphArrays {
+    /// Checks the arrays and builds a data set.
     pub fn into_dataset(self, name: &str, source: FeatureSource) -> Result<Dataset> {
         let n = self.count_nodes()?;
-        let Arrays { edges, weights, features, ids, .. } = self;
+        let GraphArrays { edges, weights, features, ids, .. } = self;
         let end = |at: usize, side: &str, end: i64| match u32::try_from(end) {
             Ok(node) if (node as usize) < n => Ok(node),
             _ => {
                 let place = format!("edge {at}, {side}");
-                Err(Error::value(place, end, format_args!("a number of 0..{n}")))
+                Err(Error::value(place, end, format_args!("a node in 0..{n}")))
             }
         };
         let pair = |(at, &(u, v)): (usize, &(i64, i64))| Ok((end(at, "source", u)?, end(at, "target", v)?));
@@ -56,43 +56,41 @@ impl Arrays {
 
     fn count_nodes(&self) -> Result<usize> {
         let rows = self.features.as_ref().map(Features::n_rows);
-        let told = [self.n_nodes, rows, self.ids.as_ref().map(Vec::len)];
-        let n = match told.into_iter().flatten().next() {
+        let known = [self.n_nodes, rows, self.ids.as_ref().map(Vec::len)];
+        let n = match known.into_iter().flatten().next() {
             Some(n) => n,
             None => {
                 let largest = self.edges.iter().map(|&(u, v)| u.max(v)).max().unwrap_or(-1);
-                // A number out of range is named by the check of the ends.
+                // The check of the endpoints reports a number out of range.
                 usize::try_from(largest.clamp(-1, i64::from(u32::MAX) - 1) + 1).unwrap_or_default()
             }
         };
         if let Some(rows) = rows.filter(|&rows| rows != n) {
-            let expected = format!("{n}, one for each node");
+            let expected = format!("{n}, one per node");
             return Err(Error::value(FEATURES, format_args!("{rows} rows"), expected));
         }
-        match self.n_nodes.is_none() && rows.is_none() && self.ids.is_none() {
-            // Ids of a billion nodes with a handful of edges are no numbering.
-            true if n > 1 << 20 && n > 64 * self.edges.len() => Err(Error::value(
-                "edges",
-                format_args!("{} edges with ends up to {}", self.edges.len(), n - 1),
-                "nodes numbered 0, 1, 2, …, or their number",
-            )),
-            _ => Ok(n),
+        // A handful of edges with endpoints in the billions: ids, not consecutive node numbers.
+        let is_guess = self.n_nodes.is_none() && rows.is_none() && self.ids.is_none();
+        if is_guess && n > 1 << 20 && n > 64 * self.edges.len() {
+            let found = format!("{} edges with endpoints up to {}", self.edges.len(), n - 1);
+            return Err(Error::value("edges", found, "nodes numbered 0, 1, 2, …, or the number of nodes"));
         }
+        Ok(n)
     }
 }
 
 fn check_weights(weights: &[Real], n_edges: usize) -> Result<()> {
     if weights.len() != n_edges {
         let found = format!("{} weights", weights.len());
-        return Err(Error::value("weights", found, format_args!("{n_edges}, one for each edge")));
+        return Err(Error::value("weights", found, format_args!("{n_edges}, one per edge")));
     }
     match weights.iter().position(|&weight| !(weight > 0.0 && weight.is_finite())) {
-        Some(at) => Err(Error::value(format_args!("edge {at}, weight"), weights[at], "a weight above 0")),
+        Some(at) => Err(Error::value(format_args!("edge {at}, weight"), weights[at], "a positive weight")),
         None => Ok(()),
     }
 }
 
-/// Features from rows of numbers, all finite.
+/// Dense features from a row-major matrix of finite numbers.
 pub fn dense_features(n_rows: usize, n_cols: usize, data: Vec<Real>) -> Result<Features> {
     if n_rows == 0 || n_cols == 0 {
         let found = format!("{n_rows} × {n_cols} elements");
@@ -105,7 +103,7 @@ pub fn dense_features(n_rows: usize, n_cols: usize, data: Vec<Real>) -> Result<F
     Ok(Features::Dense(Dense::new(n_rows, n_cols, data)))
 }
 
-/// Features from sparse rows as SciPy keeps them.
+/// Sparse features from the arrays of a SciPy CSR matrix.
 pub fn sparse_features(
     (n_rows, n_cols): (usize, usize),
     indptr: Vec<i64>,
@@ -125,13 +123,13 @@ pub fn sparse_features(
     parts.check().map(Features::Sparse)
 }
 
-/// Labels from one class a node, a negative number where there is none.
+/// Labels from one class per node; a negative number means no label.
 pub fn labels(classes: &[i64]) -> Result<Labels> {
     let class = |(at, &class): (usize, &i64)| match u32::try_from(class) {
         _ if class < 0 => Ok(Labels::NONE),
         Ok(class) if (class as usize) < classes.len() => Ok(class),
         _ => {
-            let expected = "classes 0, 1, 2, …, fewer than nodes; negative for none";
+            let expected = "classes 0, 1, 2, …, fewer than nodes; a negative number for no label";
             Err(Error::value(format_args!("labels, element {at}"), class, expected))
         }
     };
@@ -141,12 +139,12 @@ pub fn labels(classes: &[i64]) -> Result<Labels> {
 /// A split from three lists of nodes; see [`Split`] for its protocol and index.
 pub fn split(protocol: &str, index: usize, parts: [Vec<i64>; 3], n_nodes: usize) -> Result<Split> {
     let place = format!("split {index}");
-    let wrong = |found: String| Error::value(&place, found, "disjoint parts of the nodes");
+    let wrong = |found: String| Error::value(&place, found, "disjoint sets of nodes");
     let mut lists = [const { Vec::new() }; 3];
     for (list, nodes) in lists.iter_mut().zip(parts) {
         for node in nodes {
             let number = u32::try_from(node);
-            list.push(number.map_err(|_| wrong(format!("node {node} of a graph of {n_nodes} nodes")))?);
+            list.push(number.map_err(|_| wrong(format!("node {node}, but the graph has {n_nodes} nodes")))?);
         }
     }
     Split::new(protocol, index, lists, n_nodes).map_err(wrong)
@@ -156,29 +154,30 @@ pub fn split(protocol: &str, index: usize, parts: [Vec<i64>; 3], n_nodes: usize)
 mod tests {
     use super::*;
 
-    fn message(arrays: Arrays) -> String {
+    fn message(arrays: GraphArrays) -> String {
         arrays.into_dataset("own", FeatureSource::Given).unwrap_err().to_string()
     }
 
     #[test]
-    fn arrays_become_a_graph_with_structural_features_where_there_are_none() {
-        let arrays = Arrays { edges: vec![(0, 1), (1, 2), (2, 1)], ..Arrays::default() };
+    fn structural_features_are_computed_if_there_are_none() {
+        let arrays = GraphArrays { edges: vec![(0, 1), (1, 2), (2, 1)], ..GraphArrays::default() };
         let dataset = arrays.into_dataset("own", FeatureSource::Given).unwrap();
         assert_eq!((dataset.graph.n_nodes(), dataset.graph.n_edges(), dataset.notes.len()), (3, 2, 1));
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_element() {
         let edges = vec![(0, 1), (1, 5)];
-        let bad = Arrays { n_nodes: Some(3), edges: edges.clone(), ..Arrays::default() };
-        assert_eq!(message(bad), "edge 1, target: found 5, expected a number of 0..3");
-        let bad = Arrays { edges: vec![(0, -1)], ..Arrays::default() };
-        assert_eq!(message(bad), "edge 0, target: found -1, expected a number of 0..1");
-        let bad = Arrays { edges: edges.clone(), weights: Some(vec![1.0, 0.0]), ..Arrays::default() };
-        assert_eq!(message(bad), "edge 1, weight: found 0, expected a weight above 0");
-        let bad = Arrays { edges: vec![(0, 1 << 40)], ..Arrays::default() };
+        let bad = GraphArrays { n_nodes: Some(3), edges: edges.clone(), ..GraphArrays::default() };
+        assert_eq!(message(bad), "edge 1, target: found 5, expected a node in 0..3");
+        let bad = GraphArrays { edges: vec![(0, -1)], ..GraphArrays::default() };
+        assert_eq!(message(bad), "edge 0, target: found -1, expected a node in 0..1");
+        let bad =
+            GraphArrays { edges: edges.clone(), weights: Some(vec![1.0, 0.0]), ..GraphArrays::default() };
+        assert_eq!(message(bad), "edge 1, weight: found 0, expected a positive weight");
+        let bad = GraphArrays { edges: vec![(0, 1 << 40)], ..GraphArrays::default() };
         assert!(message(bad).contains("nodes numbered 0, 1, 2"));
-        assert!(message(Arrays::default()).contains("at least one node"));
+        assert!(message(GraphArrays::default()).contains("at least one node"));
         let error = dense_features(2, 2, vec![0.0, 1.0, f32::NAN as Real, 0.0]).unwrap_err().to_string();
         assert_eq!(error, "X, row 1, column 0: found NaN, expected a finite number");
         assert!(sparse_features((2, 2), vec![0, 1, 2], vec![0, 7], vec![1.0, 1.0]).is_err());

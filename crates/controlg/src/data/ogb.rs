@@ -1,5 +1,15 @@
-//! The Open Graph Benchmark's node data: `raw/{edge,node-feat,node-label,num-node-list}.csv.gz` and
-//! `split/SCHEME/{train,valid,test}.csv.gz`, without headers; line k is node k. Plain `.csv` is read as well.
+//! The raw files of the Open Graph Benchmark's node property prediction data sets.
+//!
+//! ```text
+//! raw/edge.csv.gz              source,target per line
+//! raw/node-feat.csv.gz         the features of one node per line
+//! raw/node-label.csv.gz        one class per line
+//! raw/num-node-list.csv.gz     the number of nodes
+//! raw/num-edge-list.csv.gz     the number of edges (optional)
+//! split/SCHEME/{train,valid,test}.csv.gz   one node per line
+//! ```
+//!
+//! The tables have no headers; line k (from 0) belongs to node k. Uncompressed `.csv` files are accepted.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +17,7 @@ use super::{FeatureSource, Format, RawDataset, Split, checks, limits, text};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Ids};
 
-/// This layout.
+/// The format.
 pub(super) const FORMAT: Format = Format {
     name: "ogb",
     summary: "an OGB folder (raw/edge.csv.gz, raw/node-label.csv.gz, …, split/SCHEME/train.csv.gz, …)",
@@ -15,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// The largest number of nodes: they are numbered with 32 bits, of which the last number is taken.
+/// The maximum number of nodes: they are numbered with `u32`, and `u32::MAX` marks a missing label.
 const MAX_NODES: usize = u32::MAX as usize - 1;
 
 fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
@@ -23,15 +33,15 @@ fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
     let classes = text::column(&label_file, &limits::read_bytes(&label_file)?, MAX_NODES, "a class")?;
     let n = classes.len();
     if n == 0 {
-        return Err(Error::input(&label_file, "", "no nodes", "one class for each node"));
+        return Err(Error::input(&label_file, "", "no nodes", "one class per node"));
     }
     let n_file = table(folder, "raw/num-node-list");
-    agree(&n_file, n, &format!("lines of {}", name_of(&label_file)))?;
+    check_count(&n_file, n, &format!("number of lines in {}", name_of(&label_file)))?;
     let edge_file = table(folder, "raw/edge");
     let pairs = parse_edges(&edge_file, &limits::read_bytes(&edge_file)?, n)?;
     let edge_count_file = table(folder, "raw/num-edge-list");
     if edge_count_file.exists() {
-        agree(&edge_count_file, pairs.len(), &format!("lines of {}", name_of(&edge_file)))?;
+        check_count(&edge_count_file, pairs.len(), &format!("number of lines in {}", name_of(&edge_file)))?;
     }
     Ok(RawDataset {
         edges: EdgeList { pairs, weights: None },
@@ -43,7 +53,7 @@ fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
     })
 }
 
-/// A table by its name without extension: the packed one, or the plain one where there is only that.
+/// The path of a table: `.csv.gz`, or `.csv` if only that exists.
 fn table(folder: &Path, name: &str) -> PathBuf {
     let (packed, plain) = (folder.join(format!("{name}.csv.gz")), folder.join(format!("{name}.csv")));
     if !packed.exists() && plain.exists() { plain } else { packed }
@@ -53,13 +63,13 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Checks a file that says in one number how many there are of something.
-fn agree(path: &Path, count: usize, what: &str) -> Result<()> {
+/// Checks a file that contains a single count.
+fn check_count(path: &Path, count: usize, what: &str) -> Result<()> {
     let bytes = limits::read_bytes(path)?;
-    let said = bytes.trim_ascii();
-    match text::unsigned(said) {
+    let digits = bytes.trim_ascii();
+    match text::unsigned(digits) {
         Some(number) if number as usize == count => Ok(()),
-        _ => Err(Error::input(path, "", text::show(said), format_args!("{count}, the {what}"))),
+        _ => Err(Error::input(path, "", text::show(digits), format_args!("{count}, the {what}"))),
     }
 }
 
@@ -68,7 +78,7 @@ fn parse_edges(path: &Path, bytes: &[u8], n: usize) -> Result<Vec<(u32, u32)>> {
         let comma = row.iter().position(|&byte| byte == b',');
         let Some((source, target)) = comma.map(|at| (&row[..at], &row[at + 1..])) else {
             let place = format_args!("line {line}");
-            return Err(Error::input(path, place, text::show(row), "two nodes with a comma between"));
+            return Err(Error::input(path, place, text::show(row), "two nodes separated by a comma"));
         };
         let node = |digits| text::below(path, line, digits, n, "a node");
         Ok((node(source)?, node(target)?))
@@ -82,15 +92,15 @@ fn read_features(folder: &Path, source: FeatureSource, n: usize) -> Result<Optio
     }
     let path = table(folder, "raw/node-feat");
     if !path.exists() {
-        let expected = "node features; those of ogbn-arxiv are the member arxiv/raw/node-feat.csv.gz of \
-                        http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip, to be put there, and \
-                        --features structural loads the graph without them";
-        return Err(Error::input(&path, "", "a missing file", expected));
+        let expected = "node features; for ogbn-arxiv they are arxiv/raw/node-feat.csv.gz in \
+                        http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip; or load the graph without them: \
+                        --features structural";
+        return Err(Error::input(&path, "", "no such file", expected));
     }
     Ok(Some(Features::Dense(text::matrix(&path, &limits::read_bytes(&path)?, n)?)))
 }
 
-/// One split for each folder in `split/`, in the order of their names.
+/// One split per folder in `split/`, sorted by name.
 fn read_splits(folder: &Path, n: usize) -> Result<Vec<Split>> {
     let entries = std::fs::read_dir(folder.join("split")).into_iter().flatten().flatten();
     let mut schemes: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();

@@ -1,7 +1,15 @@
-//! Wiki-CS: one `data.json` with `features`, `labels`, `links`, `train_masks`, `val_masks` and `test_mask`.
+//! Wiki-CS: a single file `data.json`.
 //!
-//! Its twenty splits share the test nodes. `stopping_masks`, a second validation set for early stopping, is not
-//! read: no evaluation here stops early.
+//! ```text
+//! features      n rows of numbers
+//! labels        n classes
+//! links         n lists of neighbors
+//! train_masks   20 masks of n booleans
+//! val_masks     20 masks of n booleans
+//! test_mask     one mask of n booleans, shared by all splits
+//! ```
+//!
+//! `stopping_masks`, a second validation set for early stopping, is not used.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +20,16 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeList, Features, Ids};
 
-/// This layout.
+/// The format.
 pub(super) const FORMAT: Format =
-    Format { name: "wiki-cs", summary: "Wiki-CS's data.json, or a folder with it", recognize, read };
+    Format { name: "wiki-cs", summary: "data.json of Wiki-CS, or a folder with it", recognize, read };
 
 const FILE: &str = "data.json";
 const SOURCE: &str = "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/dataset/data.json";
 
-/// The keys that are read.
+/// The keys of `data.json` that are used.
 #[derive(Deserialize)]
-struct Data {
+struct WikiCsJson {
     features: Vec<Vec<Real>>,
     labels: Vec<u32>,
     links: Vec<Vec<u32>>,
@@ -43,30 +51,30 @@ fn recognize(path: &Path) -> bool {
 fn read(path: &Path, _: FeatureSource) -> Result<RawDataset> {
     let path = file_of(path);
     if !path.exists() {
-        let expected = format!("Wiki-CS's graph, put there from {SOURCE}");
+        let expected = format!("a file; download it from {SOURCE}");
         return Err(Error::input(&path, "", "no such file", expected));
     }
     parse(&path, &limits::read_bytes(&path)?)
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<RawDataset> {
-    let data: Data = serde_json::from_slice(bytes).map_err(|error| bad_json(path, &error))?;
+    let data: WikiCsJson = serde_json::from_slice(bytes).map_err(|error| bad_json(path, &error))?;
     let n = data.features.len();
     if n == 0 {
         return Err(Error::input(path, "features", "no nodes", "at least one node"));
     }
-    let one_each = |key: &str, found: usize| {
+    let check_length = |key: &str, found: usize| {
         if found == n {
             return Ok(());
         }
-        let expected = format!("{n}, as many as features has rows");
+        let expected = format!("{n}, the number of feature rows");
         Err(Error::input(path, key, format_args!("{found} entries"), expected))
     };
-    one_each("labels", data.labels.len())?;
-    one_each("links", data.links.len())?;
+    check_length("labels", data.labels.len())?;
+    check_length("links", data.links.len())?;
     if data.train_masks.len() != data.val_masks.len() {
         let found = format!("{} masks", data.val_masks.len());
-        let expected = format!("{}, as many as train_masks", data.train_masks.len());
+        let expected = format!("{}, the number of train_masks", data.train_masks.len());
         return Err(Error::input(path, "val_masks", found, expected));
     }
     let split = |(index, (train, val)): (usize, (&Vec<bool>, &Vec<bool>))| {
@@ -91,7 +99,7 @@ fn pairs(path: &Path, links: &[Vec<u32>]) -> Result<Vec<(u32, u32)>> {
         for &neighbor in neighbors {
             if neighbor as usize >= n {
                 let place = format!("links of node {node}");
-                return Err(Error::input(path, place, neighbor, format_args!("a node of 0..{n}")));
+                return Err(Error::input(path, place, neighbor, format_args!("a node in 0..{n}")));
             }
             pairs.push((node as u32, neighbor));
         }
@@ -102,12 +110,12 @@ fn pairs(path: &Path, links: &[Vec<u32>]) -> Result<Vec<(u32, u32)>> {
 fn dense(path: &Path, rows: &[Vec<Real>]) -> Result<Dense> {
     let width = rows[0].len();
     if width == 0 {
-        return Err(Error::input(path, "features of node 0", "none", "at least one"));
+        return Err(Error::input(path, "features of node 0", "no features", "at least one"));
     }
     for (node, row) in rows.iter().enumerate() {
         let place = format!("features of node {node}");
         if row.len() != width {
-            let expected = format!("{width}, as many as node 0 has");
+            let expected = format!("{width}, as for node 0");
             return Err(Error::input(path, place, format_args!("{} numbers", row.len()), expected));
         }
         if let Some(column) = row.iter().position(|x| !x.is_finite()) {
@@ -120,7 +128,7 @@ fn dense(path: &Path, rows: &[Vec<Real>]) -> Result<Dense> {
 
 fn bad_json(path: &Path, error: &serde_json::Error) -> Error {
     let place = format!("line {}, column {}", error.line(), error.column());
-    let words = error.to_string();
-    let found = words.split(" at line ").next().unwrap_or(&words);
-    Error::input(path, place, found, "Wiki-CS's features, labels, links and masks")
+    let message = error.to_string();
+    let found = message.split(" at line ").next().unwrap_or(&message);
+    Error::input(path, place, found, "the features, labels, links and masks of Wiki-CS")
 }

@@ -1,4 +1,4 @@
-//! Embeddings as Parquet: column `nid` with the ids, column `emb` with a list of float32 for each node.
+//! Embeddings as Parquet: a column `nid` of ids and a column `emb` with a list of float32 per node.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,35 +16,35 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, Ids};
 
-/// Rows of a group: bounds what is held in memory while writing.
+/// Rows per row group; bounds the memory needed for writing.
 const GROUP: usize = 1 << 16;
 
-/// Writes embeddings with their ids. The same content gives the same bytes.
+/// Writes embeddings with their ids. Equal content gives equal bytes.
 pub fn write_embeddings_parquet(path: &Path, ids: &Ids, embeddings: &Dense) -> Result<()> {
     let mut writer = ParquetEmbeddings::new(path, ids, embeddings.n_cols(), None)?;
     writer.append(embeddings.data())?;
-    writer.end()
+    writer.finish()
 }
 
-/// Embeddings that are written with their ids some rows at a time; how many at a time changes nothing in the file.
+/// Writes embeddings with their ids incrementally. The size of the batches does not affect the file.
 pub struct ParquetEmbeddings<'i> {
     path: PathBuf,
     file: SerializedFileWriter<File>,
     ids: &'i Ids,
     width: usize,
-    /// The next node whose row is written.
+    /// The next node to write.
     next: usize,
-    /// Rows of a group that is not whole yet.
-    waiting: Vec<f32>,
+    /// Rows of the incomplete row group.
+    pending: Vec<f32>,
 }
 
 impl<'i> ParquetEmbeddings<'i> {
-    /// Rows of this width, one for each id in its order. Where the features did not come from the user, the file's
-    /// metadata says from what: `feature_source`.
+    /// Creates the file for one row of `width` values per id. `source` is stored as `feature_source` in the metadata; it
+    /// is set if the features were computed.
     pub fn new(path: &Path, ids: &'i Ids, width: usize, source: Option<&str>) -> Result<Self> {
         let open = || -> std::result::Result<_, ParquetError> {
             let properties = WriterProperties::builder()
-                .set_compression(Compression::UNCOMPRESSED) // noise does not compress
+                .set_compression(Compression::UNCOMPRESSED) // embeddings hardly compress
                 .set_dictionary_enabled(false)
                 .set_created_by("controlg".to_owned())
                 .set_key_value_metadata(
@@ -54,26 +54,26 @@ impl<'i> ParquetEmbeddings<'i> {
             SerializedFileWriter::new(File::create(path)?, Arc::new(schema()?), Arc::new(properties))
         };
         let file = open().map_err(|error| writing(path, &error))?;
-        Ok(ParquetEmbeddings { path: path.to_owned(), file, ids, width, next: 0, waiting: Vec::new() })
+        Ok(ParquetEmbeddings { path: path.to_owned(), file, ids, width, next: 0, pending: Vec::new() })
     }
 
-    /// Writes the next rows.
+    /// Appends rows.
     pub fn append(&mut self, mut rows: &[Real]) -> Result<()> {
-        let whole = GROUP * self.width;
+        let group = GROUP * self.width;
         while !rows.is_empty() {
-            let (now, rest) = rows.split_at(rows.len().min(whole - self.waiting.len()));
-            self.waiting.extend(now.iter().map(|&x| f64::from(x) as f32));
+            let (now, rest) = rows.split_at(rows.len().min(group - self.pending.len()));
+            self.pending.extend(now.iter().map(|&x| f64::from(x) as f32));
             rows = rest;
-            if self.waiting.len() == whole {
+            if self.pending.len() == group {
                 self.write_group()?;
             }
         }
         Ok(())
     }
 
-    /// Ends the file.
-    pub fn end(mut self) -> Result<()> {
-        if !self.waiting.is_empty() {
+    /// Completes the file.
+    pub fn finish(mut self) -> Result<()> {
+        if !self.pending.is_empty() {
             self.write_group()?;
         }
         self.file.close().map_err(|error| writing(&self.path, &error))?;
@@ -81,12 +81,12 @@ impl<'i> ParquetEmbeddings<'i> {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        let rows = self.next..self.next + self.waiting.len() / self.width;
-        let values = std::mem::take(&mut self.waiting);
+        let rows = self.next..self.next + self.pending.len() / self.width;
+        let values = std::mem::take(&mut self.pending);
         write_group(&mut self.file, self.ids, &values, self.width, rows.clone())
             .map_err(|error| writing(&self.path, &error))?;
-        self.waiting = values;
-        self.waiting.clear();
+        self.pending = values;
+        self.pending.clear();
         self.next = rows.end;
         Ok(())
     }
@@ -110,7 +110,7 @@ fn write_group(
         column.close()?;
     }
     if let Some(mut column) = group.next_column()? {
-        // Every element is there; a row's first starts a new list.
+        // No element is null; the first element of a row starts a new list.
         let defined = vec![1i16; values.len()];
         let repeated: Vec<i16> = (0..values.len()).map(|at| i16::from(at % width != 0)).collect();
         column.typed::<FloatType>().write_batch(values, Some(&defined), Some(&repeated))?;

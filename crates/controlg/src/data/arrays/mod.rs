@@ -1,9 +1,8 @@
-//! NumPy's array files: `.npy`, `.npz` (stored or deflated), and the sparse matrices that SciPy and gnn-benchmark
-//! keep in them.
+//! NumPy files: `.npy`, `.npz` (stored or deflated), and sparse matrices of SciPy and gnn-benchmark in them.
 //!
-//! The header of a `.npy` is parsed here and not by a crate: the one at hand takes the header's length at its word
-//! and allocates up to 4 GB for it. Here a member is first unpacked within [`super::limits`], then its header must
-//! promise exactly the bytes that are there, so that no promise costs memory.
+//! Array data is decompressed within [`super::limits`], and the shape in the header must match the number of bytes, so
+//! that a damaged header cannot cause a large allocation. Existing crates trust the header, which is why the `.npy`
+//! header is parsed here.
 
 mod embeddings;
 mod npy;
@@ -25,12 +24,12 @@ use std::path::{Path, PathBuf};
 use crate::Real;
 use crate::error::{Error, Result};
 
-/// An array as it was read, in C order, and where it came from.
+/// An array in C order, and the file it comes from.
 #[derive(Clone, Debug)]
 pub struct Array {
-    /// Its extent in each dimension; empty for a single number.
+    /// The size of each dimension; empty for a scalar.
     pub shape: Vec<usize>,
-    /// Its elements, the last dimension running fastest.
+    /// The elements; the last dimension varies fastest.
     pub data: ArrayData,
     file: PathBuf,
     name: String,
@@ -39,20 +38,20 @@ pub struct Array {
 /// The elements of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArrayData {
-    /// Truth values.
+    /// Booleans.
     Bool(Vec<bool>),
-    /// Whole numbers of any width.
+    /// Integers of any width.
     Int(Vec<i64>),
     /// Half and single precision.
     Float32(Vec<f32>),
     /// Double precision.
     Float64(Vec<f64>),
-    /// Text, without the zeros that NumPy pads it with.
+    /// Strings, without NumPy's zero padding.
     Text(Vec<String>),
 }
 
 impl Array {
-    /// An array of that name within a file; the name is empty where the file is the array.
+    /// Creates an array. `name` is its name in an archive, empty for a file with a single array.
     pub(super) fn new(shape: Vec<usize>, data: ArrayData, file: &Path, name: &str) -> Self {
         Array { shape, data, file: file.to_owned(), name: name.to_owned() }
     }
@@ -73,7 +72,7 @@ impl Array {
         self.len() == 0
     }
 
-    /// An input error about this array.
+    /// An input error for this array.
     pub fn error(&self, place: impl Display, found: impl Display, expected: impl Display) -> Error {
         let place = match (self.name.is_empty(), place.to_string()) {
             (true, place) => place,
@@ -83,30 +82,30 @@ impl Array {
         Error::input(&self.file, place, found, expected)
     }
 
-    /// The extent when there is one dimension.
+    /// The length of a one-dimensional array.
     pub fn one_dimension(&self) -> Result<usize> {
         match self.shape[..] {
             [n] => Ok(n),
-            _ => Err(self.error("", self.shape_in_words(), "one dimension")),
+            _ => Err(self.error("", self.describe_shape(), "one dimension")),
         }
     }
 
-    /// Rows and columns when there are two dimensions.
+    /// Rows and columns of a two-dimensional array.
     pub fn two_dimensions(&self) -> Result<(usize, usize)> {
         match self.shape[..] {
             [rows, columns] => Ok((rows, columns)),
-            _ => Err(self.error("", self.shape_in_words(), "two dimensions")),
+            _ => Err(self.error("", self.describe_shape(), "two dimensions")),
         }
     }
 
-    /// The elements as finite reals; whole numbers and truth values become reals.
+    /// The elements as finite numbers. Integers and booleans are converted.
     pub fn to_reals(&self) -> Result<Vec<Real>> {
         let reals: Vec<Real> = match &self.data {
             ArrayData::Bool(items) => items.iter().map(|&x| Real::from(u8::from(x))).collect(),
             ArrayData::Int(items) => items.iter().map(|&x| x as Real).collect(),
             ArrayData::Float32(items) => items.iter().map(|&x| Real::from(x)).collect(),
             ArrayData::Float64(items) => items.iter().map(|&x| x as Real).collect(),
-            ArrayData::Text(_) => return Err(self.error("", "text", "numbers")),
+            ArrayData::Text(_) => return Err(self.error("", "strings", "numbers")),
         };
         match reals.iter().position(|x| !x.is_finite()) {
             None => Ok(reals),
@@ -114,29 +113,29 @@ impl Array {
         }
     }
 
-    /// The elements as whole numbers of any sign.
+    /// The elements as signed integers.
     pub fn to_integers(&self) -> Result<Vec<i64>> {
         match &self.data {
             ArrayData::Int(items) => Ok(items.clone()),
             ArrayData::Bool(items) => Ok(items.iter().map(|&x| i64::from(x)).collect()),
-            ArrayData::Float32(_) | ArrayData::Float64(_) => Err(self.error("", "reals", "whole numbers")),
-            ArrayData::Text(_) => Err(self.error("", "text", "whole numbers")),
+            ArrayData::Float32(_) | ArrayData::Float64(_) => Err(self.error("", "floats", "integers")),
+            ArrayData::Text(_) => Err(self.error("", "strings", "integers")),
         }
     }
 
-    /// The elements as whole numbers below `limit`.
+    /// The elements as integers in `0..limit`.
     pub fn to_indices(&self, limit: usize) -> Result<Vec<u32>> {
         let ArrayData::Int(items) = &self.data else {
-            return Err(self.error("", self.kind(), "whole numbers"));
+            return Err(self.error("", self.kind(), "integers"));
         };
         let index = |(at, &x): (usize, &i64)| match u32::try_from(x) {
             Ok(index) if (index as usize) < limit => Ok(index),
-            _ => Err(self.error(self.place(at), x, format_args!("a number of 0..{limit}"))),
+            _ => Err(self.error(self.place(at), x, format_args!("a number in 0..{limit}"))),
         };
         items.iter().enumerate().map(index).collect()
     }
 
-    /// The elements as truth values: booleans, or whole numbers that are 0 or 1.
+    /// The elements as booleans: a boolean array, or integers 0 and 1.
     pub fn to_mask(&self) -> Result<Vec<bool>> {
         match &self.data {
             ArrayData::Bool(items) => Ok(items.clone()),
@@ -144,30 +143,30 @@ impl Array {
                 None => Ok(items.iter().map(|&x| x == 1).collect()),
                 Some(at) => Err(self.error(self.place(at), items[at], "0 or 1")),
             },
-            _ => Err(self.error("", self.kind(), "booleans, or whole numbers that are 0 or 1")),
+            _ => Err(self.error("", self.kind(), "booleans, or integers 0 and 1")),
         }
     }
 
-    /// The elements as text.
+    /// The elements as strings.
     pub fn to_texts(&self) -> Result<&[String]> {
         match &self.data {
             ArrayData::Text(items) => Ok(items),
-            _ => Err(self.error("", self.kind(), "text")),
+            _ => Err(self.error("", self.kind(), "strings")),
         }
     }
 
-    /// What kind of elements these are, in words.
+    /// The element type, for errors.
     pub fn kind(&self) -> &'static str {
         match &self.data {
             ArrayData::Bool(_) => "booleans",
-            ArrayData::Int(_) => "whole numbers",
-            ArrayData::Float32(_) | ArrayData::Float64(_) => "reals",
-            ArrayData::Text(_) => "text",
+            ArrayData::Int(_) => "integers",
+            ArrayData::Float32(_) | ArrayData::Float64(_) => "floats",
+            ArrayData::Text(_) => "strings",
         }
     }
 
-    /// The shape in words, such as `2 × 3 elements`.
-    pub fn shape_in_words(&self) -> String {
+    /// The shape for errors, such as `2 × 3 elements`.
+    pub fn describe_shape(&self) -> String {
         let extents: Vec<_> = self.shape.iter().map(usize::to_string).collect();
         if extents.is_empty() {
             "a single element".into()
@@ -176,7 +175,7 @@ impl Array {
         }
     }
 
-    /// Where an element stands, in words: by row and column when there are two dimensions.
+    /// The position of an element, for errors: row and column if there are two dimensions.
     pub fn place(&self, at: usize) -> String {
         match self.shape[..] {
             [_, columns] if columns > 0 => format!("row {}, column {}", at / columns, at % columns),

@@ -1,4 +1,4 @@
-//! The `.npy` format: a magic word, a header that is a Python dictionary, and the elements as they lie in memory.
+//! The `.npy` format: a magic string, a header written as a Python dictionary, and the raw elements.
 
 use std::path::Path;
 
@@ -13,39 +13,39 @@ pub fn read_npy(path: &Path) -> Result<Array> {
     parse_npy(&limits::read_bytes(path)?, path, "")
 }
 
-/// Reads the bytes of a `.npy`; `path` and `name` (of a member of an archive, else empty) say where they came from.
+/// Parses the bytes of a `.npy`. Errors refer to `path` and `name`, the name in an archive or empty.
 pub fn parse_npy(bytes: &[u8], path: &Path, name: &str) -> Result<Array> {
     parse_within(limits::expansion_limit(bytes.len() as u64), bytes, path, name)
 }
 
-/// The same for bytes that were packed: the elements may take no more memory than the packed file may expand to.
-/// Small numbers and short texts take more room in memory than unpacked in the file.
+/// Like [`parse_npy`], but limits the memory of the elements: small integers and short strings take more space in
+/// memory than in the file.
 pub(super) fn parse_within(limit: u64, bytes: &[u8], path: &Path, name: &str) -> Result<Array> {
     let place = if name.is_empty() { String::new() } else { format!("array '{name}'") };
-    let refuse = |(found, expected): Refusal| Error::input(path, &place, found, expected);
-    let (header, body) = split_header(bytes).map_err(refuse)?;
-    let header = parse_header(header).map_err(refuse)?;
+    let error = |(found, expected): Mismatch| Error::input(path, &place, found, expected);
+    let (header, body) = split_header(bytes).map_err(error)?;
+    let header = parse_header(header).map_err(error)?;
     let elements = (body.len() / header.dtype.size.max(1)) as u64;
     if elements.saturating_mul(header.dtype.memory_bytes()) > limit {
         let expected = format!("at most {limit} bytes of them in memory");
-        return Err(refuse(refusal(format!("{elements} elements"), expected)));
+        return Err(error(mismatch(format!("{elements} elements"), expected)));
     }
-    let data = decode(header.dtype, &header.shape, header.fortran, body).map_err(refuse)?;
+    let data = decode(header.dtype, &header.shape, header.fortran, body).map_err(error)?;
     Ok(Array::new(header.shape, data, path, name))
 }
 
-/// What was found, and what was expected.
-pub(in crate::data) type Refusal = (String, String);
+/// (found, expected), for an error.
+pub(in crate::data) type Mismatch = (String, String);
 
-fn refusal(found: impl Into<String>, expected: impl Into<String>) -> Refusal {
+fn mismatch(found: impl Into<String>, expected: impl Into<String>) -> Mismatch {
     (found.into(), expected.into())
 }
 
-/// The header's text and the bytes after it.
-fn split_header(bytes: &[u8]) -> std::result::Result<(&str, &[u8]), Refusal> {
-    let short = || refusal(format!("{} bytes", bytes.len()), "a whole .npy header");
+/// The text of the header, and the bytes after it.
+fn split_header(bytes: &[u8]) -> std::result::Result<(&str, &[u8]), Mismatch> {
+    let short = || mismatch(format!("{} bytes", bytes.len()), "a complete .npy header");
     if !bytes.starts_with(MAGIC) {
-        return Err(refusal("another magic word", "\\x93NUMPY, with which .npy begins"));
+        return Err(mismatch("other bytes at the start", "\\x93NUMPY, the start of a .npy file"));
     }
     let (length, start) = match bytes.get(6).ok_or_else(short)? {
         1 => {
@@ -56,10 +56,10 @@ fn split_header(bytes: &[u8]) -> std::result::Result<(&str, &[u8]), Refusal> {
             let field = bytes.get(8..12).ok_or_else(short)?;
             (u32::from_le_bytes([field[0], field[1], field[2], field[3]]) as usize, 12)
         }
-        version => return Err(refusal(format!("version {version} of .npy"), "version 1, 2 or 3")),
+        version => return Err(mismatch(format!("version {version} of .npy"), "version 1, 2 or 3")),
     };
     let (header, body) = bytes[start..].split_at_checked(length).ok_or_else(short)?;
-    let header = std::str::from_utf8(header).map_err(|_| refusal("a header that is not text", "text"))?;
+    let header = std::str::from_utf8(header).map_err(|_| mismatch("a header that is not UTF-8", "text"))?;
     Ok((header, body))
 }
 
@@ -70,10 +70,10 @@ struct NpyHeader {
 }
 
 /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, keys in any order.
-fn parse_header(text: &str) -> std::result::Result<NpyHeader, Refusal> {
+fn parse_header(text: &str) -> std::result::Result<NpyHeader, Mismatch> {
     const EXPECTED: &str = "{'descr': …, 'fortran_order': …, 'shape': …}";
     let shown: String = text.trim_end().chars().take(100).collect();
-    let bad = || refusal(format!("the header {shown}"), EXPECTED);
+    let bad = || mismatch(format!("the header {shown}"), EXPECTED);
     let mut rest = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).ok_or_else(bad)?;
     let (mut dtype, mut fortran, mut shape) = (None, None, None);
     loop {
@@ -90,7 +90,7 @@ fn parse_header(text: &str) -> std::result::Result<NpyHeader, Refusal> {
                     after
                 }
                 None if value.starts_with('[') => {
-                    return Err(refusal("a record array", "one type of elements"));
+                    return Err(mismatch("a structured array", "a single element type"));
                 }
                 None => return Err(bad()),
             },
@@ -115,7 +115,7 @@ fn parse_header(text: &str) -> std::result::Result<NpyHeader, Refusal> {
     }
 }
 
-/// A quoted word at the front and what follows it.
+/// A quoted string at the start, and the rest.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     text[1..].split_once(quote)
@@ -123,17 +123,17 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 
 fn parse_shape(inside: &str) -> Option<Vec<usize>> {
     let extents = inside.split(',').map(str::trim).filter(|extent| !extent.is_empty());
-    // Python 2 wrote long integers with an L behind them.
+    // Python 2 wrote long integers with the suffix L.
     extents.map(|extent| extent.strip_suffix('L').unwrap_or(extent).parse().ok()).collect()
 }
 
-/// How one element lies in memory.
+/// The type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::data) struct DType {
     kind: DTypeKind,
-    /// Bytes of one element.
+    /// Bytes per element.
     size: usize,
-    /// Whether the most significant byte comes first.
+    /// Whether the byte order is big-endian.
     pub(in crate::data) big_endian: bool,
 }
 
@@ -143,19 +143,19 @@ enum DTypeKind {
     Signed,
     Unsigned,
     Float,
-    /// Four bytes a character.
+    /// Four bytes per character.
     Unicode,
-    /// One byte a character.
+    /// One byte per character.
     Bytes,
 }
 
 impl DType {
-    /// Reads NumPy's word for a type, such as `<f4`, `|b1` or `U8`; without a byte order it is little-endian.
-    pub(in crate::data) fn parse(word: &str) -> std::result::Result<Self, Refusal> {
-        let unknown = || refusal(format!("the type '{word}'"), "booleans, whole numbers, reals or text");
+    /// Parses a NumPy type string such as `<f4`, `|b1` or `U8`; little-endian if it has no byte order.
+    pub(in crate::data) fn parse(word: &str) -> std::result::Result<Self, Mismatch> {
+        let unknown = || mismatch(format!("the type '{word}'"), "booleans, integers, floats or strings");
         let bare = word.trim_start_matches(['<', '>', '|']);
         let kind = match bare.chars().next().ok_or_else(unknown)? {
-            'O' => return Err(refusal("a pickled object array", "numbers or text")),
+            'O' => return Err(mismatch("a pickled object array", "numbers or strings")),
             'b' => DTypeKind::Bool,
             'i' => DTypeKind::Signed,
             'u' => DTypeKind::Unsigned,
@@ -177,7 +177,7 @@ impl DType {
 }
 
 impl DType {
-    /// Bytes that one element takes at most once it is decoded.
+    /// The maximum size of a decoded element.
     fn memory_bytes(self) -> u64 {
         match self.kind {
             DTypeKind::Unicode | DTypeKind::Bytes => (size_of::<String>() + self.size.max(16)) as u64,
@@ -186,23 +186,23 @@ impl DType {
     }
 }
 
-/// The elements of an array, in C order, from its bytes: exactly as many as the shape asks for.
+/// Decodes the elements of an array into C order. The number of bytes must match the shape.
 pub(in crate::data) fn decode(
     dtype: DType,
     shape: &[usize],
     fortran: bool,
     bytes: &[u8],
-) -> std::result::Result<ArrayData, Refusal> {
+) -> std::result::Result<ArrayData, Mismatch> {
     let count = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
     if count.and_then(|count| count.checked_mul(dtype.size)) != Some(bytes.len()) {
-        let promise = format!("{shape:?} elements of {} bytes, as the header says", dtype.size);
-        return Err(refusal(format!("{} bytes of data", bytes.len()), promise));
+        let declared = format!("{shape:?} elements of {} bytes, as declared in the header", dtype.size);
+        return Err(mismatch(format!("{} bytes of data", bytes.len()), declared));
     }
     if dtype.size == 0 && count != Some(0) {
-        return Err(refusal("text of no characters", "elements that take space"));
+        return Err(mismatch("strings of zero length", "a non-empty string type"));
     }
     let order = if fortran && shape.len() > 1 { c_order(shape, count.unwrap_or(0)) } else { None };
-    let elements = Elements { bytes, size: dtype.size.max(1), big_endian: dtype.big_endian, order };
+    let elements = RawElements { bytes, size: dtype.size.max(1), big_endian: dtype.big_endian, order };
     Ok(match (dtype.kind, dtype.size) {
         (DTypeKind::Bool, _) => ArrayData::Bool(elements.map(|[x]: [u8; 1]| x != 0)),
         (DTypeKind::Signed, 1) => ArrayData::Int(elements.map(|b| i8::from_le_bytes(b).into())),
@@ -215,17 +215,17 @@ pub(in crate::data) fn decode(
         (DTypeKind::Unsigned, _) => {
             let numbers = elements.map(u64::from_le_bytes);
             let numbers = numbers.into_iter().map(i64::try_from).collect::<std::result::Result<_, _>>();
-            ArrayData::Int(numbers.map_err(|_| refusal("a number of 2^63 or more", "smaller numbers"))?)
+            ArrayData::Int(numbers.map_err(|_| mismatch("a number of at least 2^63", "smaller numbers"))?)
         }
         (DTypeKind::Float, 2) => ArrayData::Float32(elements.map(|b| half(u16::from_le_bytes(b)))),
         (DTypeKind::Float, 4) => ArrayData::Float32(elements.map(f32::from_le_bytes)),
         (DTypeKind::Float, _) => ArrayData::Float64(elements.map(f64::from_le_bytes)),
         (DTypeKind::Unicode, _) => ArrayData::Text(elements.texts(|item, big_endian| {
-            let letters = item.chunks_exact(4).map(|c| {
+            let chars = item.chunks_exact(4).map(|c| {
                 let bytes = [c[0], c[1], c[2], c[3]];
                 if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
             });
-            letters.map(|letter| char::from_u32(letter).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+            chars.map(|code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
         })),
         (DTypeKind::Bytes, _) => {
             ArrayData::Text(elements.texts(|item, _| String::from_utf8_lossy(item).into_owned()))
@@ -233,8 +233,7 @@ pub(in crate::data) fn decode(
     })
 }
 
-/// For each element in C order, where it lies among elements in Fortran order. Nothing for arrays so odd (very many
-/// dimensions of extent 1) that both orders are the same.
+/// For each element in C order, its position in Fortran order; `None` if both orders are the same.
 fn c_order(shape: &[usize], count: usize) -> Option<Vec<usize>> {
     let extents: Vec<usize> = shape.iter().copied().filter(|&extent| extent != 1).collect();
     if extents.len() < 2 || count == 0 {
@@ -244,7 +243,7 @@ fn c_order(shape: &[usize], count: usize) -> Option<Vec<usize>> {
     for axis in 1..extents.len() {
         strides[axis] = strides[axis - 1] * extents[axis - 1];
     }
-    let lies = |mut at: usize| {
+    let position_of = |mut at: usize| {
         let mut position = 0;
         for axis in (0..extents.len()).rev() {
             position += at % extents[axis] * strides[axis];
@@ -252,18 +251,19 @@ fn c_order(shape: &[usize], count: usize) -> Option<Vec<usize>> {
         }
         position
     };
-    Some((0..count).map(lies).collect())
+    Some((0..count).map(position_of).collect())
 }
 
-struct Elements<'a> {
+/// The raw bytes of the elements.
+struct RawElements<'a> {
     bytes: &'a [u8],
     size: usize,
     big_endian: bool,
     order: Option<Vec<usize>>,
 }
 
-impl Elements<'_> {
-    /// Each element's bytes, least significant first, through `convert`.
+impl RawElements<'_> {
+    /// Converts each element from its little-endian bytes.
     fn map<const N: usize, T>(&self, convert: impl Fn([u8; N]) -> T) -> Vec<T> {
         let (items, _) = self.bytes.as_chunks::<N>();
         let one = |mut item: [u8; N]| {
@@ -292,7 +292,7 @@ impl Elements<'_> {
     }
 }
 
-/// Half precision: 1 bit of sign, 5 of exponent, 10 of fraction.
+/// Half precision: 1 sign bit, 5 exponent bits, 10 fraction bits.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn every_width_and_byte_order_gives_the_same_numbers() {
+    fn all_integer_widths_and_byte_orders_are_read() {
         for (word, body) in [
             ("|i1", vec![1u8, 254]),
             ("<i2", vec![1, 0, 254, 255]),
@@ -336,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn fortran_order_is_turned_into_c_order() {
+    fn fortran_order_becomes_c_order() {
         let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}";
         let array = parse(header, &[1, 4, 2, 5, 3, 6]).unwrap();
         assert_eq!(array.data, ArrayData::Int(vec![1, 2, 3, 4, 5, 6]));
     }
 
     #[test]
-    fn text_loses_its_padding() {
+    fn padding_of_strings_is_removed() {
         let header = "{'descr': '<U2', 'fortran_order': False, 'shape': (2,)}";
         let body = [b'a', 0, 0, 0, 0, 0, 0, 0, b'b', 0, 0, 0, 0xe9, 0, 0, 0];
         assert_eq!(parse(header, &body).unwrap().to_texts().unwrap(), ["a", "bé"]);
@@ -352,8 +352,8 @@ mod tests {
     }
 
     #[test]
-    fn promises_are_compared_with_what_is_there() {
-        for (header, words) in [
+    fn headers_that_do_not_match_the_data_are_errors() {
+        for (header, message) in [
             ("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,)}", "8 bytes of data"),
             (
                 "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
@@ -361,14 +361,14 @@ mod tests {
             ),
             ("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000000000,)}", "8 bytes of data"),
             ("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", "a pickled object array"),
-            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "a record array"),
+            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "a structured array"),
             ("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "the type '<c8'"),
             ("{'descr': '<f8', 'fortran_order': False}", "the header {'descr'"),
         ] {
             let error = parse(header, &[0; 8]).unwrap_err();
-            assert!(error.contains(words), "{error}");
+            assert!(error.contains(message), "{error}");
         }
         let empty = parse("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000000000000,)}", &[]);
-        assert!(empty.unwrap_err().contains("text of no characters"));
+        assert!(empty.unwrap_err().contains("strings of zero length"));
     }
 }

@@ -1,4 +1,4 @@
-//! The `.npz` format: a zip archive with one `.npy` an array.
+//! The `.npz` format: a zip archive with one `.npy` per array.
 
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::graph::Csr;
 
-/// An open `.npz`. Arrays are unpacked when they are asked for, so one that cannot be read disturbs no other.
+/// An open `.npz`. Arrays are decompressed on demand, so an unreadable one does not affect the others.
 pub struct NpzFile {
     path: PathBuf,
     packed_bytes: u64,
@@ -27,20 +27,20 @@ impl NpzFile {
         NpzFile::from_bytes(bytes, path)
     }
 
-    /// Opens an archive in memory; `path` says where it came from.
+    /// Opens an archive in memory. Errors refer to `path`.
     pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Self> {
         let packed_bytes = bytes.len() as u64;
         let archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| unreadable(path, "", error))?;
         let mut names = Vec::with_capacity(archive.len());
         for name in archive.file_names() {
             let name = name.map_err(|error| unreadable(path, "", error))?;
-            // Nothing is ever unpacked to disk; such a name is the mark of an archive that means harm.
+            // Nothing is extracted to disk, but such a name indicates a malicious archive.
             if name.starts_with(['/', '\\']) || name.split(['/', '\\']).any(|part| part == "..") {
                 return Err(Error::input(
                     path,
                     "",
                     format_args!("a member '{name}'"),
-                    "names inside the archive",
+                    "relative names without '..'",
                 ));
             }
             names.push(name.strip_suffix(".npy").unwrap_or(&name).to_owned());
@@ -48,17 +48,17 @@ impl NpzFile {
         Ok(NpzFile { path: path.to_owned(), packed_bytes, archive, names })
     }
 
-    /// The names of the arrays, in the order of the archive.
+    /// The names of the arrays, in archive order.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether there is an array of that name.
+    /// Whether there is an array with this name.
     pub fn contains(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
     }
 
-    /// Reads one array.
+    /// Reads an array.
     pub fn array(&mut self, name: &str) -> Result<Array> {
         let place = format!("array '{name}'");
         let index = self.names.iter().position(|known| known == name).ok_or_else(|| {
@@ -72,24 +72,24 @@ impl NpzFile {
         let member = self.archive.by_index(index).map_err(|error| unreadable(&self.path, &place, error))?;
         let mut bytes = Vec::new();
         let taken = member.take(limit + 1).read_to_end(&mut bytes);
-        taken.map_err(|error| Error::input(&self.path, &place, error, "a whole member"))?;
+        taken.map_err(|error| Error::input(&self.path, &place, error, "a valid member"))?;
         if bytes.len() as u64 > limit {
-            let found = format_args!("more than {limit} bytes unpacked");
-            return Err(Error::input(&self.path, place, found, "at most that"));
+            let found = format_args!("more than {limit} uncompressed bytes");
+            return Err(Error::input(&self.path, place, found, "fewer"));
         }
         parse_within(limit, &bytes, &self.path, name)
     }
 
-    /// Reads the sparse matrix whose arrays have names with this prefix: none for SciPy's `save_npz`, `adj_` and
-    /// `attr_` for gnn-benchmark.
+    /// Reads a CSR matrix from arrays with this prefix: empty for SciPy's `save_npz`, `adj_` and `attr_` for
+    /// gnn-benchmark.
     pub fn csr(&mut self, prefix: &str) -> Result<Csr> {
         let format = format!("{prefix}format");
         if self.contains(&format) {
             let format = self.array(&format)?;
-            let words = format.to_texts()?;
-            if words != ["csr"] {
-                let found = format!("a sparse matrix in {} format", words.join(" "));
-                return Err(format.error("", found, "csr, as SciPy's tocsr() makes it"));
+            let names = format.to_texts()?;
+            if names != ["csr"] {
+                let found = format!("a sparse matrix in {} format", names.join(" "));
+                return Err(format.error("", found, "csr; convert it with tocsr()"));
             }
         }
         let shape = self.array(&format!("{prefix}shape"))?;
@@ -107,5 +107,5 @@ impl NpzFile {
 }
 
 fn unreadable(path: &Path, place: &str, error: ZipError) -> Error {
-    Error::input(path, place, error, "a whole .npz archive, its members stored or deflated")
+    Error::input(path, place, error, "a valid .npz archive with stored or deflated members")
 }

@@ -1,19 +1,19 @@
-//! Sparse rows as SciPy keeps them in three arrays, checked before they become a [`Csr`].
+//! CSR matrices in SciPy's three arrays, checked before they become a [`Csr`].
 
 use super::Array;
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::Csr;
 
-/// The widest sparse matrix that is read. Columns that no entry uses cost nothing in the file but memory later on,
-/// so a width beyond anything real is a damaged file.
+/// The maximum number of columns. Empty columns take no space in the file but need memory later, so an unrealistic
+/// width means a damaged file.
 pub(in crate::data) const MAX_SPARSE_WIDTH: usize = 1 << 24;
 
-/// The parts of a sparse matrix as they were read.
+/// The unchecked parts of a CSR matrix.
 pub(in crate::data) struct CsrParts {
     pub(in crate::data) n_rows: usize,
     pub(in crate::data) n_cols: usize,
-    /// Where each row starts, and the end of the last.
+    /// The start of each row, and the end of the last.
     pub(in crate::data) indptr: Array,
     /// The column of each entry.
     pub(in crate::data) indices: Array,
@@ -22,24 +22,20 @@ pub(in crate::data) struct CsrParts {
 }
 
 impl CsrParts {
-    /// Checks that the parts fit together and sorts each row.
+    /// Checks that the parts are consistent, and sorts each row.
     pub(in crate::data) fn check(self) -> Result<Csr> {
         let CsrParts { n_rows, n_cols, indptr, indices, data } = self;
         if n_rows == 0 || n_cols == 0 || n_cols > MAX_SPARSE_WIDTH {
-            let found = format!("a matrix of {n_rows} × {n_cols}");
+            let found = format!("a {n_rows} × {n_cols} matrix");
             return Err(indptr.error(
                 "",
                 found,
-                format_args!("at least 1 row, 1 to {MAX_SPARSE_WIDTH} columns"),
+                format_args!("at least 1 row and 1 to {MAX_SPARSE_WIDTH} columns"),
             ));
         }
         let n_entries = indices.one_dimension()?;
         if data.shape != [n_entries] {
-            return Err(data.error(
-                "",
-                data.shape_in_words(),
-                format_args!("{n_entries}, one for each index"),
-            ));
+            return Err(data.error("", data.describe_shape(), format_args!("{n_entries}, one per index")));
         }
         let offsets = check_offsets(&indptr, n_rows, n_entries)?;
         let mut columns = indices.to_indices(n_cols)?;
@@ -51,12 +47,12 @@ impl CsrParts {
                 let place = format_args!("row {row}");
                 return Err(indices.error(
                     place,
-                    format_args!("column {} twice", twice[0]),
+                    format_args!("duplicate column {}", twice[0]),
                     "each column once",
                 ));
             }
         }
-        #[allow(clippy::float_cmp)] // exactly 1 is what a matrix without values stands for
+        #[allow(clippy::float_cmp)] // a matrix without values means exactly 1
         let all_ones = values.iter().all(|&x| x == 1.0);
         Ok(Csr::new(n_cols, offsets, columns, (!all_ones).then_some(values)))
     }
@@ -64,8 +60,8 @@ impl CsrParts {
 
 fn check_offsets(indptr: &Array, n_rows: usize, n_entries: usize) -> Result<Vec<usize>> {
     if Some(indptr.one_dimension()?) != n_rows.checked_add(1) {
-        let expected = format!("{n_rows} rows and one more");
-        return Err(indptr.error("", indptr.shape_in_words(), expected));
+        let expected = format!("{}, one more than there are rows", n_rows as u128 + 1);
+        return Err(indptr.error("", indptr.describe_shape(), expected));
     }
     let numbers = indptr.to_integers()?;
     let wrong =
@@ -82,7 +78,7 @@ fn check_offsets(indptr: &Array, n_rows: usize, n_entries: usize) -> Result<Vec<
     Ok(numbers.into_iter().map(|x| x as usize).collect())
 }
 
-/// Puts the entries of a row in the order of their columns; most files have them so already.
+/// Sorts the entries of a row by column. In most files they are sorted already.
 fn sort_row(columns: &mut [u32], values: &mut [Real]) {
     if columns.is_sorted() {
         return;

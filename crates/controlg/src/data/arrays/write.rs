@@ -1,4 +1,4 @@
-//! Writing what NumPy and SciPy read: `.npy` in single precision, and SciPy's `.npz` of sparse rows.
+//! Writes arrays for NumPy and SciPy: `.npy` in float32, and `.npz` for CSR matrices.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -11,26 +11,26 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::Csr;
 
-/// Writes a row-major matrix as `.npy`, float32.
+/// Writes a row-major matrix as float32 `.npy`.
 ///
 /// # Panics
-/// When the data is not `rows` × `columns` numbers.
+/// If `data` does not have `rows` × `columns` elements.
 pub fn write_npy(path: &Path, rows: usize, columns: usize, data: &[Real]) -> Result<()> {
     let mut npy = NpyWriter::new(path, rows, columns)?;
     npy.append(data)?;
-    npy.end()
+    npy.finish()
 }
 
-/// A row-major matrix that is written as `.npy`, float32, some rows at a time.
+/// Writes a row-major matrix as float32 `.npy` incrementally.
 pub struct NpyWriter {
     path: PathBuf,
     file: BufWriter<File>,
-    /// Numbers that are still to come.
+    /// Elements still to be written.
     left: usize,
 }
 
 impl NpyWriter {
-    /// A matrix of this shape.
+    /// Creates the file for a matrix of this shape.
     pub fn new(path: &Path, rows: usize, columns: usize) -> Result<Self> {
         let open = || -> std::io::Result<_> {
             let mut file = BufWriter::new(File::create(path)?);
@@ -41,26 +41,26 @@ impl NpyWriter {
         Ok(NpyWriter { path: path.to_owned(), file, left: rows * columns })
     }
 
-    /// Writes the next rows.
+    /// Appends rows.
     ///
     /// # Panics
-    /// When there are more than the shape says.
+    /// If there are more rows than the shape has.
     pub fn append(&mut self, rows: &[Real]) -> Result<()> {
-        assert!(rows.len() <= self.left, "{} numbers where {} are left", rows.len(), self.left);
+        assert!(rows.len() <= self.left, "{} elements, but only {} are left", rows.len(), self.left);
         self.left -= rows.len();
-        write_elements(&mut self.file, rows.iter().map(|&x| single(x)))
+        write_elements(&mut self.file, rows.iter().map(|&x| f32_bytes(x)))
             .map_err(|error| writing(&self.path, error))
     }
 
-    /// Presses the file to the disk.
+    /// Completes the file and syncs it to disk.
     ///
     /// # Panics
-    /// When rows are missing.
-    pub fn end(self) -> Result<()> {
-        assert_eq!(self.left, 0, "all rows of the shape");
+    /// If rows are missing.
+    pub fn finish(self) -> Result<()> {
+        assert_eq!(self.left, 0, "elements are missing");
         let NpyWriter { path, file, .. } = self;
-        let press = || file.into_inner()?.sync_all();
-        press().map_err(|error: std::io::Error| writing(&path, error))
+        let sync = || file.into_inner()?.sync_all();
+        sync().map_err(|error: std::io::Error| writing(&path, error))
     }
 }
 
@@ -68,10 +68,10 @@ fn writing(path: &Path, error: std::io::Error) -> Error {
     Error::io(format_args!("writing {}", path.display()), error)
 }
 
-/// Writes a sparse matrix as SciPy's `save_npz` does: `format`, `shape`, `data`, `indices`, `indptr`, deflated.
+/// Writes a CSR matrix like SciPy's `save_npz`: `format`, `shape`, `data`, `indices` and `indptr`, deflated.
 pub fn write_csr_npz(path: &Path, matrix: &Csr) -> Result<()> {
     let write = || -> std::io::Result<()> {
-        // No time stamp: the same matrix gives the same bytes.
+        // No time stamp: equal matrices give equal bytes.
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
         let options = options.last_modified_time(zip::DateTime::default()).large_file(true);
         let mut archive = ZipWriter::new(BufWriter::new(File::create(path)?));
@@ -97,7 +97,7 @@ pub fn write_csr_npz(path: &Path, matrix: &Csr) -> Result<()> {
         archive.start_file("data.npy", options)?;
         write_header(&mut archive, "<f4", &format!("({n_entries},)"))?;
         match matrix.values() {
-            Some(values) => write_elements(&mut archive, values.iter().map(|&x| single(x)))?,
+            Some(values) => write_elements(&mut archive, values.iter().map(|&x| f32_bytes(x)))?,
             None => write_elements(&mut archive, (0..n_entries).map(|_| 1f32.to_le_bytes()))?,
         }
         archive.finish()?.into_inner()?.sync_all()
@@ -105,12 +105,12 @@ pub fn write_csr_npz(path: &Path, matrix: &Csr) -> Result<()> {
     write().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
 }
 
-#[allow(clippy::unnecessary_cast)] // necessary where Real is f64
-fn single(x: Real) -> [u8; 4] {
+#[allow(clippy::unnecessary_cast)] // needed if Real is f64
+fn f32_bytes(x: Real) -> [u8; 4] {
     (x as f32).to_le_bytes()
 }
 
-/// The header, padded so that the elements start at a multiple of 64 bytes, as NumPy asks.
+/// Writes the header, padded as NumPy requires: the elements start at a multiple of 64 bytes.
 fn write_header(to: &mut impl Write, dtype: &str, shape: &str) -> std::io::Result<()> {
     let mut text = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     let unpadded = 10 + text.len() + 1;
@@ -121,7 +121,7 @@ fn write_header(to: &mut impl Write, dtype: &str, shape: &str) -> std::io::Resul
     to.write_all(text.as_bytes())
 }
 
-/// Elements in blocks: a call for each would be slow through a compressor.
+/// Writes elements in blocks, because compressing a few bytes at a time is slow.
 fn write_elements<const N: usize>(
     to: &mut impl Write,
     elements: impl Iterator<Item = [u8; N]>,
@@ -143,7 +143,7 @@ mod tests {
     use crate::data::arrays::{NpzFile, read_npy};
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_arrays_are_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npy");
         write_npy(&path, 2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, -0.5]).unwrap();

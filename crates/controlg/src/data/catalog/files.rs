@@ -1,11 +1,11 @@
-//! The files of each data set: where they lie in its folder, how long they are, their hash and their public address.
+//! The files of each data set: path in its folder, size, hash and URL.
 //!
-//! The sizes and hashes are those of the files as their authors published them. Of two files only the git object id
-//! is known, which is as good a check.
+//! Sizes and hashes are those of the files as their authors published them. For two files only the git object id is
+//! known.
 
 use super::super::fetch::{Checksum, FetchOrigin, RemoteFile};
 
-/// A file that is downloaded as it is.
+/// A file with its own URL.
 const fn file(
     path: &'static str,
     bytes: u64,
@@ -19,11 +19,11 @@ const fn file(
         most_bytes: bytes,
         check,
         origin: FetchOrigin::Url(url),
-        needed: true,
+        required: true,
     }
 }
 
-/// A file that comes in the archive of ogbn-arxiv.
+/// A member of the archive of ogbn-arxiv.
 const fn member(
     path: &'static str,
     name: &'static str,
@@ -37,30 +37,30 @@ const fn member(
         most_bytes: bytes,
         check: Checksum::Sha256(sha256),
         origin,
-        needed: true,
+        required: true,
     }
 }
 
-/// The same file, without which the graph can be read as well.
-const fn extra(file: RemoteFile<'static>) -> RemoteFile<'static> {
-    RemoteFile { needed: false, ..file }
+/// Marks a file as optional: the graph loads without it.
+const fn optional(file: RemoteFile<'static>) -> RemoteFile<'static> {
+    RemoteFile { required: false, ..file }
 }
 
 const ARXIV_ZIP: &str = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip";
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const CORA: &[RemoteFile<'static>] = &[
-    extra(file("LICENSE.planetoid", 1076, "8eeeea48c8b4bc197ad1d7ab01143ac43d52053e560b175bca7ca722c4047234", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/LICENSE")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_0.npz", 1989, "619931e6c3f0248bf9c7b6be24680a0a617bcfaba661cb0d7afaee8e18a74a51", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_0.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_1.npz", 1958, "d24be667034cb15a55bbf512dbae07b39c758eed66a9ba27106fa795422fe11c", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_1.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_2.npz", 1967, "811fb695c4c9ab0a53ab3a665bf4232652a08a6e38faac5b43a7da43a8454b74", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_2.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_3.npz", 1956, "9d9c19d88a689b76a4b97e8694ef8d20cb0f1b192bbd05a0d5649c91f0cb6ef4", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_3.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_4.npz", 1942, "3040b6bc0ddfff3757d55f514becf0b1b6b2e382114bfb0bc900dbcbb58fca17", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_4.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_5.npz", 2008, "52373862971060e366829930332acabaa90cc6f41019c52bf6c92e4c22f8f093", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_5.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_6.npz", 1944, "07847ea94e8b19970cf86731f19869aac0c56310d27f687d0feb9553d7525dd6", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_6.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_7.npz", 1962, "262573079c8b1f4bc043d32edd3d23a6c36f1d7258efe60c11a6197ba0eee560", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_7.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_8.npz", 1956, "d6c6a2163aeadd103ae386e800e473d2388da866f3f464199180d9b0e2f7d6cc", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_8.npz")),
-    extra(file("geom-gcn-splits/cora_split_0.6_0.2_9.npz", 1948, "9d236d0cf723871d88dea567afe92d50c11d0ffba280349a5cc7f5f2ea42202f", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_9.npz")),
+    optional(file("LICENSE.planetoid", 1076, "8eeeea48c8b4bc197ad1d7ab01143ac43d52053e560b175bca7ca722c4047234", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/LICENSE")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_0.npz", 1989, "619931e6c3f0248bf9c7b6be24680a0a617bcfaba661cb0d7afaee8e18a74a51", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_0.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_1.npz", 1958, "d24be667034cb15a55bbf512dbae07b39c758eed66a9ba27106fa795422fe11c", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_1.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_2.npz", 1967, "811fb695c4c9ab0a53ab3a665bf4232652a08a6e38faac5b43a7da43a8454b74", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_2.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_3.npz", 1956, "9d9c19d88a689b76a4b97e8694ef8d20cb0f1b192bbd05a0d5649c91f0cb6ef4", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_3.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_4.npz", 1942, "3040b6bc0ddfff3757d55f514becf0b1b6b2e382114bfb0bc900dbcbb58fca17", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_4.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_5.npz", 2008, "52373862971060e366829930332acabaa90cc6f41019c52bf6c92e4c22f8f093", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_5.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_6.npz", 1944, "07847ea94e8b19970cf86731f19869aac0c56310d27f687d0feb9553d7525dd6", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_6.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_7.npz", 1962, "262573079c8b1f4bc043d32edd3d23a6c36f1d7258efe60c11a6197ba0eee560", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_7.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_8.npz", 1956, "d6c6a2163aeadd103ae386e800e473d2388da866f3f464199180d9b0e2f7d6cc", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_8.npz")),
+    optional(file("geom-gcn-splits/cora_split_0.6_0.2_9.npz", 1948, "9d236d0cf723871d88dea567afe92d50c11d0ffba280349a5cc7f5f2ea42202f", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/cora_split_0.6_0.2_9.npz")),
     file("ind.cora.allx", 257305, "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.cora.allx"),
     file("ind.cora.ally", 47959, "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.cora.ally"),
     file("ind.cora.graph", 59847, "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.cora.graph"),
@@ -71,19 +71,19 @@ pub(super) const CORA: &[RemoteFile<'static>] = &[
     file("ind.cora.y", 4054, "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.cora.y"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const CITESEER: &[RemoteFile<'static>] = &[
-    extra(file("LICENSE.planetoid", 1076, "8eeeea48c8b4bc197ad1d7ab01143ac43d52053e560b175bca7ca722c4047234", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/LICENSE")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_0.npz", 2266, "31d483e4c9cbdd031c35e284fbda3935bfda6901b8618e4ef0381af5b9143582", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_0.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_1.npz", 2284, "1e02e3220676a90715b5a868b207dc19f49e5bc13ef1e8a8c8305fb46e028659", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_1.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_2.npz", 2261, "910ce9d1a9c12f2ce84486fa7d1953d560c2cf57f9e0c213a4ae362ca56bff77", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_2.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_3.npz", 2278, "e8c84d2e0099b3c0d692a68126c03370579f0cd83c0dab42b25a0fb3b94cb2c6", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_3.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_4.npz", 2122, "a45c9e6b4abe527499a1a1bf545063cdc910c82ef4676f1ef4e483bb77712c8e", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_4.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_5.npz", 2123, "fc0f6091daab2b0f37a3522dbc60052d9bce4209e7c06482f6beb61a4ed442b9", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_5.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_6.npz", 2260, "c99f610ff84bf5f5c3fe71b548c3cdf9c9bf02185d0152432b290877df1c4a3b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_6.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_7.npz", 2269, "26bb7e5ea3aed014df5765af845fae70db9cdbb8875c46fc89cc4d6d042fb182", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_7.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_8.npz", 2261, "f8efadce7a3732ac39ec6625f591c9ed0b4222d95257f25f2a05ad5518e4a7eb", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_8.npz")),
-    extra(file("geom-gcn-splits/citeseer_split_0.6_0.2_9.npz", 2278, "d9e586dad1886b3e1fdf3999140a192bb0cacea67c7849262ec862b8e7286cdf", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_9.npz")),
+    optional(file("LICENSE.planetoid", 1076, "8eeeea48c8b4bc197ad1d7ab01143ac43d52053e560b175bca7ca722c4047234", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/LICENSE")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_0.npz", 2266, "31d483e4c9cbdd031c35e284fbda3935bfda6901b8618e4ef0381af5b9143582", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_0.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_1.npz", 2284, "1e02e3220676a90715b5a868b207dc19f49e5bc13ef1e8a8c8305fb46e028659", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_1.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_2.npz", 2261, "910ce9d1a9c12f2ce84486fa7d1953d560c2cf57f9e0c213a4ae362ca56bff77", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_2.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_3.npz", 2278, "e8c84d2e0099b3c0d692a68126c03370579f0cd83c0dab42b25a0fb3b94cb2c6", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_3.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_4.npz", 2122, "a45c9e6b4abe527499a1a1bf545063cdc910c82ef4676f1ef4e483bb77712c8e", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_4.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_5.npz", 2123, "fc0f6091daab2b0f37a3522dbc60052d9bce4209e7c06482f6beb61a4ed442b9", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_5.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_6.npz", 2260, "c99f610ff84bf5f5c3fe71b548c3cdf9c9bf02185d0152432b290877df1c4a3b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_6.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_7.npz", 2269, "26bb7e5ea3aed014df5765af845fae70db9cdbb8875c46fc89cc4d6d042fb182", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_7.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_8.npz", 2261, "f8efadce7a3732ac39ec6625f591c9ed0b4222d95257f25f2a05ad5518e4a7eb", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_8.npz")),
+    optional(file("geom-gcn-splits/citeseer_split_0.6_0.2_9.npz", 2278, "d9e586dad1886b3e1fdf3999140a192bb0cacea67c7849262ec862b8e7286cdf", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/citeseer_split_0.6_0.2_9.npz")),
     file("ind.citeseer.allx", 595021, "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.citeseer.allx"),
     file("ind.citeseer.ally", 55623, "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.citeseer.ally"),
     file("ind.citeseer.graph", 61987, "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.citeseer.graph"),
@@ -94,19 +94,19 @@ pub(super) const CITESEER: &[RemoteFile<'static>] = &[
     file("ind.citeseer.y", 3014, "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.citeseer.y"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const PUBMED: &[RemoteFile<'static>] = &[
-    extra(file("LICENSE.planetoid", 1076, "8eeeea48c8b4bc197ad1d7ab01143ac43d52053e560b175bca7ca722c4047234", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/LICENSE")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_0.npz", 9669, "a15825b5bf77ffd2e9179e354f455bb9a6f8c4886cb28796688a38d45d75bdc9", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_0.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_1.npz", 9664, "51f2349156410d851859ff4858ecd401d05d024f1a3936250dd8e844a6fd527b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_1.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_2.npz", 9706, "d94a2a3d607f23d7dc88dabb966db7c7da187e0a2af3c848d88ab0c5452c4a2b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_2.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_3.npz", 9653, "62c389ddac567fcd25654db846fc693973c69cddf083f5495d33b592a768515e", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_3.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_4.npz", 9705, "3b2bbeb2f4bbee257bb4c626c15c3e3dd0e9da6ed23bf16f6ac520b95e18f84d", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_4.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_5.npz", 9640, "23aea01576f71aa165cd70564fb53b3f158d1ff71c1227e062797870fe130551", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_5.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_6.npz", 9701, "9122bd4e8e42cab8d33e952693d18d0f49c5f11327b922baefb81228ee903c44", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_6.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_7.npz", 9710, "958706e960939c716a5204671c08399864600ce82094755b2e61975137ccfae9", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_7.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_8.npz", 9705, "764dd33802022d7ab2595f08f21b424e83007aceeb5f85c9403c74bf791f56f6", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_8.npz")),
-    extra(file("geom-gcn-splits/pubmed_split_0.6_0.2_9.npz", 9704, "b9d4b4362fc02751c168f68f4120ab2fb516f4c84d447571653f1cd692946a66", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_9.npz")),
+    optional(file("LICENSE.planetoid", 1076, "8eeeea48c8b4bc197ad1d7ab01143ac43d52053e560b175bca7ca722c4047234", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/LICENSE")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_0.npz", 9669, "a15825b5bf77ffd2e9179e354f455bb9a6f8c4886cb28796688a38d45d75bdc9", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_0.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_1.npz", 9664, "51f2349156410d851859ff4858ecd401d05d024f1a3936250dd8e844a6fd527b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_1.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_2.npz", 9706, "d94a2a3d607f23d7dc88dabb966db7c7da187e0a2af3c848d88ab0c5452c4a2b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_2.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_3.npz", 9653, "62c389ddac567fcd25654db846fc693973c69cddf083f5495d33b592a768515e", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_3.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_4.npz", 9705, "3b2bbeb2f4bbee257bb4c626c15c3e3dd0e9da6ed23bf16f6ac520b95e18f84d", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_4.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_5.npz", 9640, "23aea01576f71aa165cd70564fb53b3f158d1ff71c1227e062797870fe130551", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_5.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_6.npz", 9701, "9122bd4e8e42cab8d33e952693d18d0f49c5f11327b922baefb81228ee903c44", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_6.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_7.npz", 9710, "958706e960939c716a5204671c08399864600ce82094755b2e61975137ccfae9", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_7.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_8.npz", 9705, "764dd33802022d7ab2595f08f21b424e83007aceeb5f85c9403c74bf791f56f6", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_8.npz")),
+    optional(file("geom-gcn-splits/pubmed_split_0.6_0.2_9.npz", 9704, "b9d4b4362fc02751c168f68f4120ab2fb516f4c84d447571653f1cd692946a66", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/pubmed_split_0.6_0.2_9.npz")),
     file("ind.pubmed.allx", 7578385, "508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.pubmed.allx"),
     file("ind.pubmed.ally", 224739, "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.pubmed.ally"),
     file("ind.pubmed.graph", 471808, "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.pubmed.graph"),
@@ -117,7 +117,7 @@ pub(super) const PUBMED: &[RemoteFile<'static>] = &[
     file("ind.pubmed.y", 854, "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3", "https://raw.githubusercontent.com/kimiyoung/planetoid/master/data/ind.pubmed.y"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const CHAMELEON: &[RemoteFile<'static>] = &[
     file("chameleon_split_0.6_0.2_0.npz", 1775, "36605525b69be4e7df5b31fe6a1d044288c6ebf9f9f0514ca151f6a36afc5e8b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/chameleon_split_0.6_0.2_0.npz"),
     file("chameleon_split_0.6_0.2_1.npz", 1779, "d0779d5a1bedf1967d394468a52c0175fb00595d361fba897faf73322386c952", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/chameleon_split_0.6_0.2_1.npz"),
@@ -133,7 +133,7 @@ pub(super) const CHAMELEON: &[RemoteFile<'static>] = &[
     file("out1_node_feature_label.txt", 10602901, "5fd29736ff31b43a1bfcf305bc8b4cffc3103fb0957667976b2ea0f78aedcf5b", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/new_data/chameleon/out1_node_feature_label.txt"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const SQUIRREL: &[RemoteFile<'static>] = &[
     file("out1_graph_edges.txt", 2115917, "453d8e96754d68e2ab0a7ebb56f93506b59531d95abaec7a2b46fe1eae7c39cd", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/new_data/squirrel/out1_graph_edges.txt"),
     file("out1_node_feature_label.txt", 21765097, "ac15ab755983717a187992eef8ce2017aae33ea444fd655b07e4662690dcc03a", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/new_data/squirrel/out1_node_feature_label.txt"),
@@ -149,7 +149,7 @@ pub(super) const SQUIRREL: &[RemoteFile<'static>] = &[
     file("squirrel_split_0.6_0.2_9.npz", 3146, "529ade4b86fd191908a96011f25c454653083674b6d4f090b3fdd27af2d14f62", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/squirrel_split_0.6_0.2_9.npz"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const ACTOR: &[RemoteFile<'static>] = &[
     file("film_split_0.6_0.2_0.npz", 4214, "4505a41d4e90abd94d1ec22571ce528b09ad7cf20d87f764aebd4177590767f5", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/film_split_0.6_0.2_0.npz"),
     file("film_split_0.6_0.2_1.npz", 4231, "1871b0d24e3977c41e378fd24acc8025b63f86b77739be77a5b558d1287f207d", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/film_split_0.6_0.2_1.npz"),
@@ -165,7 +165,7 @@ pub(super) const ACTOR: &[RemoteFile<'static>] = &[
     file("out1_node_feature_label.txt", 207718, "1d5cdd094f8b91e770f6decfca85b35cf42f75d1efb51055fd6af16e11820ff8", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/new_data/film/out1_node_feature_label.txt"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const WIKICS: &[RemoteFile<'static>] = &[
     RemoteFile {
         path: "data.json",
@@ -175,19 +175,19 @@ pub(super) const WIKICS: &[RemoteFile<'static>] = &[
         origin: FetchOrigin::Url(
             "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/dataset/data.json",
         ),
-        needed: true,
+        required: true,
     },
-    extra(file("LICENSE", 1071, "1a367ba04df8f585d358865b5a6c216a1358c3bcb1cca09f87899ab62b85dd45", "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/LICENSE")),
-    extra(file("statistics.json", 5194, "4f3406daee8f807bfe8aea629a732b4a8e097b3ff6346391ceab48fe0b970457", "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/dataset/statistics.json")),
+    optional(file("LICENSE", 1071, "1a367ba04df8f585d358865b5a6c216a1358c3bcb1cca09f87899ab62b85dd45", "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/LICENSE")),
+    optional(file("statistics.json", 5194, "4f3406daee8f807bfe8aea629a732b4a8e097b3ff6346391ceab48fe0b970457", "https://raw.githubusercontent.com/pmernyei/wiki-cs-dataset/master/dataset/statistics.json")),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const COAUTHOR_CS: &[RemoteFile<'static>] = &[
-    extra(file("LICENSE.gnn-benchmark", 1124, "a319e099466ff9a0b4855a30d27ce4eeaad304863bd73f95a5f7c1696ea2e8ed", "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/LICENSE")),
+    optional(file("LICENSE.gnn-benchmark", 1124, "a319e099466ff9a0b4855a30d27ce4eeaad304863bd73f95a5f7c1696ea2e8ed", "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/LICENSE")),
     file("ms_academic_cs.npz", 12835626, "933c745734e78908c7eb77172a673fee0503f30e26e5a99b36814d88534c42e3", "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/ms_academic_cs.npz"),
 ];
 
-#[rustfmt::skip] // one file a line
+#[rustfmt::skip] // one file per line
 pub(super) const OGBN_ARXIV: &[RemoteFile<'static>] = &[
     RemoteFile {
         path: "raw/node-feat.csv.gz",
@@ -195,14 +195,14 @@ pub(super) const OGBN_ARXIV: &[RemoteFile<'static>] = &[
         most_bytes: 256 << 20,
         check: Checksum::GitBlob("9e386dd5dbb585cdc8cb39f883c29ab6fcd684f8"),
         origin: FetchOrigin::Member { url: ARXIV_ZIP, name: "arxiv/raw/node-feat.csv.gz" },
-        needed: true,
+        required: true,
     },
-    extra(member("mapping/labelidx2arxivcategeory.csv.gz", "arxiv/mapping/labelidx2arxivcategeory.csv.gz", 250, "a516ecd32007acca5817296bdd82f5b5db7e21b0917b94311ef4571e29305577")),
-    extra(member("mapping/nodeidx2paperid.csv.gz", "arxiv/mapping/nodeidx2paperid.csv.gz", 1221183, "3ad84bd49e905f457d1abb8d7586b52d9fa357efeb4a49f04ef2f2516817e2cf")),
+    optional(member("mapping/labelidx2arxivcategeory.csv.gz", "arxiv/mapping/labelidx2arxivcategeory.csv.gz", 250, "a516ecd32007acca5817296bdd82f5b5db7e21b0917b94311ef4571e29305577")),
+    optional(member("mapping/nodeidx2paperid.csv.gz", "arxiv/mapping/nodeidx2paperid.csv.gz", 1221183, "3ad84bd49e905f457d1abb8d7586b52d9fa357efeb4a49f04ef2f2516817e2cf")),
     member("raw/edge.csv.gz", "arxiv/raw/edge.csv.gz", 5033515, "47629e986116407d27eff4c9d2e923f06bf5da5c85cbae93b660f530bc9355df"),
     member("raw/node-label.csv.gz", "arxiv/raw/node-label.csv.gz", 123505, "b06e7cf75d909de66ce49bc4188a6dc525224f85dd6dcb36137de3d9321830d1"),
-    extra(member("raw/node_year.csv.gz", "arxiv/raw/node_year.csv.gz", 73612, "fb97e19d6003deb09197f6df6b10ea1ab86ee49d98885836c3c857ab58d897f3")),
-    extra(member("raw/num-edge-list.csv.gz", "arxiv/raw/num-edge-list.csv.gz", 52, "430f1e00ae204bbb3208c5f494ab70170e9f2995fd3548d1754a74a8f59250d1")),
+    optional(member("raw/node_year.csv.gz", "arxiv/raw/node_year.csv.gz", 73612, "fb97e19d6003deb09197f6df6b10ea1ab86ee49d98885836c3c857ab58d897f3")),
+    optional(member("raw/num-edge-list.csv.gz", "arxiv/raw/num-edge-list.csv.gz", 52, "430f1e00ae204bbb3208c5f494ab70170e9f2995fd3548d1754a74a8f59250d1")),
     member("raw/num-node-list.csv.gz", "arxiv/raw/num-node-list.csv.gz", 51, "9aa60a342efd209408933ace51e6b0a814e81c2894a993c44f9b173e477e2e82"),
     member("split/time/test.csv.gz", "arxiv/split/time/test.csv.gz", 113234, "588fb66ce57bcaef51ac0235f0a49a056370ac31fc27c8ebf556d3f5cdd02545"),
     member("split/time/train.csv.gz", "arxiv/split/time/train.csv.gz", 211044, "84983391900af45194e5db8d977ec9e01d4eda96e20328f3d7575fdd45c6797c"),

@@ -1,4 +1,4 @@
-//! The data sets known by name: what they are, where they come from, and how to read them.
+//! Benchmark data sets by name: description, source, license, files and format.
 
 mod files;
 
@@ -11,32 +11,31 @@ use super::{geom_gcn, gnn_benchmark, ogb, planetoid, wikics};
 use crate::error::{Error, Result};
 use crate::registry::EntrySummary;
 
-/// One data set known by name.
+/// A data set in the catalog.
 pub struct KnownDataset {
-    /// The name users type.
+    /// The name.
     pub name: &'static str,
-    /// One line on what it is.
+    /// One-line description.
     pub summary: &'static str,
-    /// Where it comes from; empty for our own.
+    /// The paper that introduced it; empty if there is none.
     pub paper: &'static str,
-    /// What is known of its license.
+    /// The license, as far as it is known.
     pub license: &'static str,
-    /// What to bear in mind with any result on it; empty when nothing is known.
+    /// Known problems of the data; empty if there are none.
     pub notes: &'static str,
-    /// The protocol by which node classification on it is judged unless another is asked for.
+    /// The default protocol for node classification.
     pub protocol: &'static str,
-    /// Its files, in the folder of its name.
+    /// The files, in the folder with the name of the data set.
     pub files: &'static [RemoteFile<'static>],
-    /// The file that holds its features alone, where there is one: a user who wants structural features can do
-    /// without it.
+    /// The file with the features only, if there is one. Structural features do not need it.
     pub feature_file: Option<&'static str>,
-    /// What its reader is given: a file in the folder, or the folder itself when empty.
+    /// The path given to the reader, relative to the folder; empty for the folder itself.
     entry: &'static str,
-    /// Its layout; `None` when it is made and not read.
-    layout: Option<&'static Format>,
+    /// The file format; `None` if the graph is generated.
+    format: Option<&'static Format>,
 }
 
-/// Every data set known by name.
+/// All data sets in the catalog.
 pub const ALL: &[KnownDataset] = &[
     KnownDataset {
         name: "cora",
@@ -70,7 +69,7 @@ pub const ALL: &[KnownDataset] = &[
     },
     KnownDataset {
         name: "actor",
-        summary: "actors named on the same Wikipedia page, 7600 nodes, 5 classes, heterophilous",
+        summary: "actors who appear on the same Wikipedia page, 7600 nodes, 5 classes, heterophilous",
         paper: "Tang et al., Social Influence Analysis in Large-Scale Networks, KDD 2009; splits of Pei et al., ICLR 2020",
         license: "none known",
         notes: "",
@@ -87,11 +86,11 @@ pub const ALL: &[KnownDataset] = &[
         files: files::WIKICS,
         feature_file: None,
         entry: "data.json",
-        layout: Some(&wikics::FORMAT),
+        format: Some(&wikics::FORMAT),
     },
     KnownDataset {
         name: "coauthor-cs",
-        summary: "authors of computer-science papers who wrote together, 18333 nodes, 15 classes",
+        summary: "co-authors of computer-science papers, 18333 nodes, 15 classes",
         paper: "Shchur et al., Pitfalls of Graph Neural Network Evaluation, 2018",
         license: "MIT (repository); data from the Microsoft Academic Graph",
         notes: "",
@@ -99,7 +98,7 @@ pub const ALL: &[KnownDataset] = &[
         files: files::COAUTHOR_CS,
         feature_file: None,
         entry: "ms_academic_cs.npz",
-        layout: Some(&gnn_benchmark::FORMAT),
+        format: Some(&gnn_benchmark::FORMAT),
     },
     KnownDataset {
         name: "ogbn-arxiv",
@@ -111,19 +110,19 @@ pub const ALL: &[KnownDataset] = &[
         files: files::OGBN_ARXIV,
         feature_file: Some("raw/node-feat.csv.gz"),
         entry: "",
-        layout: Some(&ogb::FORMAT),
+        format: Some(&ogb::FORMAT),
     },
     KnownDataset {
         name: "synthetic",
-        summary: "a graph made by a rule, about the size of cora; synthetic:nodes=…,degree=… for any other",
+        summary: "a generated graph about the size of cora; synthetic:nodes=…,degree=… for other sizes",
         paper: "",
-        license: "ours",
+        license: "same as controlg",
         notes: "",
         protocol: "random-10-10-80",
         files: &[],
         feature_file: None,
         entry: "",
-        layout: None,
+        format: None,
     },
 ];
 
@@ -137,102 +136,99 @@ const PLANETOID: KnownDataset = KnownDataset {
     files: &[],
     feature_file: None,
     entry: "",
-    layout: Some(&planetoid::FORMAT),
+    format: Some(&planetoid::FORMAT),
 };
 
 const WIKIPEDIA: KnownDataset = KnownDataset {
     paper: "Rozemberczki et al., Multi-Scale Attributed Node Embedding, 2021; splits of Pei et al., ICLR 2020",
     license: "GPL-3.0 (repository of the source data)",
-    notes: "many nodes duplicate one another, which leaks labels between training and test nodes",
+    notes: "contains many duplicate nodes, which leaks labels from training to test nodes",
     protocol: "geomgcn-10",
-    layout: Some(&geom_gcn::FORMAT),
+    format: Some(&geom_gcn::FORMAT),
     ..PLANETOID
 };
 
 impl KnownDataset {
-    /// What a listing shows of it.
+    /// The entry of `controlg list datasets`.
     pub fn summary(&self) -> EntrySummary {
         let paper = (!self.paper.is_empty()).then_some(self.paper);
         EntrySummary { name: self.name, summary: self.summary, paper }
     }
 
-    /// The name of its format; `None` when it is made and not read.
+    /// The name of the file format; `None` if the graph is generated.
     pub fn format(&self) -> Option<&'static str> {
-        self.layout.map(|layout| layout.name)
+        self.format.map(|format| format.name)
     }
 
-    /// The needed files that are not there.
+    /// The required files that do not exist.
     pub fn missing(&self, data_dir: &Path) -> Vec<&'static RemoteFile<'static>> {
         let folder = data_dir.join(self.name);
-        self.files.iter().filter(|file| file.needed && !folder.join(file.path).is_file()).collect()
+        self.files.iter().filter(|file| file.required && !folder.join(file.path).is_file()).collect()
     }
 
-    /// Whether nothing is missing but the file of its features, without which structural ones can do.
+    /// Whether only the file of features is missing, so that the graph loads with structural features.
     pub fn lacks_only_features(&self, data_dir: &Path) -> bool {
         let missing = self.missing(data_dir);
         !missing.is_empty() && missing.iter().all(|file| Some(file.path) == self.feature_file)
     }
 
-    /// Loads it from the folder in which names are looked up.
+    /// Loads the data set from the data folder ([`data_dir`]).
     pub fn load(&self, options: &LoadOptions) -> Result<Dataset> {
-        let Some(layout) = self.layout else {
+        let Some(format) = self.format else {
             return Err(Error::value(
                 "data set",
                 format_args!("'{}', which has no files", self.name),
-                "one that has",
+                "a data set with files",
             ));
         };
         let data_dir = data_dir(options)?;
         self.check_files(&data_dir, options.features)?;
         let folder = data_dir.join(self.name);
         let path = if self.entry.is_empty() { folder } else { folder.join(self.entry) };
-        let raw = (layout.read)(&path, options.features)?;
-        let mut dataset = assemble(self.name.to_owned(), layout.name, raw, options.features)?;
+        let raw = (format.read)(&path, options.features)?;
+        let mut dataset = assemble(self.name.to_owned(), format.name, raw, options.features)?;
         if !self.notes.is_empty() {
             dataset.notes.push(self.notes.to_owned());
         }
         Ok(dataset)
     }
 
-    /// An error about the first needed file that is not there, with what to do about it.
+    /// Checks that all required files exist. The error says how to get the first missing one.
     fn check_files(&self, data_dir: &Path, features: FeatureSource) -> Result<()> {
-        let spared = Some(self.feature_file).filter(|_| features == FeatureSource::Structural).flatten();
+        let optional = Some(self.feature_file).filter(|_| features == FeatureSource::Structural).flatten();
         let missing = self.missing(data_dir);
-        let Some(file) = missing.iter().find(|file| Some(file.path) != spared) else { return Ok(()) };
+        let Some(file) = missing.iter().find(|file| Some(file.path) != optional) else { return Ok(()) };
         let path = data_dir.join(self.name).join(file.path);
         let by_hand = file.origin.by_hand(&path);
-        let mut expected = format!("the file there: run `controlg data fetch {}`, or {by_hand}", self.name);
+        let mut expected = format!("a file; run `controlg data fetch {}`, or {by_hand}", self.name);
         if Some(file.path) == self.feature_file {
-            expected += "; `--features structural` does without it";
+            expected += "; or use `--features structural`, which does not need it";
         }
         Err(Error::input(&path, "", "no such file", expected))
     }
 }
 
-/// The data set of that name.
+/// The data set with this name.
 pub fn find(name: &str) -> Option<&'static KnownDataset> {
     ALL.iter().find(|known| known.name == name)
 }
 
-/// Every name, in the order of the list.
+/// All names, in the order of [`ALL`].
 pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|known| known.name)
 }
 
-/// The folder in which names are looked up: the one asked for, else `$CONTROLG_DATA`, else the user's cache folder.
+/// The folder that holds the data sets: `options.data_dir`, else `$CONTROLG_DATA`, else the user's cache folder.
 pub fn data_dir(options: &LoadOptions) -> Result<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     options.data_dir.clone().map_or_else(|| folder_from(variable), Ok)
 }
 
 fn folder_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
-    let home_cache = || match cfg!(target_os = "macos") {
-        true => variable("HOME").map(|home| home.join("Library").join("Caches")),
-        false => variable("HOME").map(|home| home.join(".cache")),
-    };
-    let cache = || match cfg!(windows) {
-        true => variable("LOCALAPPDATA"),
-        false => variable("XDG_CACHE_HOME").or_else(home_cache),
+    let in_home = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
+    let home_cache = || variable("HOME").map(|home| home.join(in_home));
+    let cache = || {
+        if cfg!(windows) { variable("LOCALAPPDATA") } else { variable("XDG_CACHE_HOME").or_else(home_cache) }
     };
     variable("CONTROLG_DATA").or_else(|| cache().map(|folder| folder.join("controlg"))).ok_or_else(|| {
         Error::value("data folder", "neither $CONTROLG_DATA nor a home folder", "one of them, or --data-dir")
@@ -246,12 +242,12 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_entry_is_whole() {
+    fn every_entry_is_complete() {
         let names: HashSet<_> = names().collect();
         assert_eq!(names.len(), 10);
         for known in ALL {
             assert!(find(known.name).is_some() && !known.summary.is_empty() && !known.license.is_empty());
-            assert_eq!(known.layout.is_some(), !known.files.is_empty(), "{}", known.name);
+            assert_eq!(known.format.is_some(), !known.files.is_empty(), "{}", known.name);
             let paths: HashSet<_> = known.files.iter().map(|file| file.path).collect();
             assert_eq!(paths.len(), known.files.len(), "{}", known.name);
             assert!(known.feature_file.is_none_or(|file| paths.contains(file)));
@@ -268,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_looked_up_in_the_data_folder_or_the_cache() {
+    fn data_sets_are_in_the_data_folder_or_the_cache() {
         let with = |set: &'static [(&str, &str)]| {
             folder_from(move |name| {
                 set.iter().find(|(key, _)| *key == name).map(|(_, value)| PathBuf::from(value))

@@ -1,4 +1,4 @@
-//! Whether a file is the one that was published.
+//! Checksums of published files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,17 +8,17 @@ use sha2::{Digest, Sha256};
 
 use crate::files::hex;
 
-/// How a file is told to be right.
+/// The expected hash of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum<'a> {
-    /// By its SHA-256, in hexadecimal.
+    /// SHA-256, in hexadecimal.
     Sha256(&'a str),
-    /// By the id that git gives its content: the SHA-1 of `blob`, its length and the content.
+    /// Git object id: the SHA-1 of `blob`, the length and the content.
     GitBlob(&'a str),
 }
 
 impl Checksum<'_> {
-    /// The hash that the file should have, with its kind.
+    /// The expected hash with its type.
     pub fn expected(&self) -> String {
         match self {
             Checksum::Sha256(hash) => format!("sha256 {hash}"),
@@ -26,7 +26,7 @@ impl Checksum<'_> {
         }
     }
 
-    /// The hash that a file has, with its kind.
+    /// The hash of a file, with its type.
     pub fn of(&self, path: &Path) -> io::Result<String> {
         let mut file = File::open(path)?;
         Ok(match self {
@@ -55,7 +55,7 @@ fn in_chunks(file: &mut File, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     }
 }
 
-/// SHA-1 as in FIPS 180-4. It guards against damage, not against an attacker, and git has nothing better to offer.
+/// SHA-1 as in FIPS 180-4, as git uses it. Detects damage, not an attack.
 struct Sha1 {
     state: [u32; 5],
     pending: Vec<u8>,
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn sha1_of_the_standards_examples() {
+    fn sha1_matches_the_examples_of_the_standard() {
         assert_eq!(sha1(&[b"abc"]), "a9993e364706816aba3e25717850c26c9cd0d89d");
         assert_eq!(sha1(&[]), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
         let (long, split) = ([b'a'; 1000], [b'a'; 333]);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_blob_is_named_as_git_does() {
+    fn git_blob_hashes_match_git() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "hello\n").unwrap();
         let found = Checksum::GitBlob("").of(file.path()).unwrap();

@@ -1,4 +1,4 @@
-//! One file over HTTP, taken up where it was cut, and never more of it than there should be.
+//! Downloads one file over HTTP, with resume and a size limit.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,12 +12,12 @@ use super::{FetchFailure, FetchOptions};
 
 type Response = ureq::http::Response<Body>;
 
-/// How many redirections are followed.
+/// The maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
-/// A server that sends less than this many bytes a second for minutes on end has stalled in its own way.
-const SLOWEST: u64 = 4096;
+/// The minimum average speed in bytes per second, after a grace period of two minutes.
+const MIN_SPEED: u64 = 4096;
 
-/// Downloads into `part`, going on behind what is there, and says how many bytes it has then.
+/// Downloads into `part`, resuming after the bytes that are already there.
 pub(super) fn download(
     url: &str,
     part: &Path,
@@ -40,7 +40,7 @@ pub(super) fn download(
     }
     match response.status() {
         StatusCode::PARTIAL_CONTENT if starts_at(&response) == Some(have) => {}
-        StatusCode::OK => have = 0, // from the start: the server does not know ranges
+        StatusCode::OK => have = 0, // the server does not support ranges and sends the whole file
         status => return Err(FetchFailure::Server(format!("the server answered {status}"))),
     }
 
@@ -64,7 +64,7 @@ fn copy(
     mut progress: impl FnMut(u64),
 ) -> Result<(), FetchFailure> {
     let mut chunk = vec![0; 1 << 16];
-    let deadline = Instant::now() + Duration::from_secs(120 + most / SLOWEST);
+    let deadline = Instant::now() + Duration::from_secs(120 + most / MIN_SPEED);
     loop {
         let count = match from.read(&mut chunk) {
             Ok(0) => return Ok(()),
@@ -81,13 +81,13 @@ fn copy(
         if Instant::now() > deadline {
             return Err(FetchFailure::Broken {
                 have: *have,
-                why: format!("less than {SLOWEST} bytes a second"),
+                why: format!("less than {MIN_SPEED} bytes per second"),
             });
         }
     }
 }
 
-/// The response to a request from byte `from` on, after redirections.
+/// The response to a request starting at byte `from`, after redirects.
 fn get(agent: &Agent, url: &str, from: u64) -> Result<Response, FetchFailure> {
     let mut url = url.to_owned();
     for _ in 0..=MAX_REDIRECTS {
@@ -102,18 +102,18 @@ fn get(agent: &Agent, url: &str, from: u64) -> Result<Response, FetchFailure> {
         let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
         let Some(location) = location else {
             return Err(FetchFailure::Server(format!(
-                "the server answered {} to nowhere",
+                "the server answered {} without a location",
                 response.status()
             )));
         };
-        url = redirected(&url, location).map_err(FetchFailure::Server)?;
+        url = redirect_target(&url, location).map_err(FetchFailure::Server)?;
     }
-    Err(FetchFailure::Server(format!("more than {MAX_REDIRECTS} redirections")))
+    Err(FetchFailure::Server(format!("more than {MAX_REDIRECTS} redirects")))
 }
 
-/// Where a redirection leads. Never from an encrypted connection to a plain one.
-fn redirected(from: &str, location: &str) -> Result<String, String> {
-    let (scheme, rest) = from.split_once("://").ok_or("an address without a scheme")?;
+/// The target of a redirect. A redirect from HTTPS to plain HTTP is an error.
+fn redirect_target(from: &str, location: &str) -> Result<String, String> {
+    let (scheme, rest) = from.split_once("://").ok_or("a URL without a scheme")?;
     let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let lower = location.to_ascii_lowercase();
     let url = if lower.starts_with("http://") || lower.starts_with("https://") {
@@ -123,39 +123,39 @@ fn redirected(from: &str, location: &str) -> Result<String, String> {
     } else if location.starts_with('/') {
         format!("{scheme}://{host}{location}")
     } else if location.contains("://") {
-        return Err(format!("a redirection to {location}"));
+        return Err(format!("a redirect to {location}"));
     } else {
         let path = &rest[host.len()..];
         let path = &path[..path.find(['?', '#']).unwrap_or(path.len())];
         let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
         format!("{scheme}://{host}{folder}{location}")
     };
-    match scheme.eq_ignore_ascii_case("https") && !url.to_ascii_lowercase().starts_with("https://") {
-        true => Err(format!("a redirection to the unencrypted {url}")),
-        false => Ok(url),
+    if scheme.eq_ignore_ascii_case("https") && !url.to_ascii_lowercase().starts_with("https://") {
+        return Err(format!("a redirect to the unencrypted {url}"));
     }
+    Ok(url)
 }
 
 fn agent(url: &str, options: &FetchOptions) -> Agent {
     let mut config = Agent::config_builder()
         .http_status_as_error(false)
-        .max_redirects(0) // followed by hand, so that none leads to a plain connection or has an endless body
+        .max_redirects(0) // followed in `get`, which checks the target and ignores the body
         .max_redirects_will_error(false)
-        .accept_encoding("identity") // sizes and ranges are those of the file itself
+        .accept_encoding("identity") // sizes and ranges must refer to the file itself
         .user_agent(concat!("controlg/", env!("CARGO_PKG_VERSION")))
-        .timeout_resolve(Some(options.connect))
-        .timeout_connect(Some(options.connect))
-        .timeout_send_request(Some(options.connect))
-        .timeout_recv_response(Some(options.stall))
-        .timeout_per_read(Some(options.stall));
+        .timeout_resolve(Some(options.connect_timeout))
+        .timeout_connect(Some(options.connect_timeout))
+        .timeout_send_request(Some(options.connect_timeout))
+        .timeout_recv_response(Some(options.read_timeout))
+        .timeout_per_read(Some(options.read_timeout));
     let host = url.split_once("://").map_or(url, |(_, rest)| rest);
     if ["127.0.0.1", "localhost", "[::1]"].iter().any(|local| host.starts_with(local)) {
-        config = config.proxy(None); // no proxy knows this machine by that name
+        config = config.proxy(None); // a proxy cannot reach localhost
     }
     config.build().new_agent()
 }
 
-/// The first byte of a partial answer, from `Content-Range: bytes 5-9/10`.
+/// The first byte of a partial response, from `Content-Range: bytes 5-9/10`.
 fn starts_at(response: &Response) -> Option<u64> {
     let range = response.headers().get(header::CONTENT_RANGE)?.to_str().ok()?;
     range.strip_prefix("bytes ")?.split('-').next()?.trim().parse().ok()
@@ -170,15 +170,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn redirections_are_followed_but_never_out_of_encryption() {
-        let to = |location| redirected("https://a.org/x/y?z", location);
+    fn redirects_are_followed_but_not_to_unencrypted_urls() {
+        let to = |location| redirect_target("https://a.org/x/y?z", location);
         assert_eq!(to("https://b.org/c").unwrap(), "https://b.org/c");
         assert_eq!(to("//b.org/c").unwrap(), "https://b.org/c");
         assert_eq!(to("/c").unwrap(), "https://a.org/c");
         assert_eq!(to("c").unwrap(), "https://a.org/x/c");
         assert!(to("http://a.org/x").unwrap_err().contains("unencrypted"));
-        assert!(to("file:///etc/x").unwrap_err().contains("redirection"));
-        assert_eq!(redirected("http://a.org", "https://b.org/").unwrap(), "https://b.org/");
-        assert_eq!(redirected("http://a.org", "b").unwrap(), "http://a.org/b");
+        assert!(to("file:///etc/x").unwrap_err().contains("a redirect"));
+        assert_eq!(redirect_target("http://a.org", "https://b.org/").unwrap(), "https://b.org/");
+        assert_eq!(redirect_target("http://a.org", "b").unwrap(), "http://a.org/b");
     }
 }

@@ -1,8 +1,7 @@
-//! Data sets from their public addresses.
+//! Downloads data sets from their public URLs.
 //!
-//! A file is written beside its place as `NAME.part`, goes on where a broken download stopped, and takes its place
-//! only when its size and hash are right. A file that is there and right is kept; one that is there and wrong is
-//! never overwritten unless the user says so.
+//! A file is downloaded to `NAME.part` and renamed once its size and hash match. An interrupted download resumes where
+//! it stopped. A valid existing file is kept; a file with a different hash is overwritten only with `force`.
 
 mod digest;
 mod http;
@@ -20,68 +19,68 @@ use crate::error::{Error, Result};
 
 pub use digest::Checksum;
 
-/// One file of a data set.
+/// A file of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteFile<'a> {
-    /// Its place in the folder of the data set.
+    /// The path in the folder of the data set.
     pub path: &'a str,
-    /// Its size, where it is known.
+    /// The size, if it is known.
     pub exact_bytes: Option<u64>,
-    /// The most bytes that it may have.
+    /// The maximum size.
     pub most_bytes: u64,
-    /// How it is told to be right.
+    /// The expected hash.
     pub check: Checksum<'a>,
-    /// Where it comes from.
+    /// The source.
     pub origin: FetchOrigin<'a>,
-    /// Whether the graph cannot be read without it.
-    pub needed: bool,
+    /// Whether loading the graph needs it.
+    pub required: bool,
 }
 
-/// Where a file comes from.
+/// The source of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FetchOrigin<'a> {
-    /// An address of its own.
+    /// A URL.
     Url(&'a str),
     /// A member of a zip archive.
     Member {
-        /// The address of the archive.
+        /// The URL of the archive.
         url: &'a str,
-        /// The member's full name.
+        /// The full name of the member.
         name: &'a str,
     },
 }
 
 impl FetchOrigin<'_> {
-    /// The address of the file or of the archive that holds it.
+    /// The URL of the file, or of the archive that contains it.
     pub fn url(&self) -> &str {
         match self {
             FetchOrigin::Url(url) | FetchOrigin::Member { url, .. } => url,
         }
     }
 
-    /// How a user puts the file at a path without us.
+    /// Instructions for downloading the file by hand.
     pub fn by_hand(&self, path: &Path) -> String {
         let path = path.display();
         match self {
-            FetchOrigin::Url(url) => format!("download {url} and put it at {path}"),
+            FetchOrigin::Url(url) => format!("download {url} to {path}"),
             FetchOrigin::Member { url, name } => {
-                format!("download {url} and put its member {name} at {path}")
+                format!("download {url} and extract {name} to {path}")
             }
         }
     }
 }
 
-/// How to fetch.
+/// Options of [`fetch`].
 #[derive(Clone, Debug)]
 pub struct FetchOptions {
-    /// Overwrite files that are there and wrong.
+    /// Overwrite existing files with a different hash.
     pub force: bool,
-    /// Takes the place of the scheme and host of every address: a mirror with the same paths.
+    /// A mirror: replaces scheme and host of every URL.
     pub base: Option<String>,
-    /// How long finding and reaching a server may take.
-    pub connect: Duration,
-    /// How long a server may keep silent.
-    pub stall: Duration,
+    /// Timeout for connecting, DNS included.
+    pub connect_timeout: Duration,
+    /// Timeout for each read.
+    pub read_timeout: Duration,
 }
 
 impl Default for FetchOptions {
@@ -89,38 +88,38 @@ impl Default for FetchOptions {
         FetchOptions {
             force: false,
             base: None,
-            connect: Duration::from_secs(20),
-            stall: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(20),
+            read_timeout: Duration::from_secs(60),
         }
     }
 }
 
-/// How far a download is.
+/// The progress of a download.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DownloadProgress<'a> {
-    /// The file or archive that is being downloaded, by its place in the data set's folder.
+    /// The file or archive, relative to the folder of the data set.
     pub file: &'a str,
-    /// Bytes that are there.
+    /// Bytes downloaded.
     pub done: u64,
-    /// Bytes that there will be, where that is known.
+    /// Total size, if known.
     pub total: Option<u64>,
 }
 
-/// What was done.
+/// The result of [`fetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchReport {
     /// The folder of the data set.
     pub folder: PathBuf,
-    /// Files that were fetched, in the order of the list.
+    /// Downloaded files, in list order.
     pub fetched: Vec<String>,
-    /// Files that were there and right.
+    /// Files that existed already.
     pub kept: Vec<String>,
 }
 
-/// The most bytes of an archive: all that its members may have, and half as much again for what we do not use.
-const ARCHIVE_SHARE: f64 = 1.5;
+/// The maximum size of an archive relative to the total of its known members; leaves room for the others.
+const ARCHIVE_FACTOR: f64 = 1.5;
 
-/// Fetches what is missing of a data set into the folder of its name.
+/// Downloads the missing files of a data set into its folder in `data_dir`.
 pub fn fetch(
     known: &KnownDataset,
     data_dir: &Path,
@@ -130,14 +129,14 @@ pub fn fetch(
     if known.files.is_empty() {
         return Err(Error::value(
             "data set",
-            format_args!("'{}', which is made here", known.name),
-            "one with files",
+            format_args!("'{}', which is generated", known.name),
+            "a data set with files",
         ));
     }
     fetch_files(known.files, &data_dir.join(known.name), options, progress)
 }
 
-/// Fetches what is missing of a list of files into a folder.
+/// Downloads the missing files of a list into a folder.
 pub fn fetch_files(
     files: &[RemoteFile<'_>],
     folder: &Path,
@@ -147,7 +146,7 @@ pub fn fetch_files(
     let mut report = FetchReport { folder: folder.to_owned(), fetched: Vec::new(), kept: Vec::new() };
     let mut missing = Vec::new();
     for file in files {
-        if is_there(file, folder, options.force)? {
+        if is_present(file, folder, options.force)? {
             report.kept.push(file.path.to_owned());
         } else {
             missing.push(*file);
@@ -167,23 +166,19 @@ pub fn fetch_files(
     Ok(report)
 }
 
-/// Whether the file is there and right; an error when it is there and wrong.
-fn is_there(file: &RemoteFile<'_>, folder: &Path, force: bool) -> Result<bool> {
+/// Whether a valid file exists. An existing file with a different hash is an error unless `force` is set.
+fn is_present(file: &RemoteFile<'_>, folder: &Path, force: bool) -> Result<bool> {
     let path = folder.join(file.path);
     if !path.exists() {
         return Ok(false);
     }
     let found = file.check.of(&path).map_err(|error| Error::reading(&path, error))?;
-    match found == file.check.expected() {
-        true => Ok(true),
-        false if force => Ok(false),
-        false => Err(Error::input(
-            &path,
-            "",
-            found,
-            format_args!("{}; move it away, or fetch with --force", file.check.expected()),
-        )),
+    let expected = file.check.expected();
+    if found != expected && !force {
+        let expected = format!("{expected}; move the file away, or overwrite it with --force");
+        return Err(Error::input(&path, "", found, expected));
     }
+    Ok(found == expected)
 }
 
 fn fetch_one(
@@ -194,17 +189,17 @@ fn fetch_one(
 ) -> Result<()> {
     let path = folder.join(file.path);
     let part = part_of(&path)?;
-    let url = at_base(file.origin.url(), options);
+    let url = on_mirror(file.origin.url(), options);
     let sizes = (file.exact_bytes, file.most_bytes);
-    let mut tell = |done, total| progress(DownloadProgress { file: file.path, done, total });
-    let done = http::download(&url, &part, sizes, options, &mut tell);
-    done.and_then(|()| settle(file, &part, &path)).map_err(|trouble| {
-        trouble.forget(&part);
-        trouble.into_error(&url, file.origin.by_hand(&path))
+    let mut report = |done, total| progress(DownloadProgress { file: file.path, done, total });
+    let done = http::download(&url, &part, sizes, options, &mut report);
+    done.and_then(|()| move_into_place(file, &part, &path)).map_err(|failure| {
+        failure.discard_part(&part);
+        failure.into_error(&url, file.origin.by_hand(&path))
     })
 }
 
-/// Downloads an archive and takes the missing files out of it.
+/// Downloads an archive and extracts the missing files.
 fn fetch_archive(
     url: &str,
     files: &[RemoteFile<'_>],
@@ -216,39 +211,39 @@ fn fetch_archive(
     let name = url.rsplit('/').next().unwrap_or(url);
     let part = part_of(&folder.join(name))?;
     let members = files.iter().filter(|file| file.origin.url() == url);
-    let most = members.map(|file| file.most_bytes).sum::<u64>() as f64 * ARCHIVE_SHARE;
-    let address = at_base(url, options);
-    let mut tell = |done, total| progress(DownloadProgress { file: name, done, total });
-    let fail = |trouble: FetchFailure, by_hand: String| {
-        trouble.forget(&part);
-        trouble.into_error(&address, by_hand)
+    let most = members.map(|file| file.most_bytes).sum::<u64>() as f64 * ARCHIVE_FACTOR;
+    let address = on_mirror(url, options);
+    let mut report = |done, total| progress(DownloadProgress { file: name, done, total });
+    let fail = |failure: FetchFailure, by_hand: String| {
+        failure.discard_part(&part);
+        failure.into_error(&address, by_hand)
     };
     let by_hand = |file: &RemoteFile<'_>| file.origin.by_hand(&folder.join(file.path));
     let first = missing.iter().find(|file| file.origin.url() == url).map(by_hand).unwrap_or_default();
-    http::download(&address, &part, (None, most as u64 + (1 << 20)), options, &mut tell)
-        .map_err(|trouble| fail(trouble, first))?;
+    http::download(&address, &part, (None, most as u64 + (1 << 20)), options, &mut report)
+        .map_err(|failure| fail(failure, first))?;
     for file in missing {
         if let FetchOrigin::Member { url: from, name } = file.origin
             && from == url
         {
-            take_member(file, name, &part, folder).map_err(|trouble| fail(trouble, by_hand(file)))?;
+            extract_member(file, name, &part, folder).map_err(|failure| fail(failure, by_hand(file)))?;
         }
     }
     fs::remove_file(&part).map_err(|error| Error::io(format_args!("removing {}", part.display()), error))
 }
 
-fn take_member(
+fn extract_member(
     file: &RemoteFile<'_>,
     name: &str,
     archive: &Path,
     folder: &Path,
 ) -> std::result::Result<(), FetchFailure> {
     let path = folder.join(file.path);
-    let part = with_ending(&path, ".part");
+    let part = with_suffix(&path, ".part");
     let disk = |error| FetchFailure::Disk(part.clone(), error);
     let damaged = |error: &dyn std::fmt::Display| FetchFailure::Wrong {
-        found: format!("an archive without a whole member {name} ({error})"),
-        expected: "one that has it".to_owned(),
+        found: format!("an archive without a valid member {name} ({error})"),
+        expected: "an archive with it".to_owned(),
     };
     let opened = fs::File::open(archive).map_err(|error| FetchFailure::Disk(archive.to_owned(), error))?;
     let mut archive = ZipArchive::new(io::BufReader::new(opened)).map_err(|error| damaged(&error))?;
@@ -261,16 +256,16 @@ fn take_member(
     let outcome = match copied {
         Err(error) => Err(damaged(&error)),
         Ok(bytes) if bytes > file.most_bytes => Err(FetchFailure::TooMuch { most: file.most_bytes }),
-        Ok(_) => out.sync_all().map_err(disk).and_then(|()| settle(file, &part, &path)),
+        Ok(_) => out.sync_all().map_err(disk).and_then(|()| move_into_place(file, &part, &path)),
     };
     if outcome.is_err() {
-        let _ = fs::remove_file(&part); // what is left of it is of no use, and the error matters more
+        let _ = fs::remove_file(&part); // useless, and the error to report is the first one
     }
     outcome
 }
 
-/// Moves a downloaded file to its place when it is the right one.
-fn settle(file: &RemoteFile<'_>, part: &Path, path: &Path) -> std::result::Result<(), FetchFailure> {
+/// Renames a downloaded file if its hash is right.
+fn move_into_place(file: &RemoteFile<'_>, part: &Path, path: &Path) -> std::result::Result<(), FetchFailure> {
     let found = file.check.of(part).map_err(|error| FetchFailure::Disk(part.to_owned(), error))?;
     let expected = file.check.expected();
     if found != expected {
@@ -279,7 +274,7 @@ fn settle(file: &RemoteFile<'_>, part: &Path, path: &Path) -> std::result::Resul
     fs::rename(part, path).map_err(|error| FetchFailure::Disk(path.to_owned(), error))
 }
 
-/// Why a download did not succeed.
+/// Why a download failed.
 #[derive(Debug)]
 enum FetchFailure {
     Unreachable(String),
@@ -292,18 +287,18 @@ enum FetchFailure {
 }
 
 impl FetchFailure {
-    /// Removes what was downloaded when going on from it makes no sense.
-    fn forget(&self, part: &Path) {
+    /// Removes the partial file if the download cannot be resumed from it.
+    fn discard_part(&self, part: &Path) {
         if matches!(self, FetchFailure::TooMuch { .. } | FetchFailure::Wrong { .. }) {
-            let _ = fs::remove_file(part); // the error to come says what is wrong; a part that stays does no harm
+            let _ = fs::remove_file(part); // best effort: a part that remains does no harm
         }
     }
 
     fn into_error(self, url: &str, by_hand: String) -> Error {
-        let again = "run it again to go on from there";
+        let again = "run the command again to resume";
         Error::Failed(match self {
-            FetchFailure::Unreachable(why) => format!("could not reach {url} ({why}); {by_hand}"),
-            FetchFailure::Server(why) => format!("could not fetch {url}: {why}; {by_hand}"),
+            FetchFailure::Unreachable(why) => format!("cannot reach {url} ({why}); {by_hand}"),
+            FetchFailure::Server(why) => format!("cannot download {url}: {why}; {by_hand}"),
             FetchFailure::Broken { have, why } => {
                 format!("the connection to {url} broke after {have} bytes ({why}); {again}, or {by_hand}")
             }
@@ -311,7 +306,7 @@ impl FetchFailure {
                 format!("the connection to {url} broke after {have} of {total} bytes; {again}, or {by_hand}")
             }
             FetchFailure::TooMuch { most } => {
-                format!("{url}: found more than {most} bytes, expected at most that")
+                format!("{url}: found more than {most} bytes, expected at most {most}")
             }
             FetchFailure::Wrong { found, expected } => format!("{url}: found {found}, expected {expected}"),
             FetchFailure::Disk(path, error) => {
@@ -321,23 +316,23 @@ impl FetchFailure {
     }
 }
 
-fn at_base(url: &str, options: &FetchOptions) -> String {
+fn on_mirror(url: &str, options: &FetchOptions) -> String {
     let Some(base) = &options.base else { return url.to_owned() };
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = rest.find('/').map_or("/", |at| &rest[at..]);
     format!("{}{path}", base.trim_end_matches('/'))
 }
 
-/// The place of a download, its folder made.
+/// The path of the partial file. Creates its folder.
 fn part_of(path: &Path) -> Result<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)
-        .map_err(|error| Error::io(format_args!("making {}", folder.display()), error))?;
-    Ok(with_ending(path, ".part"))
+        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    Ok(with_suffix(path, ".part"))
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(suffix);
     PathBuf::from(name)
 }

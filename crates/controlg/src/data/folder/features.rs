@@ -75,7 +75,7 @@ impl FeatureFile {
 pub(super) fn dense(array: &Array) -> Result<Dense> {
     match array.two_dimensions()? {
         (rows, columns) if rows > 0 && columns > 0 => Ok(Dense::new(rows, columns, array.to_reals()?)),
-        _ => Err(array.error("", array.shape_in_words(), "at least one row and one column")),
+        _ => Err(array.error("", array.describe_shape(), "at least one row and one column")),
     }
 }
 

@@ -90,7 +90,7 @@ impl<'a> NodeTable<'a> {
 /// The id in a cell.
 pub(super) fn id_at<'a>(table: &Table, column: &'a Column, row: usize) -> Result<Cow<'a, str>> {
     let id = table.text(column, row);
-    match checks::fault_of_id(&id) {
+    match checks::id_problem(&id) {
         None => Ok(id),
         Some(found) => Err(table.bad(row, found, "an id on one line")),
     }

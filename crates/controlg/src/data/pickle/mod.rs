@@ -1,13 +1,12 @@
-//! A reader for just the pickles of the Planetoid files: protocol 2, with NumPy arrays, SciPy's sparse rows and
-//! dictionaries of lists in them.
+//! A safe reader for the pickles in Planetoid files: protocol 2 with NumPy arrays, SciPy CSR matrices and dictionaries
+//! of lists.
 //!
-//! A pickle is a program for a small stack machine that may call any function of Python. Here nothing is called:
-//! the six names that these files use are on a list, what they would have built is noted down as data, and any
-//! other name or opcode is refused. Values live in one flat list and point at each other by number, so that no
-//! nesting, however deep, and no cycle can exhaust the stack; each byte of the file makes at most one value of a
-//! few dozen bytes.
+//! A pickle is a program for a stack machine that may call any Python function. This reader calls nothing: it accepts
+//! only the six names that these files use, records what they would build as data, and rejects every other name and
+//! opcode. Values are stored in one flat list and refer to each other by index, so neither deep nesting nor cycles can
+//! overflow the stack. Each byte of the file creates at most one value of a few dozen bytes.
 
-mod machine;
+mod vm;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -16,60 +15,60 @@ use super::arrays::{Array, CsrParts, DType, decode};
 use crate::error::{Error, Result};
 use crate::graph::Csr;
 
-/// What a pickle holds.
+/// The content of a pickle.
 pub struct Pickle<'a> {
     bytes: &'a [u8],
     path: PathBuf,
     values: Vec<PickleValue>,
-    root: Id,
+    root: ValueId,
 }
 
-/// Reads the bytes of a pickle; `path` says where they came from.
+/// Reads the bytes of a pickle. Errors refer to `path`.
 pub fn read<'a>(bytes: &'a [u8], path: &Path) -> Result<Pickle<'a>> {
-    let (values, root) = machine::run(bytes, path)?;
+    let (values, root) = vm::run(bytes, path)?;
     Ok(Pickle { bytes, path: path.to_owned(), values, root })
 }
 
 impl Pickle<'_> {
-    /// The NumPy array that this is.
+    /// The content as a NumPy array.
     pub fn array(&self) -> Result<Array> {
         self.array_at(self.root, "")
     }
 
-    /// The sparse matrix that this is.
+    /// The content as a CSR matrix.
     pub fn csr(&self) -> Result<Csr> {
         let PickleValue::Matrix(Some(state)) = self.value(self.root) else {
             return Err(self.error(self.describe(self.root), "a csr_matrix"));
         };
         let PickleValue::Dict(entries) = self.value(*state) else {
-            return Err(self.error(self.describe(*state), "a csr_matrix with its parts"));
+            return Err(self.error(self.describe(*state), "the state of a csr_matrix"));
         };
         let part = |name: &str| {
             let found = entries.iter().rev().find(|(key, _)| self.text(*key) == Some(name.as_bytes()));
             found
                 .map(|entry| entry.1)
-                .ok_or_else(|| self.error(format_args!("no '{name}'"), "a csr_matrix with its parts"))
+                .ok_or_else(|| self.error(format_args!("no '{name}'"), "the state of a csr_matrix"))
         };
         if self.text(part("format")?) != Some(b"csr") {
             return Err(self.error(self.describe(part("format")?), "the format 'csr'"));
         }
         let (n_rows, n_cols) = match self.shape(part("_shape")?)[..] {
             [n_rows, n_cols] => (n_rows, n_cols),
-            _ => return Err(self.error("another '_shape'", "rows and columns")),
+            _ => return Err(self.error("an invalid '_shape'", "rows and columns")),
         };
         let array = |name: &str| self.array_at(part(name)?, name);
         let (indptr, indices) = (array("indptr")?, array("indices")?);
         CsrParts { n_rows, n_cols, indptr, indices, data: array("data")? }.check()
     }
 
-    /// The dictionary of lists that this is: each key with its numbers, in the order of the file.
+    /// The content as a dictionary of lists: (key, numbers) in file order.
     pub fn lists(&self) -> Result<Vec<(u32, Vec<u32>)>> {
         let PickleValue::Dict(entries) = self.value(self.root) else {
             return Err(self.error(self.describe(self.root), "a defaultdict of lists"));
         };
-        // One list may stand under many keys; the sum is bounded so that no small file can grow a large graph.
+        // Many keys may share one list; the total is bounded so that a small file cannot create a large graph.
         let mut room = self.bytes.len();
-        let number = |id: Id| match self.value(id) {
+        let number = |id: ValueId| match self.value(id) {
             PickleValue::Int(x) if (0..i64::from(u32::MAX)).contains(x) => Ok(*x as u32),
             _ => Err(self.error(self.describe(id), "a node number")),
         };
@@ -81,8 +80,8 @@ impl Pickle<'_> {
             };
             room = room.checked_sub(items.len()).ok_or_else(|| {
                 self.error(
-                    format_args!("more list entries than its {} bytes", self.bytes.len()),
-                    "lists of their own",
+                    format_args!("more list entries than bytes ({})", self.bytes.len()),
+                    "a separate list for each key",
                 )
             })?;
             lists.push((key, items.iter().map(|&item| number(item)).collect::<Result<_>>()?));
@@ -90,7 +89,7 @@ impl Pickle<'_> {
         Ok(lists)
     }
 
-    fn array_at(&self, id: Id, name: &str) -> Result<Array> {
+    fn array_at(&self, id: ValueId, name: &str) -> Result<Array> {
         let PickleValue::Array(Some(array)) = self.value(id) else {
             return Err(self.error(self.describe(id), "a NumPy array"));
         };
@@ -99,22 +98,22 @@ impl Pickle<'_> {
         Ok(Array::new(array.shape.clone(), data, &self.path, name))
     }
 
-    fn value(&self, id: Id) -> &PickleValue {
+    fn value(&self, id: ValueId) -> &PickleValue {
         &self.values[id as usize]
     }
 
-    fn text(&self, id: Id) -> Option<&[u8]> {
+    fn text(&self, id: ValueId) -> Option<&[u8]> {
         match self.value(id) {
             PickleValue::Text(range) => Some(&self.bytes[range.clone()]),
             _ => None,
         }
     }
 
-    fn shape(&self, id: Id) -> Vec<usize> {
+    fn shape(&self, id: ValueId) -> Vec<usize> {
         extents(&self.values, id).unwrap_or_default()
     }
 
-    fn describe(&self, id: Id) -> String {
+    fn describe(&self, id: ValueId) -> String {
         self.value(id).describe(self.bytes)
     }
 
@@ -123,29 +122,30 @@ impl Pickle<'_> {
     }
 }
 
-/// A value's number in the list of values.
-type Id = u32;
+/// Index into the list of values.
+type ValueId = u32;
 
 #[derive(Debug)]
 enum PickleValue {
     None,
     Bool(bool),
     Int(i64),
-    /// Where the text or the raw bytes stand in the file.
+    /// The range of the string or raw bytes in the file.
     Text(Range<usize>),
-    Tuple(Vec<Id>),
-    List(Vec<Id>),
-    Dict(Vec<(Id, Id)>),
-    Global(Global),
+    Tuple(Vec<ValueId>),
+    List(Vec<ValueId>),
+    Dict(Vec<(ValueId, ValueId)>),
+    Global(PickleGlobal),
     DType(DType),
-    /// A NumPy array; without content until its state is set.
-    Array(Option<Box<RawArray>>),
-    /// A SciPy matrix and the dictionary that is its state.
-    Matrix(Option<Id>),
+    /// A NumPy array; `None` until its state is set.
+    Array(Option<Box<PickledArray>>),
+    /// A SciPy matrix with the dictionary of its state; `None` until it is set.
+    Matrix(Option<ValueId>),
 }
 
+/// An array whose elements are not decoded yet.
 #[derive(Debug)]
-struct RawArray {
+struct PickledArray {
     shape: Vec<usize>,
     dtype: DType,
     fortran: bool,
@@ -153,7 +153,7 @@ struct RawArray {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Global {
+enum PickleGlobal {
     Reconstruct,
     NdArray,
     DType,
@@ -162,21 +162,21 @@ enum Global {
     List,
 }
 
-/// Every name that these files use.
-const GLOBALS: [(&str, Global); 6] = [
-    ("numpy.core.multiarray._reconstruct", Global::Reconstruct),
-    ("numpy.ndarray", Global::NdArray),
-    ("numpy.dtype", Global::DType),
-    ("scipy.sparse.csr.csr_matrix", Global::CsrMatrix),
-    ("collections.defaultdict", Global::DefaultDict),
-    ("__builtin__.list", Global::List),
+/// All names that these files use.
+const GLOBALS: [(&str, PickleGlobal); 6] = [
+    ("numpy.core.multiarray._reconstruct", PickleGlobal::Reconstruct),
+    ("numpy.ndarray", PickleGlobal::NdArray),
+    ("numpy.dtype", PickleGlobal::DType),
+    ("scipy.sparse.csr.csr_matrix", PickleGlobal::CsrMatrix),
+    ("collections.defaultdict", PickleGlobal::DefaultDict),
+    ("__builtin__.list", PickleGlobal::List),
 ];
 
 impl PickleValue {
     fn describe(&self, bytes: &[u8]) -> String {
         match self {
             PickleValue::None => "None".into(),
-            PickleValue::Bool(_) => "a truth value".into(),
+            PickleValue::Bool(_) => "a boolean".into(),
             PickleValue::Int(x) => x.to_string(),
             PickleValue::Text(range) => {
                 let start = &bytes[range.start..range.end.min(range.start + 40)];
@@ -196,9 +196,9 @@ impl PickleValue {
     }
 }
 
-fn extents(values: &[PickleValue], id: Id) -> Option<Vec<usize>> {
+fn extents(values: &[PickleValue], id: ValueId) -> Option<Vec<usize>> {
     let PickleValue::Tuple(items) = &values[id as usize] else { return None };
-    let extent = |&item: &Id| match values[item as usize] {
+    let extent = |&item: &ValueId| match values[item as usize] {
         PickleValue::Int(x) => usize::try_from(x).ok(),
         _ => None,
     };
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read_words(bytes: &[u8]) -> String {
+    fn error_message(bytes: &[u8]) -> String {
         read(bytes, Path::new("p")).map(|_| String::new()).unwrap_or_else(|error| error.to_string())
     }
 
@@ -222,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_the_known_names_and_opcodes() {
-        for (bytes, words) in [
+    fn unknown_names_and_opcodes_are_errors() {
+        for (bytes, message) in [
             (&b"\x80\x02cos\nsystem\nU\x02id\x85R."[..], "found global os.system"),
             (b"\x80\x02c__builtin__\neval\n.", "found global __builtin__.eval"),
             (b"\x80\x02(S'id'\nios\nsystem\n.", "found opcode 0x53"),
@@ -232,24 +232,24 @@ mod tests {
             (b"\x80\x02c__builtin__\nlist\n)R.", "a call for global __builtin__.list"),
             (b"\x80\x02cnumpy\ndtype\nU\x02O8K\x00K\x01\x87R.", "a pickled object array"),
             (b"\x80\x02h\x07.", "memo 7"),
-            (b"\x80\x02(.", "too little on the stack"),
+            (b"\x80\x02(.", "a stack underflow"),
             (b"\x80\x02T\xff\xff\xff\xff", "the end of the file"),
         ] {
-            let error = read_words(bytes);
-            assert!(error.contains(words), "{error}");
+            let error = error_message(bytes);
+            assert!(error.contains(message), "{error}");
         }
     }
 
     #[test]
-    fn depth_and_cycles_cannot_exhaust_the_stack() {
+    fn nesting_and_cycles_do_not_overflow_the_stack() {
         let deep = [b"\x80\x02".to_vec(), b"]".repeat(500_000), b"a".repeat(499_999), b".".to_vec()].concat();
-        assert_eq!(read_words(&deep), "");
+        assert_eq!(error_message(&deep), "");
         let cycle = b"\x80\x02]q\x01h\x01a.";
-        assert_eq!(read_words(cycle), "");
+        assert_eq!(error_message(cycle), "");
     }
 
     #[test]
-    fn a_shared_list_cannot_grow_a_large_graph() {
+    fn a_shared_list_cannot_create_a_large_graph() {
         let mut bytes = b"\x80\x02]q\x01(".to_vec();
         bytes.extend(b"K\x00".repeat(1000));
         bytes.extend(b"eq\x01"); // still the list
@@ -260,7 +260,7 @@ mod tests {
         assert!(pickle.lists().unwrap_err().to_string().contains("more list entries"));
     }
 
-    /// Opcodes as they belong together in real files.
+    /// Sequences of opcodes as in real files.
     const PIECES: &[&[u8]] = &[
         b"cnumpy.core.multiarray\n_reconstruct\n",
         b"cnumpy\nndarray\n",
@@ -298,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_program_of_known_opcodes_ends(ops in prop::collection::vec(
+        fn any_program_of_known_opcodes_terminates(ops in prop::collection::vec(
             prop::sample::select(&b"NKMJUTcqrh()]}taesuRb.\x81\x85\x86\x87\x88\x89\x00\x01\x02"[..]), 0..200)) {
             let bytes = [&b"\x80\x02"[..], &ops].concat();
             if let Ok(pickle) = read(&bytes, Path::new("p")) {
@@ -307,7 +307,7 @@ mod tests {
         }
 
         #[test]
-        fn any_order_of_meaningful_pieces_ends(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
+        fn any_order_of_valid_pieces_terminates(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..60)) {
             let bytes = [&b"\x80\x02"[..], &pieces.concat(), b"."].concat();
             if let Ok(pickle) = read(&bytes, Path::new("p")) {
                 let _ = (pickle.array().is_ok(), pickle.csr().is_ok(), pickle.lists().is_ok());

@@ -1,15 +1,15 @@
-//! Draws from any finite distribution in constant time (Walker's alias method, Vose's construction).
+//! Constant-time sampling from a discrete distribution (Walker's alias method, built as by Vose).
 
 use crate::rng::Stream;
 
 /// A distribution over 0..n.
-pub(super) struct Alias {
-    /// For each slot the chance that a draw stays there, and where it goes otherwise.
+pub(super) struct AliasTable {
+    /// For each slot: the probability of returning the slot itself, and the alternative.
     slots: Vec<(f32, u32)>,
 }
 
-impl Alias {
-    /// The distribution proportional to `weights`, which are positive and not empty.
+impl AliasTable {
+    /// The distribution proportional to `weights`, which must be positive and not empty.
     pub(super) fn new(weights: &[f64]) -> Self {
         let n = weights.len();
         let mean = weights.iter().sum::<f64>() / n as f64;
@@ -25,14 +25,14 @@ impl Alias {
                 small.push(much);
             }
         }
-        Alias { slots }
+        AliasTable { slots }
     }
 
-    /// One draw.
-    pub(super) fn draw(&self, stream: &mut Stream) -> usize {
+    /// Draws a sample.
+    pub(super) fn sample(&self, stream: &mut Stream) -> usize {
         let slot = stream.below(self.slots.len());
-        let (stay, other) = self.slots[slot];
-        if (stream.uniform() as f32) < stay { slot } else { other as usize }
+        let (probability, other) = self.slots[slot];
+        if (stream.uniform() as f32) < probability { slot } else { other as usize }
     }
 }
 
@@ -41,12 +41,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_follow_the_weights() {
+    fn samples_follow_the_weights() {
         let (weights, mut stream) = ([1.0, 2.0, 0.5, 6.5], Stream::new(0, "test", "alias", 0));
-        let alias = Alias::new(&weights);
+        let alias = AliasTable::new(&weights);
         let mut counts = [0.0; 4];
         for _ in 0..100_000 {
-            counts[alias.draw(&mut stream)] += 1.0;
+            counts[alias.sample(&mut stream)] += 1.0;
         }
         for (count, weight) in counts.iter().zip(weights) {
             assert!((count / 100_000.0 - weight / 10.0).abs() < 0.01, "{counts:?}");

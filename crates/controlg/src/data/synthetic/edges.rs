@@ -1,25 +1,25 @@
-//! Edges of a degree-corrected block model.
+//! Edges of a degree-corrected stochastic block model.
 //!
-//! A node's pull is Pareto-distributed, which gives degrees a heavy tail. Every node first draws one partner, so
-//! that none is left alone; the other edges draw both ends by pull. A partner is of the same class with the
-//! probability `homophily`, else of any other class.
+//! Each node has a Pareto-distributed weight, which gives the degrees a heavy tail. Every node first draws one
+//! neighbor, so that no node is isolated; for the remaining edges both endpoints are drawn by weight. The neighbor has
+//! the same class with probability `homophily`.
 
 use rayon::prelude::*;
 
-use super::alias::Alias;
+use super::alias::AliasTable;
 use super::{CHUNK, SyntheticSettings};
 use crate::rng::Stream;
 
-/// The distinct edges (smaller, larger), ascending: exactly `nodes · degree / 2` of them unless the classes leave
-/// too few pairs to choose from.
+/// Draws distinct edges (u, v) with u < v, in ascending order: exactly `nodes · degree / 2`, or fewer if the classes
+/// do not have enough pairs.
 pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Vec<(u32, u32)> {
     let target = (settings.nodes as f64 * settings.degree / 2.0).round() as usize;
     if settings.nodes < 2 || target == 0 {
         return Vec::new();
     }
-    let partners = Partners::new(settings, classes);
+    let sampler = EdgeSampler::new(settings, classes);
     let mut edges: Vec<u64> = Vec::new();
-    // Repeated pairs are drawn again; a graph whose classes cannot hold the edges ends with fewer.
+    // Duplicates are drawn again, up to 20 times.
     for round in 0..20 {
         let missing = target - edges.len();
         let fresh: Vec<u64> = (0..missing.div_ceil(CHUNK))
@@ -28,10 +28,10 @@ pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Vec<(u32, u
                 let name = if round == 0 { "edges" } else { "edges again" };
                 let mut stream =
                     Stream::new(settings.seed, "synthetic", name, ((round as u64) << 40) + chunk as u64);
-                let partners = &partners;
+                let sampler = &sampler;
                 (chunk * CHUNK..missing.min((chunk + 1) * CHUNK)).filter_map(move |edge| {
                     let first = if round == 0 && edge < settings.nodes { Some(edge as u32) } else { None };
-                    partners.edge(first, &mut stream)
+                    sampler.edge(first, &mut stream)
                 })
             })
             .collect();
@@ -45,23 +45,24 @@ pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Vec<(u32, u
     edges.into_iter().map(|edge| ((edge >> 32) as u32, edge as u32)).collect()
 }
 
-/// Who draws whom.
-struct Partners<'a> {
+/// Samples endpoints of edges.
+struct EdgeSampler<'a> {
     classes: &'a [u32],
     homophily: f64,
-    everyone: Alias,
-    /// The nodes of each class and their pulls.
-    of_class: Vec<(Vec<u32>, Alias)>,
+    all_nodes: AliasTable,
+    /// The nodes of each class with their weights.
+    of_class: Vec<(Vec<u32>, AliasTable)>,
 }
 
-impl<'a> Partners<'a> {
+impl<'a> EdgeSampler<'a> {
     fn new(settings: &SyntheticSettings, classes: &'a [u32]) -> Self {
-        let mut pulls = vec![0.0; settings.nodes];
-        let most = (settings.nodes as f64).sqrt();
-        pulls.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, pulls)| {
+        let mut weights = vec![0.0; settings.nodes];
+        let largest = (settings.nodes as f64).sqrt();
+        weights.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, weights)| {
+            // The stream names are part of the generated graph: they never change.
             let mut stream = Stream::new(settings.seed, "synthetic", "pulls", chunk as u64);
-            for pull in pulls {
-                *pull = (1.0 - stream.uniform()).powf(-0.5).min(most);
+            for weight in weights {
+                *weight = (1.0 - stream.uniform()).powf(-0.5).min(largest);
             }
         });
         let mut nodes = vec![Vec::new(); settings.classes];
@@ -71,26 +72,26 @@ impl<'a> Partners<'a> {
         let of_class = nodes
             .into_par_iter()
             .map(|nodes| {
-                let pulls: Vec<f64> = nodes.iter().map(|&node| pulls[node as usize]).collect();
-                let alias = Alias::new(&pulls);
+                let weights: Vec<f64> = nodes.iter().map(|&node| weights[node as usize]).collect();
+                let alias = AliasTable::new(&weights);
                 (nodes, alias)
             })
             .collect();
         let homophily = if settings.classes == 1 { 1.0 } else { settings.homophily };
-        Partners { classes, homophily, everyone: Alias::new(&pulls), of_class }
+        EdgeSampler { classes, homophily, all_nodes: AliasTable::new(&weights), of_class }
     }
 
-    /// One edge as smaller << 32 | larger; `None` when no partner was found in a fair number of tries.
+    /// Draws an edge (u, v) with u < v as `u << 32 | v`; `None` if no neighbor was found in 100 tries.
     fn edge(&self, first: Option<u32>, stream: &mut Stream) -> Option<u64> {
-        let u = first.unwrap_or_else(|| self.everyone.draw(stream) as u32);
+        let u = first.unwrap_or_else(|| self.all_nodes.sample(stream) as u32);
         let class = self.classes[u as usize];
         let same = stream.uniform() < self.homophily;
         for _ in 0..100 {
             let v = if same {
                 let (nodes, alias) = &self.of_class[class as usize];
-                nodes[alias.draw(stream)]
+                nodes[alias.sample(stream)]
             } else {
-                self.everyone.draw(stream) as u32
+                self.all_nodes.sample(stream) as u32
             };
             if v != u && (self.classes[v as usize] == class) == same {
                 return Some(u64::from(u.min(v)) << 32 | u64::from(u.max(v)));

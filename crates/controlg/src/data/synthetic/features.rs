@@ -1,19 +1,19 @@
 //! Sparse bag-of-words features drawn from class topics.
 //!
-//! Words follow Zipf's law. A share `topic` of a node's words comes from its class's own vocabulary, a random part
-//! of all words, the rest from everything; a word counts once.
+//! Words follow Zipf's law. A fraction `topic` of the words of a node comes from the vocabulary of its class, a random
+//! subset of all words; the rest comes from all words. A word counts once.
 
 use rayon::prelude::*;
 
-use super::alias::Alias;
+use super::alias::AliasTable;
 use super::{CHUNK, SyntheticSettings};
 use crate::graph::Csr;
 use crate::rng::Stream;
 
-/// The words of each node: a 0/1 matrix, nodes by vocabulary.
+/// Draws the words of each node: a 0/1 matrix, nodes × vocabulary.
 pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Csr {
     let zipf =
-        |count: usize| Alias::new(&(0..count).map(|rank| 1.0 / (rank + 10) as f64).collect::<Vec<_>>());
+        |count: usize| AliasTable::new(&(0..count).map(|rank| 1.0 / (rank + 10) as f64).collect::<Vec<_>>());
     let all_words = zipf(settings.features);
     let topic_size = (2 * settings.features / (settings.classes + 1)).clamp(1, settings.features);
     let topic_ranks = zipf(topic_size);
@@ -55,20 +55,20 @@ pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Csr {
 fn node_words(
     settings: &SyntheticSettings,
     topic: &[u32],
-    topic_ranks: &Alias,
-    all_words: &Alias,
+    topic_ranks: &AliasTable,
+    all_words: &AliasTable,
     stream: &mut Stream,
 ) -> Vec<u32> {
-    // Half to one and a half times the average number of words.
+    // 0.5 to 1.5 times the average number of words.
     let half = settings.words / 2;
     let count = (settings.words - half + stream.below(2 * half + 1)).max(1);
     let mut words: Vec<u32> = Vec::with_capacity(count);
-    // A topic smaller than the number of words cannot fill the row: the tries are bounded.
+    // A topic with fewer words than needed cannot fill the row, so the number of tries is bounded.
     for _ in 0..20 * count {
         let word = if stream.uniform() < settings.topic {
-            topic[topic_ranks.draw(stream)]
+            topic[topic_ranks.sample(stream)]
         } else {
-            all_words.draw(stream) as u32
+            all_words.sample(stream) as u32
         };
         if let Err(at) = words.binary_search(&word) {
             words.insert(at, word);

@@ -1,9 +1,9 @@
-//! A graph made by a rule, at any size: the one that needs no files.
+//! Generated graphs of any size, without files.
 //!
-//! Degree-corrected, class-structured edges (`edges.rs`) and sparse bag-of-words features drawn from class topics
-//! (`words.rs`). The plain name `synthetic` is about Cora's size and as homophilous; any setting can be changed:
-//! `synthetic:nodes=1000000,degree=10,classes=20,homophily=0.2,features=128,seed=3`. Every draw comes from a
-//! stream of a fixed chunk, so the graph is the same at any number of threads.
+//! The edges come from a degree-corrected stochastic block model (`edges.rs`), the sparse bag-of-words features from
+//! class topics (`features.rs`). The name `synthetic` alone gives a graph with the size and homophily of Cora. The
+//! name can change any setting: `synthetic:nodes=1000000,degree=10,classes=20,homophily=0.2,features=128,seed=3`. Each
+//! chunk of nodes or edges has its own random stream, so the graph does not depend on the number of threads.
 
 mod alias;
 mod edges;
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Features, Ids};
 use crate::rng::Stream;
 
-/// What kind of graph to make.
+/// The parameters of a generated graph.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SyntheticSettings {
     /// Number of nodes.
@@ -25,15 +25,15 @@ pub struct SyntheticSettings {
     pub degree: f64,
     /// Number of classes.
     pub classes: usize,
-    /// Share of the edges whose two ends have the same class.
+    /// Edge homophily: the fraction of edges that join nodes of the same class.
     pub homophily: f64,
-    /// Size of the vocabulary.
+    /// Size of the vocabulary: the number of features.
     pub features: usize,
-    /// Average number of distinct words of a node.
+    /// Average number of distinct words per node.
     pub words: usize,
-    /// Share of a node's words that come from its class's topic.
+    /// Fraction of the words of a node that come from the topic of its class.
     pub topic: f64,
-    /// Where all draws start.
+    /// Random seed.
     pub seed: u64,
 }
 
@@ -52,10 +52,10 @@ impl Default for SyntheticSettings {
     }
 }
 
-/// Nodes or edges of one chunk of draws.
+/// Nodes or edges per random stream.
 const CHUNK: usize = 1 << 14;
 
-/// The settings in a name: `None` when it is not the name of a synthetic graph.
+/// Parses the settings in a name; `None` if it is not the name of a synthetic graph.
 pub fn settings_of(name: &str) -> Option<Result<SyntheticSettings>> {
     let rest = name.strip_prefix("synthetic")?;
     if rest.is_empty() { Some(Ok(SyntheticSettings::default())) } else { rest.strip_prefix(':').map(parse) }
@@ -68,15 +68,13 @@ fn parse(text: &str) -> Result<SyntheticSettings> {
     for pair in text.split(',') {
         let place = format!("synthetic:{pair}");
         let (key, value) = pair.split_once('=').ok_or_else(|| Error::value(&place, "no '='", "key=value"))?;
-        let whole = |most: u64| match value.parse::<u64>() {
+        let integer = |most: u64| match value.parse::<u64>() {
             Ok(number) if number <= most => Ok(number),
-            _ => Err(Error::value(
-                &place,
-                format_args!("'{value}'"),
-                format_args!("a whole number up to {most}"),
-            )),
+            _ => {
+                Err(Error::value(&place, format_args!("'{value}'"), format_args!("an integer up to {most}")))
+            }
         };
-        let count = |most: u64| match whole(most)? {
+        let count = |most: u64| match integer(most)? {
             0 => Err(Error::value(&place, 0, "at least 1")),
             number => Ok(number as usize),
         };
@@ -96,35 +94,43 @@ fn parse(text: &str) -> Result<SyntheticSettings> {
             "features" => settings.features = count(1_000_000)?,
             "words" => words = Some(count(10_000)?),
             "topic" => settings.topic = real(0.0, 1.0)?,
-            "seed" => settings.seed = whole(u64::MAX)?,
+            "seed" => settings.seed = integer(u64::MAX)?,
             _ => return Err(Error::unknown("setting of synthetic", key, KEYS)),
         }
     }
-    // With a small vocabulary the default number of words would make every row nearly full.
+    // With a small vocabulary, the default number of words would make almost every feature non-zero.
     settings.words = words.unwrap_or(settings.words.min(settings.features.div_ceil(4)));
     settings.checked()
 }
 
 impl SyntheticSettings {
-    /// Refuses settings that contradict each other.
+    /// Rejects settings that contradict each other.
     fn checked(self) -> Result<Self> {
-        let refuse = |key: &str, found: &dyn std::fmt::Display, expected: String| {
+        let reject = |key: &str, found: &dyn std::fmt::Display, expected: String| {
             Err(Error::value(format_args!("synthetic:{key}={found}"), found, expected))
         };
         if self.classes > self.nodes {
-            return refuse("classes", &self.classes, format!("at most the {} nodes", self.nodes));
+            return reject("classes", &self.classes, format!("at most {}, the number of nodes", self.nodes));
         }
         if self.degree > (self.nodes - 1) as f64 / 2.0 {
-            return refuse("degree", &self.degree, format!("at most half of the {} nodes", self.nodes));
+            return reject(
+                "degree",
+                &self.degree,
+                format!("at most half the number of nodes, {}", self.nodes),
+            );
         }
         if 2 * self.words > self.features.max(2) {
-            return refuse("words", &self.words, format!("at most half of the {} features", self.features));
+            return reject(
+                "words",
+                &self.words,
+                format!("at most half the number of features, {}", self.features),
+            );
         }
         Ok(self)
     }
 }
 
-/// Makes the graph.
+/// Generates the graph.
 pub fn dataset(name: &str, settings: &SyntheticSettings, source: FeatureSource) -> Result<Dataset> {
     let classes = classes(settings);
     let pairs = edges::draw(settings, &classes);
@@ -145,7 +151,7 @@ pub fn dataset(name: &str, settings: &SyntheticSettings, source: FeatureSource) 
     assemble(name.to_owned(), "synthetic", raw, source)
 }
 
-/// The class of each node: the first nodes make sure that no class is empty, the others are drawn.
+/// Draws the class of each node. The first nodes get one class each, so that no class is empty.
 fn classes(settings: &SyntheticSettings) -> Vec<u32> {
     let mut classes = vec![0; settings.nodes];
     classes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, classes)| {
@@ -170,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_graph_has_coras_shape() {
+    fn the_default_graph_resembles_cora() {
         let data = make("synthetic");
         let (graph, labels) = (&data.graph, data.labels.as_ref().unwrap());
         assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (2708, 5281, 1433));
@@ -179,11 +185,11 @@ mod tests {
         assert!((homophily - 0.81).abs() < 0.02, "{homophily}");
         let words = graph.features().n_nonzeros() as f64 / 2708.0;
         assert!((words - 18.0).abs() < 0.5, "{words}");
-        assert!(stats::degrees(graph).max > 30, "degrees have a tail");
+        assert!(stats::degrees(graph).max > 30, "degrees have a heavy tail");
     }
 
     #[test]
-    fn settings_are_obeyed() {
+    fn settings_are_applied() {
         let data = make("synthetic:nodes=5000,degree=10,classes=20,homophily=0.2,features=128,seed=3");
         let (graph, labels) = (&data.graph, data.labels.as_ref().unwrap());
         assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (5000, 25_000, 128));
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_graph_is_the_same_at_any_number_of_threads() {
+    fn the_graph_does_not_depend_on_the_number_of_threads() {
         let at = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let data = pool.install(|| make("synthetic:nodes=40000,degree=6,features=300"));
@@ -204,22 +210,22 @@ mod tests {
     }
 
     #[test]
-    fn extremes_are_served_and_contradictions_refused() {
+    fn extreme_settings_work_and_contradictions_are_errors() {
         assert_eq!(make("synthetic:nodes=1,classes=1,degree=0,features=1").graph.n_edges(), 0);
         assert_eq!(make("synthetic:nodes=100,homophily=0,classes=2,features=40").graph.n_edges(), 195);
         assert_eq!(make("synthetic:nodes=9,classes=1,degree=4,features=8").graph.n_edges(), 18);
-        for (name, words) in [
+        for (name, message) in [
             ("synthetic:nodes=0", "nodes=0: found 0, expected at least 1"),
             ("synthetic:nodez=1", "did you mean 'nodes'?"),
             ("synthetic:homophily=1.5", "a number from 0 to 1"),
             ("synthetic:homophily=nan", "a number from 0 to 1"),
-            ("synthetic:nodes=3,classes=4,degree=1", "at most the 3 nodes"),
+            ("synthetic:nodes=3,classes=4,degree=1", "at most 3, the number of nodes"),
             ("synthetic:nodes=10,degree=8", "at most half"),
-            ("synthetic:features=10,words=6", "at most half of the 10 features"),
+            ("synthetic:features=10,words=6", "at most half the number of features, 10"),
             ("synthetic:nodes", "key=value"),
         ] {
             let error = settings_of(name).unwrap().unwrap_err().to_string();
-            assert!(error.contains(words), "{name}: {error}");
+            assert!(error.contains(message), "{name}: {error}");
         }
         assert!(settings_of("synthetics").is_none());
     }

@@ -193,8 +193,8 @@ pub(in crate::train) fn stream_embeddings<T>(
                 npy.append(rows)?;
                 parquet.append(rows)
             })?);
-            npy.end()?;
-            parquet.end()
+            npy.finish()?;
+            parquet.finish()
         })
     })?;
     made.ok_or_else(|| Error::Failed("nothing was written".to_owned()))

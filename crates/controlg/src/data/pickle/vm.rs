@@ -1,36 +1,36 @@
-//! The stack machine: opcodes in, values out, nothing called.
+//! The pickle virtual machine: turns opcodes into values and calls nothing.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::{GLOBALS, Global, Id, PickleValue, RawArray, extents};
+use super::{GLOBALS, PickleGlobal, PickleValue, PickledArray, ValueId, extents};
 use crate::data::arrays::DType;
 use crate::error::{Error, Result};
 
-/// Runs the program: every value it makes, and which of them it leaves.
-pub(super) fn run(bytes: &[u8], path: &Path) -> Result<(Vec<PickleValue>, Id)> {
-    let mut machine =
-        Machine { bytes, path, at: 0, values: vec![], stack: vec![], marks: vec![], memo: HashMap::new() };
-    let root = machine.run()?;
-    Ok((machine.values, root))
+/// Runs the program; returns all values and the index of the result.
+pub(super) fn run(bytes: &[u8], path: &Path) -> Result<(Vec<PickleValue>, ValueId)> {
+    let mut vm =
+        PickleVm { bytes, path, at: 0, values: vec![], stack: vec![], marks: vec![], memo: HashMap::new() };
+    let root = vm.run()?;
+    Ok((vm.values, root))
 }
 
-struct Machine<'a> {
+struct PickleVm<'a> {
     bytes: &'a [u8],
     path: &'a Path,
     /// The next byte to read.
     at: usize,
     values: Vec<PickleValue>,
-    stack: Vec<Id>,
-    /// The heights of the stack at which open marks stand.
+    stack: Vec<ValueId>,
+    /// The stack heights of open marks.
     marks: Vec<usize>,
-    memo: HashMap<u32, Id>,
+    memo: HashMap<u32, ValueId>,
 }
 
-impl<'a> Machine<'a> {
-    fn run(&mut self) -> Result<Id> {
+impl<'a> PickleVm<'a> {
+    fn run(&mut self) -> Result<ValueId> {
         if self.bytes.first() != Some(&0x80) {
-            return Err(self.error("another first byte", "0x80, with which pickles of protocol 2 begin"));
+            return Err(self.error("another first byte", "0x80, the start of a protocol 2 pickle"));
         }
         loop {
             let opcode = self.take(1)?[0];
@@ -41,7 +41,7 @@ impl<'a> Machine<'a> {
         }
         let root = self.pop()?;
         if self.at != self.bytes.len() || !self.stack.is_empty() {
-            return Err(self.error("something left over", "the end of the file"));
+            return Err(self.error("data after the end of the pickle", "the end of the file"));
         }
         Ok(root)
     }
@@ -75,7 +75,7 @@ impl<'a> Machine<'a> {
             b'h' => {
                 let key = self.number(1)?;
                 let id = self.memo.get(&key).copied();
-                let id = id.ok_or_else(|| self.error(format_args!("memo {key}"), "a number noted before"))?;
+                let id = id.ok_or_else(|| self.error(format_args!("memo {key}"), "an entry of the memo"))?;
                 self.stack.push(id);
                 Ok(())
             }
@@ -99,7 +99,7 @@ impl<'a> Machine<'a> {
                 let items = self.pop_to_mark()?;
                 self.append(items)
             }
-            // The files have no SETITEM, but a dictionary of 1001 entries would: they are written by the thousand.
+            // Pickle writes items in batches of 1000; SETITEM occurs if a single item is left.
             b's' => {
                 let (value, key) = (self.pop()?, self.pop()?);
                 self.set_items(&[key, value])
@@ -111,7 +111,7 @@ impl<'a> Machine<'a> {
             0x81 => self.new_object(),
             b'R' => self.reduce(),
             b'b' => self.build(),
-            _ => Err(self.error(format_args!("opcode 0x{opcode:02x}"), "an opcode that Planetoid files use")),
+            _ => Err(self.error(format_args!("opcode 0x{opcode:02x}"), "an opcode used in Planetoid files")),
         }
     }
 
@@ -130,48 +130,50 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// `callable(*arguments)`: only the three calls that these files make.
+    /// `callable(*arguments)`: only the three calls in these files.
     fn reduce(&mut self) -> Result<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
         let (PickleValue::Global(global), PickleValue::Tuple(arguments)) =
             (self.value(callable), self.value(arguments))
         else {
-            return Err(self.refuse("a call", callable));
+            return Err(self.unsupported("a call", callable));
         };
-        let global_of = |id: Id| match self.value(id) {
+        let global_of = |id: ValueId| match self.value(id) {
             PickleValue::Global(global) => Some(*global),
             _ => None,
         };
         let built = match (global, &arguments[..]) {
-            // The shape and type given here are placeholders; the state set by BUILD has the real ones.
-            (Global::Reconstruct, &[class, _, _]) if global_of(class) == Some(Global::NdArray) => {
+            // Shape and type are placeholders here; BUILD sets the real ones.
+            (PickleGlobal::Reconstruct, &[class, _, _])
+                if global_of(class) == Some(PickleGlobal::NdArray) =>
+            {
                 PickleValue::Array(None)
             }
-            (Global::DefaultDict, &[factory]) if global_of(factory) == Some(Global::List) => {
+            (PickleGlobal::DefaultDict, &[factory]) if global_of(factory) == Some(PickleGlobal::List) => {
                 PickleValue::Dict(vec![])
             }
-            (Global::DType, &[word, _, _]) => {
+            (PickleGlobal::DType, &[word, _, _]) => {
                 let word = String::from_utf8_lossy(self.text_of(word).unwrap_or_default());
                 let dtype = DType::parse(&word).map_err(|(found, expected)| self.error(found, expected))?;
                 PickleValue::DType(dtype)
             }
-            _ => return Err(self.refuse("a call", callable)),
+            _ => return Err(self.unsupported("a call", callable)),
         };
         self.push(built)
     }
 
-    /// `class.__new__(class)`: only a sparse matrix.
+    /// `class.__new__(class)`: only for a CSR matrix.
     fn new_object(&mut self) -> Result<()> {
         let (arguments, class) = (self.pop()?, self.pop()?);
         match (self.value(class), self.value(arguments)) {
-            (PickleValue::Global(Global::CsrMatrix), PickleValue::Tuple(none)) if none.is_empty() => {
+            (PickleValue::Global(PickleGlobal::CsrMatrix), PickleValue::Tuple(none)) if none.is_empty() => {
                 self.push(PickleValue::Matrix(None))
             }
-            _ => Err(self.refuse("a new object", class)),
+            _ => Err(self.unsupported("a new object", class)),
         }
     }
 
-    /// Sets the state of the object below the state on the stack.
+    /// Sets the state of an object: the stack holds the object and, above it, the state.
     fn build(&mut self) -> Result<()> {
         let (state, object) = (self.pop()?, self.top()?);
         let built = match (self.value(object), self.value(state)) {
@@ -188,25 +190,30 @@ impl<'a> Machine<'a> {
             }
             _ => None,
         };
-        let built = built.ok_or_else(|| self.refuse("a state", object))?;
+        let built = built.ok_or_else(|| self.unsupported("a state", object))?;
         self.values[object as usize] = built;
         Ok(())
     }
 
-    /// (version, shape, dtype, Fortran order, bytes), all memory in the file.
-    fn array_state(&self, items: &[Id]) -> Option<Option<Box<RawArray>>> {
+    /// The state of an array: (version, shape, dtype, Fortran order, bytes).
+    fn array_state(&self, items: &[ValueId]) -> Option<Option<Box<PickledArray>>> {
         let &[_, shape, dtype, fortran, data] = items else { return None };
         let shape = extents(&self.values, shape)?;
         match (self.value(dtype), self.value(fortran), self.value(data)) {
             (PickleValue::DType(dtype), PickleValue::Bool(fortran), PickleValue::Text(data)) => {
-                Some(Some(Box::new(RawArray { shape, dtype: *dtype, fortran: *fortran, data: data.clone() })))
+                Some(Some(Box::new(PickledArray {
+                    shape,
+                    dtype: *dtype,
+                    fortran: *fortran,
+                    data: data.clone(),
+                })))
             }
             _ => None,
         }
     }
 
-    /// (version, byte order, …): whether the most significant byte comes first.
-    fn byte_order(&self, items: &[Id]) -> Option<bool> {
+    /// The state of a dtype: (version, byte order, …). Returns whether it is big-endian.
+    fn byte_order(&self, items: &[ValueId]) -> Option<bool> {
         match self.text_of(*items.get(1)?)? {
             b"<" | b"|" => Some(false),
             b">" => Some(true),
@@ -214,23 +221,23 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn append(&mut self, mut items: Vec<Id>) -> Result<()> {
+    fn append(&mut self, mut items: Vec<ValueId>) -> Result<()> {
         let list = self.top()?;
         match &mut self.values[list as usize] {
             PickleValue::List(list) => list.append(&mut items),
-            _ => return Err(self.refuse("an item", list)),
+            _ => return Err(self.unsupported("an item", list)),
         }
         Ok(())
     }
 
-    fn set_items(&mut self, items: &[Id]) -> Result<()> {
+    fn set_items(&mut self, items: &[ValueId]) -> Result<()> {
         let dict = self.top()?;
         let (pairs, odd) = items.as_chunks::<2>();
         match &mut self.values[dict as usize] {
             PickleValue::Dict(dict) if odd.is_empty() => {
                 dict.extend(pairs.iter().map(|&[key, value]| (key, value)))
             }
-            _ => return Err(self.refuse("keys and values", dict)),
+            _ => return Err(self.unsupported("keys and values", dict)),
         }
         Ok(())
     }
@@ -238,7 +245,7 @@ impl<'a> Machine<'a> {
     fn tuple(&mut self, count: usize) -> Result<()> {
         let floor = self.marks.last().copied().unwrap_or(0);
         let start = self.stack.len().checked_sub(count).filter(|&start| start >= floor);
-        let start = start.ok_or_else(|| self.too_short())?;
+        let start = start.ok_or_else(|| self.underflow())?;
         let items = self.stack.split_off(start);
         self.push(PickleValue::Tuple(items))
     }
@@ -258,26 +265,26 @@ impl<'a> Machine<'a> {
     }
 
     fn push(&mut self, value: PickleValue) -> Result<()> {
-        let id = Id::try_from(self.values.len());
+        let id = ValueId::try_from(self.values.len());
         let id = id.map_err(|_| self.error("more than 2^32 values", "a smaller file"))?;
         self.values.push(value);
         self.stack.push(id);
         Ok(())
     }
 
-    fn pop(&mut self) -> Result<Id> {
+    fn pop(&mut self) -> Result<ValueId> {
         let id = self.top()?;
         self.stack.pop();
         Ok(id)
     }
 
-    fn top(&self) -> Result<Id> {
+    fn top(&self) -> Result<ValueId> {
         let floor = self.marks.last().copied().unwrap_or(0);
-        self.stack[floor..].last().copied().ok_or_else(|| self.too_short())
+        self.stack[floor..].last().copied().ok_or_else(|| self.underflow())
     }
 
-    fn pop_to_mark(&mut self) -> Result<Vec<Id>> {
-        let mark = self.marks.pop().ok_or_else(|| self.too_short())?;
+    fn pop_to_mark(&mut self) -> Result<Vec<ValueId>> {
+        let mark = self.marks.pop().ok_or_else(|| self.underflow())?;
         Ok(self.stack.split_off(mark))
     }
 
@@ -302,24 +309,24 @@ impl<'a> Machine<'a> {
         Ok(taken)
     }
 
-    fn value(&self, id: Id) -> &PickleValue {
+    fn value(&self, id: ValueId) -> &PickleValue {
         &self.values[id as usize]
     }
 
-    fn text_of(&self, id: Id) -> Option<&[u8]> {
+    fn text_of(&self, id: ValueId) -> Option<&[u8]> {
         match self.value(id) {
             PickleValue::Text(range) => Some(&self.bytes[range.clone()]),
             _ => None,
         }
     }
 
-    fn too_short(&self) -> Error {
-        self.error("too little on the stack", "a whole pickle")
+    fn underflow(&self) -> Error {
+        self.error("a stack underflow", "a valid pickle")
     }
 
-    fn refuse(&self, what: &str, object: Id) -> Error {
+    fn unsupported(&self, what: &str, object: ValueId) -> Error {
         let found = format!("{what} for {}", self.value(object).describe(self.bytes));
-        self.error(found, "what Planetoid files hold")
+        self.error(found, "content of a Planetoid file")
     }
 
     fn error(&self, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Error {
