@@ -34,7 +34,7 @@ fn table(name: &str) -> controlg::Result<()> {
     let graph = data::load(name, &LoadOptions::default())?.graph;
     let alone = OBJECTIVES.iter().chain(BASELINES).map(|entry| entry.name);
     // The ablations cost what the loop costs, or less.
-    let methods = METHODS.iter().map(|method| method.name).filter(|name| !name.starts_with("controlg-"));
+    let methods = METHODS.iter().filter(|method| !method.is_ablation()).map(|method| method.name);
     let names: Vec<&str> = methods.chain(alone).collect();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
     for round in 1..=ROUNDS {

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing, WeightBounds};
 use crate::error::{Error, Result};
 use crate::run_files;
@@ -175,11 +174,11 @@ fn contains(whole: &toml::Table, part: &toml::Table) -> bool {
 
 impl Audit {
     fn of_run(header: &RunLine, place: &Place<'_>) -> Result<Audit> {
-        let config = Config::from_table(setting::table_of(&header.config)?)
-            .map_err(|error| place.differs(error, "settings that a run can have"))?;
+        let config =
+            header.config.resolve().map_err(|error| place.differs(error, "settings that a run can have"))?;
         let named = (&header.data, &header.method, header.seed, &header.objectives);
         // Settings that came after the record was written are not in it.
-        let is_as_written = contains(&setting::table_of(&config)?, &setting::table_of(&header.config)?);
+        let is_as_written = contains(&setting::table_of(&config)?, &header.config.to_table()?);
         if !is_as_written || named != (&config.data, &config.method, config.seed, &config.objectives) {
             return Err(place.differs("a header that contradicts its settings", "the settings of the run"));
         }
@@ -417,7 +416,7 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config;
+    use crate::config::{self, Config};
     use crate::data::{self, LoadOptions};
     use crate::trace::{RecordWriter, TraceEnd};
     use crate::train::{Input, Training};

@@ -150,6 +150,13 @@ impl Display for Error {
     }
 }
 
+/// What cannot fail needs no error; this lets `impl TryInto<T>` take a `T` itself.
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
+
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {

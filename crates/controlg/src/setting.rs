@@ -18,8 +18,34 @@ pub struct Key {
     pub range: Range,
     /// What it is for, in one line.
     pub doc: &'static str,
-    /// Its default as a run file writes it, for a setting that came after run files had been written without it.
-    pub later: Option<&'static str>,
+    /// For a setting that was added after runs had been stored: the value that those runs had implicitly. A setting with
+    /// this value is left out of the hash of a config, so the hashes of stored runs do not change.
+    pub added_later: Option<Scalar>,
+}
+
+/// A value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// A whole number.
+    Whole(i64),
+    /// A floating-point number.
+    Number(f64),
+    /// A string.
+    Text(&'static str),
+    /// True or false.
+    Flag(bool),
+}
+
+impl Scalar {
+    /// Whether a TOML value is this one, bit for bit.
+    pub fn equals(self, value: &toml::Value) -> bool {
+        match self {
+            Scalar::Whole(whole) => value.as_integer() == Some(whole),
+            Scalar::Number(number) => value.as_float().is_some_and(|x| x.to_bits() == number.to_bits()),
+            Scalar::Text(text) => value.as_str() == Some(text),
+            Scalar::Flag(flag) => value.as_bool() == Some(flag),
+        }
+    }
 }
 
 /// What a setting may be. Bounds are allowed values themselves unless it says otherwise.
@@ -46,13 +72,17 @@ pub enum Range {
 impl Key {
     /// A setting.
     pub const fn new(name: &'static str, range: Range, doc: &'static str) -> Key {
-        Key { name, range, doc, later: None }
+        Key { name, range, doc, added_later: None }
     }
 
-    /// The same setting, said to have come later. At its default it is no part of a run file's hash, so that run files
-    /// from before keep theirs, and a comparison finds the cells that an older version made.
-    pub const fn later(self, default: &'static str) -> Key {
-        Key { later: Some(default), ..self }
+    /// Marks a setting that was added after runs had been stored, which all ran with the `implied` value.
+    pub const fn added_later(self, implied: Scalar) -> Key {
+        Key { added_later: Some(implied), ..self }
+    }
+
+    /// Whether a value is the one that runs had before the setting existed.
+    pub fn is_implied(&self, value: &toml::Value) -> bool {
+        self.added_later.is_some_and(|implied| implied.equals(value))
     }
 }
 

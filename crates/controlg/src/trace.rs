@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::config::Config;
+use crate::config::RecordedConfig;
 use crate::coordinator::{Decision, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ pub struct RunLine {
     /// The objectives; all arrays are in their order.
     pub objectives: Vec<String>,
     /// All settings.
-    pub config: Config,
+    pub config: RecordedConfig,
 }
 
 /// The first line of the record of a scheduler in somebody's own loop ([`crate::recorded_scheduler`]).

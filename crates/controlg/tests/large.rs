@@ -12,8 +12,8 @@ use controlg::error::Result;
 use controlg::graph::{EncoderInput, Features, Graph, Subgraph};
 use controlg::rng::Stream;
 use controlg::tensor::{Params, Pool};
+use controlg::trace::Record;
 use controlg::train::{self, Model, ModelSpec, NamedObjective, RunEvent, RunFolder};
-use controlg::{objective, trace::Record};
 
 const SMALL: [&str; 7] = [
     "encoder.width=16",
@@ -371,12 +371,12 @@ fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
     let input = train::Input::new(&graph, &config).unwrap();
     let probe = Subgraph::balls(&input.graph, 5000, 8, &mut Stream::new(0, "sense", "probe", 0)).unwrap();
     let model = |probe| {
-        let tasks = config.objectives.iter().map(|name| NamedObjective {
-            name: name.clone(),
-            objective: objective::build(name, config.objective[name].clone()).unwrap(),
-        });
+        let tasks = config
+            .objectives
+            .iter()
+            .map(|name| NamedObjective { name: name.clone(), objective: config.objective[name].clone_box() });
         let parts = ModelSpec {
-            encoder: encoder::build(config.encoder.clone()).unwrap(),
+            encoder: config.encoder.shared(),
             tasks: tasks.collect(),
             optimizer: config.train.optimizer(),
             per_task_moments: false,

@@ -236,7 +236,7 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
             return Err(Error::value(data, "no labels", "labels, which nc and cluster are judged by"));
         }
         comparison.data_hashes.insert(data.clone(), dataset.fingerprint());
-        let width = config.encoder.get("width").and_then(toml::Value::as_integer).unwrap_or(512) as usize;
+        let width = config.encoder.width();
         // A run holds about thirty matrices of one row a node, and the graph as read and as seen.
         largest = largest.max(dataset.graph.n_nodes() * width * 120 + 4 * dataset.graph.memory_bytes());
     }

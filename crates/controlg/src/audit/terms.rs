@@ -18,7 +18,7 @@ pub(super) struct Terms {
 impl Terms {
     /// Of a run, and who decides in it.
     pub(super) fn of_run(config: Config) -> Result<(Terms, AuditedMethod)> {
-        let method = match config.decider()? {
+        let method = match config.build_method()? {
             ActiveMethod::Schedule(coordinator) => AuditedMethod::Schedule(coordinator),
             ActiveMethod::Mix(mixer) => AuditedMethod::Mix(mixer.promise()),
         };

@@ -185,7 +185,7 @@ impl Comparison {
         table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
         let config = Config::from_table(table.clone())?;
         let least = config.total_steps();
-        if self.budget == Budget::Steps || config.evaluations()? <= least {
+        if self.budget == Budget::Steps || config.evaluations() <= least {
             return Ok(config);
         }
         // Evaluations grow with the epochs: the most epochs that stay within the budget.
@@ -196,7 +196,7 @@ impl Comparison {
         };
         for epochs in (1..config.train.epochs).rev() {
             let fewer = with(epochs)?;
-            if fewer.evaluations()? <= least {
+            if fewer.evaluations() <= least {
                 return Ok(fewer);
             }
         }

@@ -42,7 +42,7 @@ fn a_run_serves_all_tasks_that_may_see_the_same_edges() {
     assert!(jobs[..36].iter().all(|job| job.seed == 0), "seed by seed");
     let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
     // The data set's preset under what was set.
-    assert_eq!((config.train.lr, config.encoder["width"].as_integer()), (1e-3, Some(64)));
+    assert_eq!((config.train.lr, config.encoder.settings()["width"].as_integer()), (1e-3, Some(64)));
 }
 
 #[test]
@@ -80,12 +80,12 @@ fn evaluations_are_counted_with_those_of_sensing() {
     let jobs = comparison.jobs(&[]).unwrap();
     for job in &jobs {
         if let Subject::Run(config) = &job.subject {
-            assert!(config.evaluations().unwrap() <= 1000, "{}", job.title());
+            assert!(config.evaluations() <= 1000, "{}", job.title());
         }
     }
     let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
     // Cora: an epoch has 50 steps and five looks at five objectives; the warm-up six looks.
-    let (epochs, evaluations) = (config.train.epochs, config.evaluations().unwrap());
+    let (epochs, evaluations) = (config.train.epochs, config.evaluations());
     assert_eq!((epochs, evaluations), (13, 650 + 30 + 12 * 25 + 15));
 }
 

@@ -1,7 +1,7 @@
 //! The hash of a run's settings: SHA-256 of a canonical TOML document.
 //!
 //! The document is the run file as version 0.1 wrote it: the same order and the old names ([`legacy`]), without
-//! settings that [came later](Key::later) and stand at their defaults. So a stored run keeps its hash, and a comparison
+//! settings that [were added later](Key::added_later) and have the value that older runs had implicitly. So a stored run keeps its hash, and a comparison
 //! finds the cells of an older version.
 
 use serde::ser::SerializeMap;
@@ -56,7 +56,7 @@ fn document(config: &Config) -> Result<Ordered> {
         Ordered(
             encoder
                 .into_iter()
-                .filter(|(name, value)| !is_later(&encoder_keys, name, value))
+                .filter(|(name, value)| !is_implied(&encoder_keys, name, value))
                 .map(|(name, value)| (name, Entry::Value(value)))
                 .collect(),
         ),
@@ -93,11 +93,11 @@ fn inner(table: &mut Table, name: &str) -> Table {
 /// The settings of a table in the order of its keys, which is that of its struct.
 fn in_order(keys: &[Key], mut table: Table) -> Ordered {
     let present = keys.iter().filter_map(|key| Some((key.name, table.remove(key.name)?)));
-    let counted = present.filter(|(name, value)| !is_later(keys, name, value));
+    let counted = present.filter(|(name, value)| !is_implied(keys, name, value));
     Ordered(counted.map(|(name, value)| (name.to_owned(), Entry::Value(value))).collect())
 }
 
-/// Whether a setting came after version 0.1 and stands at its default.
-fn is_later(keys: &[Key], name: &str, value: &Value) -> bool {
-    keys.iter().any(|key| key.name == name && key.later == Some(value.to_string().as_str()))
+/// Whether a setting was added after version 0.1 and has the value that runs had before.
+fn is_implied(keys: &[Key], name: &str, value: &Value) -> bool {
+    keys.iter().any(|key| key.name == name && key.is_implied(value))
 }

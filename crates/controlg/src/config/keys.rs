@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{EdgeScope, FeatureNormalization, TrainSettings};
-use crate::coordinator::{ControlSettings, METHODS, PlanSettings, SenseSettings};
+use crate::coordinator::{ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
@@ -79,6 +79,64 @@ pub(super) fn check_top(table: &toml::Table) -> Result<()> {
     Ok(())
 }
 
+/// Checks the names and ranges of settings, each for itself. `[encoder]` may hold settings of any kind of encoder.
+pub(super) fn check_settings(table: &toml::Table) -> Result<()> {
+    check_top(table)?;
+    for (name, value) in table {
+        match value {
+            toml::Value::Table(inner) if name == "objective" || name == "mix" => {
+                for (entry, settings) in inner {
+                    check_table(&format!("{name}.{entry}"), settings)?;
+                }
+            }
+            toml::Value::Table(_) => check_table(name, value)?,
+            _ => {
+                let single = toml::Table::from_iter([(name.clone(), value.clone())]);
+                setting::checked("", TOP, single)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_table(place: &str, settings: &toml::Value) -> Result<()> {
+    let toml::Value::Table(settings) = settings else {
+        return Err(Error::value(place, settings, "a table"));
+    };
+    let listed = tables().into_iter().filter(|(name, ..)| name == place);
+    let mut keys: Vec<Key> = listed.flat_map(|(_, keys, _)| keys).copied().collect();
+    if place == "encoder" {
+        keys.push(ENCODER_KIND);
+    }
+    if keys.is_empty() {
+        let known: Vec<String> = tables().into_iter().map(|(name, ..)| name).collect();
+        return Err(Error::unknown("setting", place, known.iter().map(String::as_str)));
+    }
+    setting::checked(place, &keys, settings.clone()).map(drop)
+}
+
+const ENCODER_KIND: Key = Key::new("kind", Range::Text, "the network; `controlg list encoders`");
+
+type Defaults = fn() -> Result<toml::Table>;
+
+/// All tables of the run file with their keys and defaults, in the order of the listing; one for each kind of encoder.
+fn tables() -> Vec<(String, &'static [Key], Defaults)> {
+    let mut tables: Vec<(String, &[Key], Defaults)> =
+        ENCODERS.iter().map(|entry| ("encoder".to_owned(), entry.keys, entry.defaults)).collect();
+    tables.push(("train".to_owned(), TrainSettings::KEYS, || setting::table_of(&TrainSettings::default())));
+    tables.extend(
+        objective::all().map(|entry| (format!("objective.{}", entry.name), entry.keys, entry.defaults)),
+    );
+    tables.push(("sense".to_owned(), SenseSettings::KEYS, || setting::table_of(&SenseSettings::default())));
+    tables.push(("plan".to_owned(), PlanSettings::KEYS, || setting::table_of(&PlanSettings::default())));
+    tables.push(("control".to_owned(), ControlSettings::KEYS, || {
+        setting::table_of(&ControlSettings::default())
+    }));
+    let mixers = METHODS.iter().filter_map(Method::mixer);
+    tables.extend(mixers.map(|entry| (format!("mix.{}", entry.name), entry.keys, entry.defaults)));
+    tables
+}
+
 /// What `controlg list config` shows of a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyDoc {
@@ -106,20 +164,9 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
         }
     };
     add("", TOP, &setting::table_of(&TopSettings::default())?);
-    let kinds = Key::new("kind", Range::Text, "the network; `controlg list encoders`");
-    add("encoder", &[kinds], &[("kind".to_owned(), "gcn".into())].into_iter().collect());
-    for entry in ENCODERS {
-        add("encoder", entry.keys, &(entry.defaults)()?);
-    }
-    add("train", TrainSettings::KEYS, &setting::table_of(&TrainSettings::default())?);
-    for entry in objective::all() {
-        add(&format!("objective.{}", entry.name), entry.keys, &(entry.defaults)()?);
-    }
-    add("sense", SenseSettings::KEYS, &setting::table_of(&SenseSettings::default())?);
-    add("plan", PlanSettings::KEYS, &setting::table_of(&PlanSettings::default())?);
-    add("control", ControlSettings::KEYS, &setting::table_of(&ControlSettings::default())?);
-    for method in METHODS {
-        add(&format!("mix.{}", method.name), method.keys(), &method.defaults()?);
+    add("encoder", &[ENCODER_KIND], &toml::Table::from_iter([("kind".to_owned(), "gcn".into())]));
+    for (place, keys, defaults) in tables() {
+        add(&place, keys, &defaults()?);
     }
     Ok(all)
 }

@@ -25,7 +25,7 @@ const METHODS: &[(&str, &str)] = &[
 ];
 
 /// The preset of a data set, empty where there is none.
-pub(super) fn find(data: &str) -> toml::Table {
+pub(super) fn of_data(data: &str) -> toml::Table {
     parse(PRESETS, name(data))
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::setting::{Key, Range};
+use crate::setting::{Key, Range, Scalar};
 use crate::tensor::{self, Decay, Schedule};
 
 /// How training goes.
@@ -147,27 +147,27 @@ impl TrainSettings {
             Range::OneOf(&["auto", "full", "cluster", "neighbor"]),
             "what a step sees: the whole graph, METIS parts, or drawn neighborhoods; auto: whole up to 262144 nodes",
         )
-        .later("\"auto\""),
+        .added_later(Scalar::Text("auto")),
         Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph")
-            .later("8192"),
+            .added_later(Scalar::Whole(8192)),
         Key::new(
             "fanout",
             Range::Whole(1, 10_000),
             "neighbors drawn for each node, with batch = neighbor",
         )
-        .later("8"),
+        .added_later(Scalar::Whole(8)),
         Key::new(
             "recompute",
             Range::OneOf(&["auto", "always", "never"]),
             "whether a step encodes views again for their gradient, which saves memory; auto: beyond 512 MB of them",
         )
-        .later("\"auto\""),
+        .added_later(Scalar::Text("auto")),
         Key::new(
             "coupled_decay",
             Range::Flag,
             "whether weight decay is a part of the gradient, as in Adam, or apart from it, as in AdamW",
         )
-        .later("false"),
+        .added_later(Scalar::Flag(false)),
     ];
 
     pub(super) fn check(&self) -> Result<()> {
@@ -183,9 +183,14 @@ impl TrainSettings {
         self.batches_per_epoch.div_ceil(self.block)
     }
 
+    /// The number of steps in all epochs.
+    pub fn total_steps(&self) -> u64 {
+        self.epochs as u64 * self.batches_per_epoch as u64
+    }
+
     /// The optimizer's settings.
     pub fn optimizer(&self) -> tensor::OptimizerSettings {
-        let total = self.epochs as u64 * self.batches_per_epoch as u64;
+        let total = self.total_steps();
         let decay = match self.schedule {
             LrSchedule::Constant => Decay::Constant,
             LrSchedule::Cosine => Decay::Cosine { total },

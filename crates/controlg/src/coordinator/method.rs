@@ -1,63 +1,61 @@
-//! The list of ways to decide.
+//! The list of training methods.
 
 use super::mix::{self, MixerFactory};
 use super::random::Random;
 use super::round_robin::RoundRobin;
-use super::{ActiveMethod, ControlMode, Coordinator, MixerContext, PlanMode, Scheduler, SchedulerSettings};
+use super::{ControlMode, Coordinator, PlanMode, Scheduler, SchedulerSettings};
 use crate::error::{Error, Result};
 use crate::registry::{Entry, EntrySummary};
-use crate::setting::Key;
 
-type Build = fn(Vec<String>, &SchedulerSettings) -> Result<Box<dyn Coordinator>>;
+type BuildScheduler = fn(usize, u64) -> Box<dyn Coordinator>;
 
-/// One named way to train several objectives.
+/// One entry of [`METHODS`]: a named way to train several objectives on one encoder.
 #[derive(Clone, Copy)]
 pub struct Method {
     /// The name users type.
     pub name: &'static str,
-    /// One line on what it is.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Where it comes from; empty for our own.
+    /// The source; empty for our own.
     pub paper: &'static str,
-    way: MethodKind,
+    strategy: Strategy,
 }
 
 #[derive(Clone, Copy)]
-enum MethodKind {
-    /// Each block goes to one objective.
-    Schedule {
-        /// What it changes in the settings, whatever the run file says.
-        adjust: fn(&mut SchedulerSettings),
-        build: Build,
-    },
-    /// Every step takes all of them; settings in its own table `[mix.NAME]`.
+enum Strategy {
+    /// The feedback loop of the paper schedules one objective per block. An ablation switches part of the loop off,
+    /// whatever the run file says.
+    Feedback { ablation: Option<fn(&mut SchedulerSettings)> },
+    /// A fixed rule schedules one objective per block, given the number of objectives and the seed.
+    Schedule(BuildScheduler),
+    /// Every step mixes the gradients of all objectives; settings in the table `[mix.NAME]`.
     Mix(&'static Entry<MixerFactory>),
 }
 
 const PAPER: &str = "ControlG";
 
-/// The method that takes no step: the encoder as it was initialized.
+/// The method that takes no training step and keeps the initialized encoder.
 pub const UNTRAINED: &str = "untrained";
 
-/// All methods, but for the objectives alone, which go by the objectives' names.
+/// All methods. An objective's name is a method too: it trains that objective alone.
 pub const METHODS: &[Method] = &[
     Method {
         name: "controlg",
         summary: "sense difficulty and conflict, plan shares, track them with a PID controller",
         paper: PAPER,
-        way: MethodKind::Schedule { adjust: |_| {}, build: feedback },
+        strategy: Strategy::Feedback { ablation: None },
     },
     Method {
         name: "random",
-        summary: "every block a uniform draw",
+        summary: "each block trains an objective drawn uniformly at random",
         paper: "",
-        way: MethodKind::Schedule { adjust: |_| {}, build: draws },
+        strategy: Strategy::Schedule(random),
     },
     Method {
         name: "round-robin",
-        summary: "the objectives take turns",
+        summary: "the objectives take turns in a fixed order",
         paper: "",
-        way: MethodKind::Schedule { adjust: |_| {}, build: turns },
+        strategy: Strategy::Schedule(round_robin),
     },
     mixing(&mix::uniform::ENTRY),
     mixing(&mix::pcgrad::ENTRY),
@@ -71,79 +69,66 @@ pub const METHODS: &[Method] = &[
     mixing(&mix::uncertainty::ENTRY),
     mixing(&mix::nash::ENTRY),
     mixing(&mix::dtp::ENTRY),
-    Method {
-        name: "controlg-no-spectral",
-        summary: "controlg without the Rayleigh quotient in the difficulty",
-        paper: PAPER,
-        way: MethodKind::Schedule { adjust: |settings| settings.sense.alpha = 0.0, build: feedback },
-    },
-    Method {
-        name: "controlg-no-interference",
-        summary: "controlg without the conflict in the difficulty",
-        paper: PAPER,
-        way: MethodKind::Schedule { adjust: |settings| settings.sense.beta = 0.0, build: feedback },
-    },
-    Method {
-        name: "controlg-no-planner",
-        summary: "controlg with equal shares, tracked by its controller",
-        paper: PAPER,
-        way: MethodKind::Schedule {
-            adjust: |settings| settings.plan.mode = PlanMode::Uniform,
-            build: feedback,
+    ablation(
+        "controlg-no-spectral",
+        "controlg without the Rayleigh quotient in the difficulty",
+        |settings| settings.sense.alpha = 0.0,
+    ),
+    ablation(
+        "controlg-no-interference",
+        "controlg without gradient conflict in the difficulty",
+        |settings| {
+            settings.sense.beta = 0.0;
         },
-    },
-    Method {
-        name: "controlg-no-controller",
-        summary: "controlg with independent draws from its plan",
-        paper: PAPER,
-        way: MethodKind::Schedule {
-            adjust: |settings| settings.control.mode = ControlMode::Draw,
-            build: feedback,
-        },
-    },
-    Method {
-        name: "controlg-no-state",
-        summary: "controlg without any difficulty: shares from the log-hypervolume alone",
-        paper: PAPER,
-        way: MethodKind::Schedule {
-            adjust: |settings| (settings.sense.alpha, settings.sense.beta) = (0.0, 0.0),
-            build: feedback,
-        },
-    },
-    Method {
-        name: "controlg-max-deficit",
-        summary: "controlg that always serves the objective furthest behind its plan",
-        paper: PAPER,
-        way: MethodKind::Schedule {
-            adjust: |settings| settings.control.mode = ControlMode::MaxDeficit,
-            build: feedback,
-        },
-    },
+    ),
+    ablation("controlg-no-planner", "controlg with equal shares instead of planned ones", |settings| {
+        settings.plan.mode = PlanMode::Uniform;
+    }),
+    ablation(
+        "controlg-no-controller",
+        "controlg with independent draws from the plan instead of a controller",
+        |settings| settings.control.mode = ControlMode::Draw,
+    ),
+    ablation(
+        "controlg-no-state",
+        "controlg without difficulty: shares from the log-hypervolume alone",
+        |settings| (settings.sense.alpha, settings.sense.beta) = (0.0, 0.0),
+    ),
+    ablation(
+        "controlg-max-deficit",
+        "controlg that always trains the objective furthest behind its plan",
+        |settings| settings.control.mode = ControlMode::MaxDeficit,
+    ),
     Method {
         name: UNTRAINED,
-        summary: "no step at all: the encoder as it was initialized",
+        summary: "no training: the encoder as initialized",
         paper: "",
-        way: MethodKind::Schedule { adjust: |_| {}, build: turns },
+        strategy: Strategy::Schedule(round_robin),
     },
 ];
 
 impl Method {
-    /// The method of that name; an objective's name is the objective alone, which takes every turn.
+    /// Finds a method by name; the name of one of `objectives` is the method that trains it alone.
     pub fn find(name: &str, objectives: &[&'static str]) -> Result<Method> {
         if let Some(method) = METHODS.iter().find(|method| method.name == name) {
             return Ok(*method);
         }
         match objectives.iter().find(|objective| **objective == name) {
-            Some(alone) => Ok(Method {
-                name: alone,
-                summary: "this objective alone",
-                paper: "",
-                way: MethodKind::Schedule { adjust: |_| {}, build: turns },
-            }),
+            Some(objective) => Ok(Method::single(objective)),
             None => {
                 let names = METHODS.iter().map(|method| method.name).chain(objectives.iter().copied());
                 Err(Error::unknown("method", name, names))
             }
+        }
+    }
+
+    /// The method that trains one objective alone.
+    pub const fn single(objective: &'static str) -> Method {
+        Method {
+            name: objective,
+            summary: "this objective alone",
+            paper: "",
+            strategy: Strategy::Schedule(round_robin),
         }
     }
 
@@ -153,63 +138,66 @@ impl Method {
         EntrySummary { name: self.name, summary: self.summary, paper }
     }
 
-    /// Whether every step takes the gradients of all objectives.
+    /// Whether every step mixes the gradients of all objectives.
     pub fn mixes(&self) -> bool {
-        matches!(self.way, MethodKind::Mix(_))
+        matches!(self.strategy, Strategy::Mix(_))
     }
 
-    /// What it changes in the settings of the loop, whatever the run file says.
+    /// Whether the feedback loop schedules, complete or ablated: it warms up and senses all gradients.
+    pub fn is_feedback_loop(&self) -> bool {
+        matches!(self.strategy, Strategy::Feedback { .. })
+    }
+
+    /// Whether it is the feedback loop with a part switched off.
+    pub fn is_ablation(&self) -> bool {
+        matches!(self.strategy, Strategy::Feedback { ablation: Some(_) })
+    }
+
+    /// Applies an ablation to the settings of the feedback loop; other methods change nothing.
     pub fn adjust(&self, settings: &mut SchedulerSettings) {
-        if let MethodKind::Schedule { adjust, .. } = self.way {
-            adjust(settings);
+        if let Strategy::Feedback { ablation: Some(switch_off) } = self.strategy {
+            switch_off(settings);
         }
     }
 
-    /// The settings of its own table, `[mix.NAME]`.
-    pub fn keys(&self) -> &'static [Key] {
-        match self.way {
-            MethodKind::Schedule { .. } => &[],
-            MethodKind::Mix(entry) => entry.keys,
+    /// Its entry, if it mixes: the settings of `[mix.NAME]` and how to build it.
+    pub fn mixer(&self) -> Option<&'static Entry<MixerFactory>> {
+        match self.strategy {
+            Strategy::Mix(entry) => Some(entry),
+            _ => None,
         }
     }
 
-    /// What they are when nothing is said.
-    pub fn defaults(&self) -> Result<toml::Table> {
-        match self.way {
-            MethodKind::Schedule { .. } => Ok(toml::Table::new()),
-            MethodKind::Mix(entry) => (entry.defaults)(),
-        }
-    }
-
-    /// Builds it for these objectives: from the settings of the loop, or from its own table and what it is to know of
-    /// the run.
-    pub fn build(
+    /// Builds the coordinator that schedules these objectives. A method that mixes has none; see [`Method::mixer`].
+    pub fn coordinator(
         &self,
-        tasks: Vec<String>,
+        objectives: &[String],
         settings: &SchedulerSettings,
-        table: toml::Table,
-        setup: &MixerContext,
-    ) -> Result<ActiveMethod> {
-        Ok(match self.way {
-            MethodKind::Schedule { build, .. } => ActiveMethod::Schedule(build(tasks, settings)?),
-            MethodKind::Mix(entry) => ActiveMethod::Mix((entry.build)(table)?(setup)),
-        })
+    ) -> Result<Box<dyn Coordinator>> {
+        match self.strategy {
+            Strategy::Feedback { .. } => Ok(Box::new(Scheduler::new(objectives.to_vec(), settings.clone())?)),
+            Strategy::Schedule(build) => Ok(build(objectives.len(), settings.seed)),
+            Strategy::Mix(_) => Err(Error::value("method", self.name, "a method that schedules objectives")),
+        }
     }
 }
 
-/// A method that mixes.
 const fn mixing(entry: &'static Entry<MixerFactory>) -> Method {
-    Method { name: entry.name, summary: entry.summary, paper: entry.paper, way: MethodKind::Mix(entry) }
+    Method { name: entry.name, summary: entry.summary, paper: entry.paper, strategy: Strategy::Mix(entry) }
 }
 
-fn feedback(tasks: Vec<String>, settings: &SchedulerSettings) -> Result<Box<dyn Coordinator>> {
-    Ok(Box::new(Scheduler::new(tasks, settings.clone())?))
+const fn ablation(
+    name: &'static str,
+    summary: &'static str,
+    switch_off: fn(&mut SchedulerSettings),
+) -> Method {
+    Method { name, summary, paper: PAPER, strategy: Strategy::Feedback { ablation: Some(switch_off) } }
 }
 
-fn draws(tasks: Vec<String>, settings: &SchedulerSettings) -> Result<Box<dyn Coordinator>> {
-    Ok(Box::new(Random { n_tasks: tasks.len(), seed: settings.seed, blocks: 0 }))
+fn random(n_objectives: usize, seed: u64) -> Box<dyn Coordinator> {
+    Box::new(Random { n_objectives, seed, blocks: 0 })
 }
 
-fn turns(tasks: Vec<String>, _: &SchedulerSettings) -> Result<Box<dyn Coordinator>> {
-    Ok(Box::new(RoundRobin { n_tasks: tasks.len(), blocks: 0 }))
+fn round_robin(n_objectives: usize, _: u64) -> Box<dyn Coordinator> {
+    Box::new(RoundRobin { n_objectives, blocks: 0 })
 }

@@ -54,6 +54,9 @@ pub trait Coordinator: Send {
     fn restore(&mut self, saved: &str) -> Result<()>;
 }
 
+/// Builds a coordinator for the objectives of these names.
+pub type CoordinatorFactory = dyn Fn(&[String]) -> Box<dyn Coordinator> + Send + Sync;
+
 /// A method at work.
 pub enum ActiveMethod {
     /// Each block goes to one objective.

@@ -6,7 +6,7 @@ use crate::rng::Stream;
 
 /// Draws without memory.
 pub(super) struct Random {
-    pub(super) n_tasks: usize,
+    pub(super) n_objectives: usize,
     pub(super) seed: u64,
     pub(super) blocks: u64,
 }
@@ -15,7 +15,7 @@ impl Coordinator for Random {
     fn next(&mut self) -> Decision {
         let draw = Stream::new(self.seed, "schedule", "", self.blocks).uniform();
         self.blocks += 1;
-        Decision::drawn(vec![1.0 / self.n_tasks as f64; self.n_tasks], draw)
+        Decision::drawn(vec![1.0 / self.n_objectives as f64; self.n_objectives], draw)
     }
 
     fn save(&self) -> Result<String> {

@@ -5,13 +5,13 @@ use crate::error::Result;
 
 /// Counts blocks.
 pub(super) struct RoundRobin {
-    pub(super) n_tasks: usize,
+    pub(super) n_objectives: usize,
     pub(super) blocks: u64,
 }
 
 impl Coordinator for RoundRobin {
     fn next(&mut self) -> Decision {
-        let task = (self.blocks % self.n_tasks as u64) as usize;
+        let task = (self.blocks % self.n_objectives as u64) as usize;
         self.blocks += 1;
         Decision { task, ..Decision::default() }
     }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::registry::Entry;
 use crate::rng::Stream;
-use crate::setting::{self, Key, Range};
+use crate::setting::{self, Key, Range, Scalar};
 use crate::tensor::{Activation, Attention, Init, Params, Tape, Var};
 
 /// On the list of encoders.
@@ -45,7 +45,7 @@ const KEYS: &[Key] = &{
             Range::OneOf(&["uniform", "normal"]),
             "how weights start: Xavier's uniform numbers, or normal ones with a gain of √2, as its authors have",
         )
-        .later("\"uniform\""),
+        .added_later(Scalar::Text("uniform")),
     ]
 };
 

@@ -6,7 +6,7 @@ use super::{Norms, Pass};
 use crate::error::Result;
 use crate::graph::View;
 use crate::rng::Stream;
-use crate::setting::{self, Key, Range};
+use crate::setting::{self, Key, Range, Scalar};
 use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
 
 /// The settings of every encoder, by name.
@@ -27,7 +27,7 @@ pub(super) const KEYS: &[Key; 8] = &[
         Range::Below(0.0, 1.0),
         "share of the features' entries set to zero in training",
     )
-    .later("0.0"),
+    .added_later(Scalar::Number(0.0)),
 ];
 
 /// The settings of every encoder.

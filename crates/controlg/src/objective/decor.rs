@@ -60,6 +60,7 @@ impl Default for DecorSettings {
     }
 }
 
+#[derive(Clone)]
 struct Decor {
     settings: DecorSettings,
 }

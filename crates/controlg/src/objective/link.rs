@@ -85,6 +85,7 @@ impl Default for LinkSettings {
     }
 }
 
+#[derive(Clone)]
 struct Link {
     settings: LinkSettings,
     edges: Vec<(u32, u32)>,

@@ -105,6 +105,7 @@ impl Default for MinsgSettings {
     }
 }
 
+#[derive(Clone)]
 struct Minsg {
     settings: MinsgSettings,
     /// One step of the walk, or the mean over balls.

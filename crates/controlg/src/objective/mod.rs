@@ -27,8 +27,8 @@ use crate::tensor::{Params, Tape, Var};
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
-/// One self-supervised task.
-pub trait Objective: Send + Sync {
+/// One self-supervised objective. Implementations derive [`Clone`]; a run prepares its own copy.
+pub trait Objective: CloneObjective + Send + Sync {
     /// Refuses a graph that it cannot serve, before any work is done.
     fn check(&self, _graph: &Graph) -> Result<()> {
         Ok(())
@@ -87,6 +87,24 @@ pub trait Objective: Send + Sync {
 
     /// The loss of one step, a scalar.
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var;
+}
+
+/// Clones a boxed objective. Every objective that is [`Clone`] has it.
+pub trait CloneObjective {
+    /// A boxed copy.
+    fn clone_box(&self) -> Box<dyn Objective>;
+}
+
+impl<T: Objective + Clone + 'static> CloneObjective for T {
+    fn clone_box(&self) -> Box<dyn Objective> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Objective> {
+    fn clone(&self) -> Self {
+        (**self).clone_box()
+    }
 }
 
 /// What a head is built between.

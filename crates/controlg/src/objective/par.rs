@@ -46,6 +46,7 @@ impl Default for ParSettings {
     }
 }
 
+#[derive(Clone)]
 struct Par {
     settings: ParSettings,
     part: Vec<u32>,

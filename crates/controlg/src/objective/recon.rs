@@ -52,6 +52,7 @@ impl Default for ReconSettings {
     }
 }
 
+#[derive(Clone)]
 struct Recon {
     settings: ReconSettings,
 }

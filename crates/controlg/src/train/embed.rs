@@ -15,7 +15,7 @@ use crate::encoder::{self, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, EncoderInput, Graph};
-use crate::objective::{self, AuxNetwork};
+use crate::objective::AuxNetwork;
 use crate::rng::Stream;
 use crate::run_files;
 use crate::tensor::{ColumnStats, Params, Pool};
@@ -36,7 +36,7 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let (config, path) = settings_and_model(run)?;
     let tensors = TensorFile::read(&path)?;
     trained_features(&path, &tensors, graph)?;
-    let width = encoder::build(config.encoder.clone())?.width();
+    let width = config.encoder.width();
     std::fs::create_dir_all(folder)
         .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
     let structural = graph.has_features_from_edges();
@@ -76,7 +76,7 @@ fn embed_rows(
 ) -> Result<()> {
     let width = trained_features(path, tensors, graph)?;
     let graph = &seen(config, tensors, graph)?;
-    let encoder = encoder::build(config.encoder.clone())?;
+    let encoder = &*config.encoder;
     let mut params = Params::new();
     let group = params.add_group("encoder");
     encoder.init(width, &mut params, group, &mut Stream::new(config.seed, "init", "encoder", 0));
@@ -90,28 +90,26 @@ fn embed_rows(
         false => None,
     };
     let mut alone = match &config.objectives[..] {
-        [name] => {
-            Some((name, objective::build(name, config.objective.get(name).cloned().unwrap_or_default())?))
-        }
+        [name] => Some((name, config.objective[name].clone_box())),
         _ => None,
     };
     let second = alone.as_mut().filter(|(_, objective)| objective.second() == Some(AuxNetwork::Trained));
     let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
     if in_blocks && second.is_none() {
         let graph = normalized_graph(graph.clone(), config.normalize, scale.as_ref())?;
-        let network = Network { encoder: &*encoder, params: &params, group };
+        let network = Network { encoder, params: &params, group };
         return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
     }
     let graph = normalized_graph(graph.resident()?, config.normalize, scale.as_ref())?;
     let prepared = EncoderInput::new(&graph);
-    let z = encoder::embed_with(&*encoder, &params, group, &prepared, &stats, &Pool::new());
+    let z = encoder::embed_with(encoder, &params, group, &prepared, &stats, &Pool::new());
     let Some((name, objective)) = second else { return rows(z.data()) };
     objective.check(&graph)?;
     objective.prepare(&graph)?;
     let second = params.add_group(&aux_name(name));
     encoder.init(width, &mut params, second, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, second)?;
-    rows(add_aux(z, &**objective, &*encoder, &params, second, &prepared).data())
+    rows(add_aux(z, &**objective, encoder, &params, second, &prepared).data())
 }
 
 /// The part of a graph that its run was allowed to see, where it is that run's own; else all of it.

@@ -62,7 +62,7 @@ impl RunEstimate {
             step += if at < k { 0.0 } else { start.elapsed().as_secs_f64() / k as f64 };
         }
         let start = Instant::now();
-        let sensings = config.sensings()?;
+        let sensings = config.sensings();
         let sensing = match sensings {
             0 => None,
             _ => {
@@ -73,7 +73,7 @@ impl RunEstimate {
         let batch = config.train.batch.on(graph.n_nodes());
         let (steps, n) = (config.total_steps(), graph.n_nodes());
         // Who mixes steps on all objectives at once, and may have trial runs before.
-        let (per_step, trial) = match config.decider()? {
+        let (per_step, trial) = match config.build_method()? {
             ActiveMethod::Mix(mixer) => (k as f64, mixer.trial().map_or(0, |trial| trial.total_steps())),
             ActiveMethod::Schedule(_) => (1.0, 0),
         };
@@ -86,7 +86,7 @@ impl RunEstimate {
             batch_nodes: if batch == BatchMode::Full { n } else { config.train.batch_nodes.min(n) },
             sensed_nodes: input.probe.as_ref().map_or(n, |probe| probe.graph.n_nodes()),
             steps,
-            evaluations: config.evaluations()?,
+            evaluations: config.evaluations(),
             memory_bytes: memory.total(),
             memory,
             preparing,

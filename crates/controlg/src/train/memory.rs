@@ -120,7 +120,7 @@ fn parameter_bytes(outfit: &InitialModel, config: &Config, clean: usize) -> Resu
     let k = outfit.objectives.len();
     let one = outfit.params.groups()[0].data().len();
     let representations = clean * outfit.encoder.width();
-    let (optimizers, method) = match config.decider()? {
+    let (optimizers, method) = match config.build_method()? {
         ActiveMethod::Mix(mixer) => {
             let seen = if mixer.wants().nodes { 2 * representations } else { 0 };
             // The gradient stepped along and its influence; representations, their copy and their gradient.
@@ -128,7 +128,7 @@ fn parameter_bytes(outfit: &InitialModel, config: &Config, clean: usize) -> Resu
             (1, k * one + seen + ahead)
         }
         ActiveMethod::Schedule(_) => {
-            let compared = if config.method.starts_with("controlg") { k * one } else { 0 };
+            let compared = if config.is_feedback_loop() { k * one } else { 0 };
             (if config.train.per_task_moments { k } else { 1 }, compared)
         }
     };

@@ -8,9 +8,8 @@ use super::batch::BatchLoader;
 use super::mixing::{Mixing, weight_search};
 use super::model::init::tasks;
 use super::{Input, Model, ModelSpec};
-use crate::config::Config;
+use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator};
-use crate::encoder;
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 
@@ -57,7 +56,7 @@ impl<'g> Training<'g> {
     /// A run at its start. Settings that the graph cannot serve are refused before any work.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
         let feed = BatchLoader::new(&input.graph, config)?;
-        let decider = config.decider()?;
+        let decider = config.build_method()?;
         if let ActiveMethod::Mix(mixer) = &decider {
             // Who looks at all nodes looks at the probe where steps see parts of the graph.
             let seen =
@@ -88,7 +87,7 @@ impl<'g> Training<'g> {
             method,
             seed,
             objectives,
-            config: self.config.clone(),
+            config: RecordedConfig::from(&self.config),
         }))
     }
 
@@ -251,8 +250,8 @@ impl<'g> Training<'g> {
 /// The encoder, the objectives and the optimizer that the settings name.
 pub(super) fn parts(config: &Config, decider: &ActiveMethod) -> Result<ModelSpec> {
     Ok(ModelSpec {
-        encoder: encoder::build(config.encoder.clone())?,
-        tasks: tasks(config)?,
+        encoder: config.encoder.shared(),
+        tasks: tasks(config),
         optimizer: config.train.optimizer(),
         // Who mixes the gradients has one gradient.
         per_task_moments: config.train.per_task_moments && matches!(decider, ActiveMethod::Schedule(_)),

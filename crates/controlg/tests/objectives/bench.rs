@@ -184,7 +184,15 @@ pub(crate) fn model<'g>(
 pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<NamedObjective>, rate: f64) -> ModelSpec {
     let optimizer = OptimizerSettings { rate, weight_decay: 1e-5, ..OptimizerSettings::default() };
     let recompute = Recompute::Auto;
-    ModelSpec { encoder, tasks, optimizer, per_task_moments: false, seed: SEED, total_steps: 100, recompute }
+    ModelSpec {
+        encoder: encoder.into(),
+        tasks,
+        optimizer,
+        per_task_moments: false,
+        seed: SEED,
+        total_steps: 100,
+        recompute,
+    }
 }
 
 /// The seed of all models here.

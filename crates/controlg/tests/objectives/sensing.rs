@@ -183,6 +183,7 @@ impl Encoder for Counted {
 }
 
 /// An objective that counts the representations it differentiates: each is one way back through the encoder.
+#[derive(Clone)]
 struct Watched {
     inner: Box<dyn Objective>,
     returns: Arc<AtomicUsize>,

@@ -69,7 +69,7 @@ impl Children<'_> {
                 let outcome: ChildOutcome = self.call(&arguments, threads)?;
                 evaluate.push(folder);
                 let scores = self.call(&evaluate, threads)?;
-                let cost = cost(&run, &outcome, config.evaluations()?)?;
+                let cost = cost(&run, &outcome, config.evaluations())?;
                 if !self.keep {
                     tidy(&run)?;
                 }

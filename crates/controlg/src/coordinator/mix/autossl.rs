@@ -28,7 +28,7 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     build: |table| {
         let settings: AutoSslSettings = setting::settings("mix.autossl", KEYS, table)?;
         Ok(Box::new(move |setup| {
-            let weights = vec![1.0 / setup.n_tasks as f64; setup.n_tasks];
+            let weights = vec![1.0 / setup.n_objectives as f64; setup.n_objectives];
             Box::new(AutoSsl {
                 settings: settings.clone(),
                 state: AutoSslState { weights, adam: WeightAdam::default() },

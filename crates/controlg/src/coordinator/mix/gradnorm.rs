@@ -24,7 +24,7 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     build: |table| {
         let settings: GradNormSettings = setting::settings("mix.gradnorm", KEYS, table)?;
         Ok(Box::new(move |setup| {
-            let state = GradNormState { weights: vec![1.0; setup.n_tasks], ..GradNormState::default() };
+            let state = GradNormState { weights: vec![1.0; setup.n_objectives], ..GradNormState::default() };
             Box::new(GradNorm { settings: settings.clone(), state })
         }))
     },

@@ -26,13 +26,13 @@ pub(super) mod was;
 use crate::error::Result;
 
 /// A way to mix whose settings are checked, to be started for a run.
-pub type MixerFactory = dyn Fn(&MixerContext) -> Box<dyn Mixer>;
+pub type MixerFactory = dyn Fn(&MixerContext) -> Box<dyn Mixer> + Send + Sync;
 
 /// What a mixer knows of its run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixerContext {
     /// Number of objectives.
-    pub n_tasks: usize,
+    pub n_objectives: usize,
     /// Where its draws start.
     pub seed: u64,
     /// The learning rate of the network.

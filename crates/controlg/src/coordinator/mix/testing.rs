@@ -8,7 +8,7 @@ use crate::registry::Entry;
 /// A mixer of `k` objectives with these settings.
 pub(super) fn mixer(entry: &Entry<MixerFactory>, table: &str, k: usize) -> Box<dyn Mixer> {
     let recipe = (entry.build)(table.parse().unwrap()).unwrap();
-    recipe(&MixerContext { n_tasks: k, seed: 3, rate: 0.01, width: 8 })
+    recipe(&MixerContext { n_objectives: k, seed: 3, rate: 0.01, width: 8 })
 }
 
 /// A step as a mixer sees it.

@@ -24,7 +24,7 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
         let settings: UncertaintySettings = setting::settings("mix.uncertainty", KEYS, table)?;
         Ok(Box::new(move |setup| {
             let state = UncertaintyState {
-                log_variance: vec![settings.init; setup.n_tasks],
+                log_variance: vec![settings.init; setup.n_objectives],
                 adam: WeightAdam::default(),
             };
             Box::new(Uncertainty { rate: setup.rate, state })

@@ -79,7 +79,7 @@ struct WasState {
 
 impl Was {
     fn new(settings: WasSettings, setup: &MixerContext) -> Self {
-        let (k, h) = (setup.n_tasks, setup.width);
+        let (k, h) = (setup.n_objectives, setup.width);
         let mut stream = Stream::new(setup.seed, "init", "was", 0);
         let start = 1.0 / (h as f64).sqrt();
         let slow: Vec<f64> = (0..(k + 1) * h).map(|_| start * (1.0 + 0.1 * stream.normal())).collect();
@@ -94,7 +94,7 @@ impl Was {
 
     /// The mean shares Λ of the objectives, and the slopes of the loss by μ, ν and Q.
     fn judge(&self, nodes: &dyn Nodes, relative: &[f64], step: u64) -> (Vec<f64>, Vec<f64>) {
-        let (k, h, n) = (self.setup.n_tasks, self.setup.width, nodes.count());
+        let (k, h, n) = (self.setup.n_objectives, self.setup.width, nodes.count());
         let WasState { fast, slow, .. } = &self.state;
         let (vectors, select) = fast.split_at((k + 1) * h);
         let mut directions = products(vectors, k, h);
@@ -141,7 +141,7 @@ impl Mixer for Was {
     }
 
     fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
-        let k = self.setup.n_tasks as f64;
+        let k = self.setup.n_objectives as f64;
         let first = self.state.first.get_or_insert_with(|| seen.loss.to_vec()).clone();
         let relative: Vec<f64> =
             seen.loss.iter().zip(&first).map(|(now, &then)| now / as_scale(then)).collect();

@@ -66,6 +66,7 @@ impl Default for BgrlSettings {
     }
 }
 
+#[derive(Clone)]
 struct Bgrl {
     settings: BgrlSettings,
 }

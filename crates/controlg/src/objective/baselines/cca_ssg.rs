@@ -43,6 +43,7 @@ impl Default for CcaSsgSettings {
     }
 }
 
+#[derive(Clone)]
 struct CcaSsg {
     settings: CcaSsgSettings,
 }

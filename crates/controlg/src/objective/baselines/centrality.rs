@@ -18,6 +18,7 @@ pub(super) enum Centrality {
 }
 
 /// The importance of a graph's edges and columns.
+#[derive(Clone)]
 pub(super) struct Importance {
     /// log φ of each node; not a number that anyone asks for where a node has no neighbors.
     node: Vec<f64>,

@@ -34,6 +34,7 @@ const KEYS: &[Key] = &[];
 #[serde(default)]
 struct DgiSettings {}
 
+#[derive(Clone)]
 struct Dgi;
 
 impl Objective for Dgi {

@@ -73,6 +73,7 @@ impl Default for GcaSettings {
     }
 }
 
+#[derive(Clone)]
 struct Gca {
     settings: GcaSettings,
     importance: Option<Importance>,

@@ -69,6 +69,7 @@ impl Default for GraceSettings {
     }
 }
 
+#[derive(Clone)]
 struct Grace {
     settings: GraceSettings,
 }

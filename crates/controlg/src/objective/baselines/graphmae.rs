@@ -75,6 +75,7 @@ impl Default for GraphMaeSettings {
     }
 }
 
+#[derive(Clone)]
 struct GraphMae {
     settings: GraphMaeSettings,
 }

@@ -61,6 +61,7 @@ impl Default for MvgrlSettings {
     }
 }
 
+#[derive(Clone)]
 struct Mvgrl {
     settings: MvgrlSettings,
     diffusion: Option<Operator>,

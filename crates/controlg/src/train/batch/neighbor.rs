@@ -20,8 +20,7 @@ pub(super) struct NeighborSampler {
 impl NeighborSampler {
     /// So that a step sees no more than so many nodes.
     pub(super) fn new(nodes: usize, config: &Config) -> Self {
-        let layers = config.encoder.get("layers").and_then(toml::Value::as_integer).unwrap_or(2);
-        let (fanout, hops) = (config.train.fanout, layers.clamp(1, 16) as usize);
+        let (fanout, hops) = (config.train.fanout, config.encoder.layers());
         // One start, its neighbors, theirs, …
         let mut around = 1usize;
         (0..hops).for_each(|_| around = around.saturating_mul(fanout).saturating_add(1));

@@ -33,7 +33,7 @@ pub(in crate::train) fn weights(graph: &Graph, config: &Config, trial: &Trial) -
 
 /// The share of edges between clusters after a run with these weights; the worst there is where training fails.
 fn score(graph: &Graph, config: &Config, trial: &Trial, weights: &[f64]) -> Result<f64> {
-    let decider = config.decider()?;
+    let decider = config.build_method()?;
     let mut model = Model::new(graph, None, parts(config, &decider)?)?;
     let ActiveMethod::Mix(mut mixer) = decider else {
         return Err(Error::value("method", &config.method, "one that mixes"));

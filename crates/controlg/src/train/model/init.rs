@@ -1,41 +1,40 @@
 //! What a run starts with, before it has seen more of a graph than its features' number.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::objective_step::recomputes;
 use super::{NamedObjective, aux_name};
 use crate::Real;
 use crate::config::{Config, Recompute};
-use crate::encoder::{self, Encoder};
+use crate::encoder::Encoder;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::objective::{self, HeadDims, Objective};
+use crate::objective::{HeadDims, Objective};
 use crate::rng::Stream;
 use crate::tensor::{LARGE, Params, size_class};
 
 /// The network, the objectives, and all parameters.
 pub(in crate::train) struct InitialModel {
-    pub(in crate::train) encoder: Box<dyn Encoder>,
+    pub(in crate::train) encoder: Arc<dyn Encoder>,
     pub(in crate::train) objectives: Vec<Box<dyn Objective>>,
     pub(in crate::train) params: Params,
 }
 
 impl InitialModel {
     pub(in crate::train) fn new(config: &Config, n_features: usize) -> Result<InitialModel> {
-        let encoder = encoder::build(config.encoder.clone())?;
-        let tasks = tasks(config)?;
-        let objectives: Vec<Box<dyn Objective>> = tasks.into_iter().map(|task| task.objective).collect();
+        let encoder = config.encoder.shared();
+        let objectives: Vec<Box<dyn Objective>> =
+            tasks(config).into_iter().map(|task| task.objective).collect();
         let (params, _) = initial(&*encoder, &config.objectives, &objectives, n_features, config.seed);
         Ok(InitialModel { encoder, objectives, params })
     }
 }
 
 /// The objectives of a run, not prepared yet.
-pub(in crate::train) fn tasks(config: &Config) -> Result<Vec<NamedObjective>> {
-    let task = |name: &String| {
-        let table = config.objective.get(name).cloned().unwrap_or_default();
-        Ok(NamedObjective { name: name.clone(), objective: objective::build(name, table)? })
-    };
+pub(in crate::train) fn tasks(config: &Config) -> Vec<NamedObjective> {
+    let task =
+        |name: &String| NamedObjective { name: name.clone(), objective: config.objective[name].clone_box() };
     config.objectives.iter().map(task).collect()
 }
 

@@ -5,6 +5,7 @@ pub(super) mod objective_step;
 pub(super) mod prepared_graph;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use self::init::initial;
 use self::objective_step::{ObjectiveStep, finite, token};
@@ -37,7 +38,7 @@ pub struct Model<'g> {
     pub(super) ground: TrainData<'g>,
     /// What is sensed on; the whole graph where there is none.
     pub(super) probe: Option<PreparedGraph<'g>>,
-    pub(super) encoder: Box<dyn Encoder>,
+    pub(super) encoder: Arc<dyn Encoder>,
     names: Vec<String>,
     /// Objectives whose views are the same are sensed together.
     views: Vec<ViewGroup>,
@@ -63,7 +64,7 @@ struct ViewGroup {
 /// What is needed to build a [`Model`].
 pub struct ModelSpec {
     /// The network.
-    pub encoder: Box<dyn Encoder>,
+    pub encoder: Arc<dyn Encoder>,
     /// The objectives, prepared for the graph or not yet.
     pub tasks: Vec<NamedObjective>,
     /// How the optimizer moves.

@@ -1,0 +1,50 @@
+//! The length of a run: steps, blocks, evaluations of objectives.
+
+use super::{Config, TrainSettings};
+use crate::coordinator::UNTRAINED;
+
+impl Config {
+    /// The number of training steps.
+    pub fn total_steps(&self) -> u64 {
+        if self.method == UNTRAINED { 0 } else { self.train.total_steps() }
+    }
+
+    /// The number of steps in a block, counted from 1 within its epoch, after `done` steps of the run. The last block of
+    /// an epoch and of the run may be shorter.
+    pub fn steps_of_block(&self, block: usize, done: u64) -> u64 {
+        let TrainSettings { batches_per_epoch, block: block_steps, .. } = self.train;
+        let left_in_epoch = (batches_per_epoch - (block - 1) * block_steps) as u64;
+        (block_steps as u64).min(left_in_epoch).min(self.total_steps() - done)
+    }
+
+    /// The number of objective evaluations in the whole run, with or without gradients: one per step, or one per
+    /// objective and step for a method that mixes; plus one per objective in every warm-up round, every sensing and every
+    /// step of a weight search. The extra encoder passes of `was` (one per step, without gradients) and `autossl` (one
+    /// every `meta_every` steps) evaluate no objective and do not count.
+    pub fn evaluations(&self) -> u64 {
+        let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
+        if let Some(mixer) = self.build_mixer() {
+            let search = mixer.trial().map_or(0, |search| search.total_steps());
+            return steps.saturating_add(search).saturating_mul(k);
+        }
+        let rounds = if self.warms_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
+        steps + k * (rounds + self.sensings())
+    }
+
+    /// The number of sensings in the whole run; zero for a method that does not sense.
+    pub fn sensings(&self) -> u64 {
+        if !self.senses() {
+            return 0;
+        }
+        let TrainSettings { batches_per_epoch, block, .. } = self.train;
+        let sensings_in = |steps: u64| steps.div_ceil(block as u64).div_ceil(self.sense.period as u64);
+        let (scheduled, epoch) = (self.total_steps() - self.warm_up_steps(), batches_per_epoch as u64);
+        scheduled / epoch * sensings_in(epoch) + sensings_in(scheduled % epoch)
+    }
+
+    /// The number of training steps spent in the warm-up; zero for a method without one.
+    pub fn warm_up_steps(&self) -> u64 {
+        let rounds = if self.warms_up() { self.train.warmup_rounds } else { 0 };
+        rounds as u64 * self.objectives.len() as u64
+    }
+}

@@ -1,0 +1,215 @@
+//! From what the user gave to a complete [`Config`]: presets and defaults filled in, everything checked and built.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use super::decider::Decider;
+use super::{
+    Config, Custom, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy, merge, preset,
+};
+use crate::coordinator::{ActiveMethod, ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
+use crate::encoder::ENCODERS;
+use crate::error::{Error, Result};
+use crate::objective::{self, OBJECTIVES};
+use crate::registry;
+use crate::setting::{self, Key};
+
+impl Config {
+    /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the preset of
+    /// its data set, then from the defaults.
+    pub fn from_table(table: Table) -> Result<Config> {
+        Config::from_table_with(table, &Custom::default())
+    }
+
+    /// Like [`Config::from_table`], for a run file that may name encoders, objectives and coordinators of your own.
+    pub fn from_table_with(mut table: Table, custom: &Custom) -> Result<Config> {
+        custom.check()?;
+        legacy::modernize(&mut table);
+        let mut merged = with_presets(table)?;
+        keys::check_top(&merged)?;
+        let mut take = |name: &str| match merged.remove(name) {
+            Some(Value::Table(table)) => table,
+            _ => Table::new(),
+        };
+        let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
+        let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
+        let mix = take("mix");
+        let top: keys::TopSettings = setting::settings("", keys::TOP, merged)?;
+
+        let decider = Decider::find(&top.method, custom)?;
+        let names = participating(&top, custom)?;
+        let mut config = Config {
+            data: top.data,
+            method: top.method,
+            seed: top.seed,
+            features: top.features,
+            normalize: top.normalize,
+            edges: top.edges,
+            encoder: resolve_encoder(encoder, custom)?,
+            train: setting::settings("train", TrainSettings::KEYS, train)?,
+            objective: resolve_objectives(objective, &names, custom)?,
+            objectives: names,
+            sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
+            plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
+            control: setting::settings("control", ControlSettings::KEYS, control)?,
+            mix: resolve_mixer(mix, decider.listed())?,
+            decider,
+        };
+        if let Some(method) = config.decider.listed() {
+            let mut settings = config.scheduler();
+            method.adjust(&mut settings);
+            (config.sense, config.plan, config.control) = (settings.sense, settings.plan, settings.control);
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Checks that the settings fit together, beyond the range of each.
+    fn check(&self) -> Result<()> {
+        self.train.check()?;
+        self.scheduler().check(self.objectives.len())?;
+        if self.train.coupled_decay
+            && let ActiveMethod::Mix(mixer) = self.build_method()?
+            && mixer.looks_ahead()
+        {
+            // The lookahead differentiates through a step whose gradient comes from the losses alone.
+            let expected = format!("false with method = {}", self.method);
+            return Err(Error::value("train.coupled_decay", true, expected));
+        }
+        let warm_up = self.warm_up_steps();
+        if warm_up > 0 && warm_up >= self.total_steps() {
+            let found = format!("{} rounds of {} steps", self.train.warmup_rounds, self.objectives.len());
+            let expected = format!("fewer than the {} steps of the run", self.total_steps());
+            return Err(Error::value("train.warmup_rounds", found, expected));
+        }
+        Ok(())
+    }
+}
+
+/// Puts the settings over the presets of their data set and method.
+fn with_presets(table: Table) -> Result<Table> {
+    let data = match table.get("data") {
+        Some(Value::String(data)) => data.clone(),
+        Some(other) => return Err(Error::value("data", other, "a known name or a path")),
+        None => return Err(Error::value("data", "nothing", "a known name or a path")),
+    };
+    let mut merged = Config::preset(&data);
+    if let Some(Value::String(method)) = table.get("method") {
+        merge(&mut merged, preset::of_method(method, &data));
+    }
+    drop_foreign_encoder_settings(&mut merged, &table);
+    merge(&mut merged, table);
+    Ok(merged)
+}
+
+/// Removes the preset's encoder settings that the encoder the user chose does not have.
+fn drop_foreign_encoder_settings(preset: &mut Table, chosen: &Table) {
+    let kind = chosen.get("encoder").and_then(|encoder| encoder.get("kind")).and_then(Value::as_str);
+    let (Some(kind), Some(Value::Table(encoder))) = (kind, preset.get_mut("encoder")) else { return };
+    let keys = ENCODERS.iter().find(|entry| entry.name == kind).map_or(&[][..], |entry| entry.keys);
+    encoder.retain(|name, _| keys.iter().any(|key| key.name == name));
+}
+
+/// The objectives that take part: those listed, or the one that the method names.
+fn participating(top: &keys::TopSettings, custom: &Custom) -> Result<Vec<String>> {
+    if single_objectives().contains(&top.method.as_str()) || custom.objective(&top.method).is_some() {
+        return Ok(vec![top.method.clone()]);
+    }
+    if top.objectives.is_empty() {
+        return Err(Error::value("objectives", "none", "at least one"));
+    }
+    for (at, name) in top.objectives.iter().enumerate() {
+        if custom.objective(name).is_none() {
+            registry::find("objective", OBJECTIVES, name)?;
+        }
+        if top.objectives[..at].contains(name) {
+            return Err(Error::value("objectives", format_args!("{name} twice"), "each objective once"));
+        }
+    }
+    Ok(top.objectives.clone())
+}
+
+/// The names of all objectives that can be trained alone.
+pub(super) fn single_objectives() -> Vec<&'static str> {
+    objective::all().map(|entry| entry.name).collect()
+}
+
+fn resolve_encoder(mut given: Table, custom: &Custom) -> Result<EncoderConfig> {
+    let kind = match given.remove("kind") {
+        None => "gcn".to_owned(),
+        Some(Value::String(kind)) => kind,
+        Some(other) => return Err(Error::value("encoder.kind", other, "the name of an encoder")),
+    };
+    let (mut settings, network) = match custom.encoder(&kind) {
+        Some(network) => (setting::checked("encoder", &[], given)?, network),
+        None => {
+            let entry = registry::find("encoder", ENCODERS, &kind)?;
+            let settings = completed("encoder", entry.keys, (entry.defaults)()?, given)?;
+            (settings.clone(), (entry.build)(settings)?.into())
+        }
+    };
+    settings.insert("kind".to_owned(), kind.into());
+    Ok(EncoderConfig::new(settings, network))
+}
+
+/// The objectives that take part. Tables of others are checked and dropped.
+fn resolve_objectives(
+    mut given: Table,
+    names: &[String],
+    custom: &Custom,
+) -> Result<BTreeMap<String, ObjectiveConfig>> {
+    let mut resolved = BTreeMap::new();
+    let mut take = |name: &str| match given.remove(name) {
+        None => Ok(Table::new()),
+        Some(Value::Table(table)) => Ok(table),
+        Some(other) => Err(Error::value(format_args!("objective.{name}"), other, "a table")),
+    };
+    for entry in objective::all() {
+        let place = format!("objective.{}", entry.name);
+        let settings = completed(&place, entry.keys, (entry.defaults)()?, take(entry.name)?)?;
+        if names.iter().any(|name| name == entry.name) {
+            let objective = (entry.build)(settings.clone())?;
+            resolved.insert(entry.name.to_owned(), ObjectiveConfig::new(settings, objective));
+        }
+    }
+    for (name, objective) in custom.objectives() {
+        let settings = setting::checked(&format!("objective.{name}"), &[], take(name)?)?;
+        if names.contains(name) {
+            resolved.insert(name.clone(), ObjectiveConfig::new(settings, objective.clone()));
+        }
+    }
+    match given.keys().next() {
+        Some(unknown) => Err(Error::unknown("objective", unknown, single_objectives())),
+        None => Ok(resolved),
+    }
+}
+
+/// The mixer of the method, if it mixes. Tables of other mixers are checked and dropped.
+fn resolve_mixer(mut given: Table, method: Option<&Method>) -> Result<BTreeMap<String, MixerConfig>> {
+    let mut resolved = BTreeMap::new();
+    for entry in METHODS.iter().filter_map(Method::mixer) {
+        let place = format!("mix.{}", entry.name);
+        let table = match given.remove(entry.name) {
+            None => Table::new(),
+            Some(Value::Table(table)) => table,
+            Some(other) => return Err(Error::value(place, other, "a table")),
+        };
+        let settings = completed(&place, entry.keys, (entry.defaults)()?, table)?;
+        if method.is_some_and(|method| method.name == entry.name) {
+            let factory = (entry.build)(settings.clone())?;
+            resolved.insert(entry.name.to_owned(), MixerConfig::new(settings, factory));
+        }
+    }
+    if let Some(unknown) = given.keys().next() {
+        let known: Vec<String> =
+            METHODS.iter().filter_map(Method::mixer).map(|entry| format!("mix.{}", entry.name)).collect();
+        return Err(Error::unknown("setting", format!("mix.{unknown}"), known.iter().map(String::as_str)));
+    }
+    Ok(resolved)
+}
+
+fn completed(place: &str, keys: &[Key], mut defaults: Table, given: Table) -> Result<Table> {
+    merge(&mut defaults, setting::checked(place, keys, given)?);
+    Ok(defaults)
+}
