@@ -247,7 +247,7 @@ fn array(py: Python<'_>, rows: Dense) -> PyResult<Bound<'_, PyArray2<f32>>> {
 fn rows(array: &PyReadonlyArray2<'_, f32>) -> Result<Dense> {
     let array = array.as_array();
     match (array.nrows(), array.ncols()) {
-        (n, width) if n > 0 && width > 0 => Ok(Dense::new(n, width, array.iter().copied().collect())),
+        (n, width) if n > 0 && width > 0 => Dense::new(n, width, array.iter().copied().collect()),
         (n, width) => {
             let found = format!("{n} × {width} elements");
             Err(Error::value("embeddings", found, "at least one row and one column"))

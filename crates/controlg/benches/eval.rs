@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use controlg::data::{self, EdgeSplit, LoadOptions, Split};
 use controlg::eval::{self, ProbeSettings, Score, floors};
-use controlg::graph::{Dense, Features, Graph};
+use controlg::graph::{Features, Graph};
 use controlg::kernels::{matmul, spmm};
 use controlg::rng::Stream;
 use controlg::{Labels, Real};
@@ -93,7 +93,7 @@ fn arxiv_size() {
     let part = |from: u32, to: u32| (from..to).collect::<Vec<u32>>();
     let parts = [part(0, 90_941), part(90_941, 120_740), part(120_740, n as u32)];
     let split = Split::new("ogb-time", 0, parts, n).expect("a split");
-    let embeddings = Features::Dense(Dense::new(n, d, data));
+    let embeddings = Features::dense(n, d, data).unwrap();
     let labels = Labels::numbered(classes);
     let settings = ProbeSettings::default();
     show(timed("arxiv-size", "dense", "nc", || eval::evaluate_nc(&embeddings, &labels, &[split], &settings)));
@@ -110,7 +110,7 @@ fn dense(graph: &Graph) -> Features {
         Features::Dense(dense) => matmul::nn(n, d, WIDTH, dense.data(), &matrix, &mut data, false),
         Features::Sparse(csr) => spmm::spmm(csr.sparse(), &matrix, WIDTH, &mut data, false),
     }
-    Features::Dense(Dense::new(n, WIDTH, data))
+    Features::dense(n, WIDTH, data).unwrap()
 }
 
 fn timed<T>(name: &str, kind: &str, what: &str, work: impl FnOnce() -> T) -> T {

@@ -114,15 +114,16 @@ impl Matrix {
         let mut state = 88_172_645_463_325_252u64;
         let mut columns = Vec::with_capacity(n_rows * a_row);
         for _ in 0..n_rows {
-            let mut row: Vec<u32> = (0..a_row)
-                .map(|_| {
-                    state ^= state << 13;
-                    state ^= state >> 7;
-                    state ^= state << 17;
-                    (state % n_cols as u64) as u32
-                })
-                .collect();
-            row.sort_unstable();
+            let mut row: Vec<u32> = Vec::with_capacity(a_row);
+            while row.len() < a_row {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let column = (state % n_cols as u64) as u32;
+                if let Err(at) = row.binary_search(&column) {
+                    row.insert(at, column);
+                }
+            }
             columns.extend(row);
         }
         let values = numbers(columns.len());
@@ -159,7 +160,8 @@ impl Matrix {
             self.offsets.clone(),
             self.columns.clone(),
             Some(self.values.clone()),
-        );
+        )
+        .unwrap();
         let transposed = whole.transposed();
         Matrix {
             n_cols: whole.n_rows(),

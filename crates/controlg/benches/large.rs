@@ -64,7 +64,7 @@ fn generate(nodes: usize, out: &Path) -> Result<()> {
                 .collect::<Vec<_>>()
         })
         .collect();
-    let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(nodes);
+    let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(nodes).unwrap();
     let mut writer = BinaryWriter::new(out, FEATURES, vec!["a random graph of benches/large".to_owned()])?;
     writer.adjacency(&adjacency)?;
     drop(adjacency);

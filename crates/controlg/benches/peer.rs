@@ -12,7 +12,7 @@ use std::time::Instant;
 use controlg::Real;
 use controlg::data::arrays::{Array, read_npy};
 use controlg::encoder::{ActivationKind, Encoder, Gcn, LastLayer, LayerSettings, Norm, Pass};
-use controlg::graph::{Csr, Dense, EncoderInput, Features, NodeSet, Operator};
+use controlg::graph::{Csr, EncoderInput, Features, NodeSet, Operator};
 use controlg::kernels::{matmul, rows, spmm};
 use controlg::rng::Stream;
 use controlg::tensor::{
@@ -66,7 +66,7 @@ fn say(line: &str) {
 fn serve_network(files: &Files, workload: &str) {
     let features = files.features();
     let n = features.n_rows();
-    let prepared = EncoderInput::with_operator(&features, Operator::symmetric(files.csr("adj", n)));
+    let prepared = EncoderInput::with_operator(&features, Operator::symmetric(files.csr("adj", n)).unwrap());
     let width = files.reals("b1").len();
     let network = Gcn::new(LayerSettings {
         width,
@@ -274,14 +274,14 @@ impl Files {
     fn csr(&self, name: &str, n_cols: usize) -> Csr {
         let offsets = self.integers(&format!("{name}_offsets")).into_iter().map(|at| at as usize).collect();
         let columns = self.ids(&format!("{name}_columns"));
-        Csr::new(n_cols, offsets, columns, Some(self.reals(&format!("{name}_values"))))
+        Csr::new(n_cols, offsets, columns, Some(self.reals(&format!("{name}_values")))).unwrap()
     }
 
     fn features(&self) -> Features {
         if self.0.join("x.npy").exists() {
             let cols = self.columns("x");
             let data = self.reals("x");
-            return Features::Dense(Dense::new(data.len() / cols, cols, data));
+            return Features::dense(data.len() / cols, cols, data).unwrap();
         }
         Features::Sparse(self.csr("x", self.integers("x_shape")[1] as usize))
     }

@@ -12,7 +12,7 @@ use controlg::eval::{
     EmbeddingNormalization, Probe, ProbeSettings, evaluate_cluster, evaluate_lp, evaluate_nc, floors, kmeans,
     metrics, stats,
 };
-use controlg::graph::{Dense, EdgeList, Features, Graph, Ids};
+use controlg::graph::{EdgeList, Features, Graph, Ids};
 use controlg::rng::Stream;
 use controlg::{Labels, Real};
 use serde_json::Value;
@@ -33,7 +33,7 @@ fn wholes(value: &Value) -> Vec<u32> {
 fn rows(case: &Value) -> Features {
     let data: Vec<Real> = floats(&case["rows"]).iter().map(|x| (x / 64.0) as Real).collect();
     let width = case["width"].as_u64().unwrap() as usize;
-    Features::Dense(Dense::new(data.len() / width, width, data))
+    Features::dense(data.len() / width, width, data).unwrap()
 }
 
 /// The fit that is best on validation; the larger penalty of equals.
@@ -49,8 +49,9 @@ fn assert_close(got: f64, want: &Value, tolerance: f64) {
 }
 
 fn graph(n: usize, pairs: Vec<(u32, u32)>) -> Graph {
-    let features = Features::Dense(Dense::new(n, 1, vec![1.0; n]));
-    Graph::new(EdgeList { pairs, weights: None }.into_adjacency(n).0, features, Ids::Numbered(n)).unwrap()
+    let features = Features::dense(n, 1, vec![1.0; n]).unwrap();
+    Graph::new(EdgeList { pairs, weights: None }.into_adjacency(n).unwrap().0, features, Ids::Numbered(n))
+        .unwrap()
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn sample() -> (Features, Labels, Graph) {
         .filter(|(u, v)| u % 3 == v % 3 || u % 5 == 0);
     let graph = graph(120, pairs.collect());
     classes[119] = Labels::NONE;
-    (Features::Dense(Dense::new(120, 6, data)), Labels::numbered(classes), graph)
+    (Features::dense(120, 6, data).unwrap(), Labels::numbered(classes), graph)
 }
 
 fn split(index: usize) -> Split {
@@ -222,9 +223,9 @@ fn what_cannot_be_judged_is_refused_in_one_line() {
         assert_eq!(error.exit_code(), 2);
         error.to_string()
     };
-    let few = Features::Dense(Dense::new(119, 6, vec![0.0; 119 * 6]));
+    let few = Features::dense(119, 6, vec![0.0; 119 * 6]).unwrap();
     assert!(nc(&few, &[split(0)]).contains("119 rows, expected 120"));
-    let same = Features::Dense(Dense::new(120, 1, vec![1.0; 120]));
+    let same = Features::dense(120, 1, vec![1.0; 120]).unwrap();
     assert!(nc(&same, &[split(0)]).contains("the same row for every node"));
     assert!(nc(&embeddings, &[]).contains("no split"));
     let other = Split { protocol: "geomgcn-10".into(), ..split(1) };
@@ -241,7 +242,7 @@ fn embeddings_are_read_by_id_from_tables_and_arrays() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let ids = Ids::from_names(["b", "a"].map(str::to_owned).to_vec());
-    let want = Features::Dense(Dense::new(2, 2, vec![3.0, 4.0, 1.0, 2.0]));
+    let want = Features::dense(2, 2, vec![3.0, 4.0, 1.0, 2.0]).unwrap();
     let body: Vec<u8> = [1f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
     let matrix = npy("<f4", "(2, 2)", &body);
     fs::write(at("a.csv"), "nid,x,y\na,1,2\nb,3,4\n").unwrap();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use controlg::data::{Dataset, FeatureSource, LoadOptions, Split, arrays, binary, convert, load, load_path};
-use controlg::graph::{Csr, Dense, EdgeCounts, EdgeList, Features, Graph, Ids};
+use controlg::graph::{Csr, EdgeCounts, EdgeList, Features, Graph, Ids};
 use controlg::{Error, Labels, Real};
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FloatType, Int64Type};
@@ -170,7 +170,7 @@ fn arrays_number_the_nodes_or_follow_ids_txt() {
     assert_eq!(dataset.labels.unwrap().classes(), [Labels::NONE, 0, 1, Labels::NONE]);
 
     let files = folder(&[("edges.csv", "src,dst\nα,\"b,\"\"c\"\n"), ("ids.txt", "b,\"c\r\nnobody\r\nα\r\n")]);
-    let sparse = Csr::new(9, vec![0, 1, 1, 3], vec![4, 0, 8], Some(vec![2.0, 3.0, 4.0]));
+    let sparse = Csr::new(9, vec![0, 1, 1, 3], vec![4, 0, 8], Some(vec![2.0, 3.0, 4.0])).unwrap();
     arrays::write_csr_npz(&files.path().join("features.npz"), &sparse).unwrap();
     let dataset = read(&files).unwrap();
     assert_eq!(ids(&dataset), ["b,\"c", "nobody", "α"]);
@@ -712,7 +712,7 @@ fn round_trip(dataset: &Dataset) -> Dataset {
 
 fn small(ids: Ids, features: Features, weights: Option<Vec<Real>>, labels: Option<Labels>) -> Dataset {
     let pairs = vec![(0, 1), (3, 1), (2, 0), (1, 4)];
-    let (adjacency, edge_counts) = EdgeList { pairs, weights }.into_adjacency(5);
+    let (adjacency, edge_counts) = EdgeList { pairs, weights }.into_adjacency(5).unwrap();
     let graph = Graph::new(adjacency, features, ids).unwrap();
     let split = |index, train: &[u32], val: &[u32], test: &[u32]| Split {
         protocol: "a,b: \"c\"".into(),
@@ -726,7 +726,7 @@ fn small(ids: Ids, features: Features, weights: Option<Vec<Real>>, labels: Optio
 }
 
 fn dense() -> Features {
-    Features::Dense(Dense::new(5, 2, vec![0.125, -2.0, 0.0, 1.0 / 65536.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1e10]))
+    Features::dense(5, 2, vec![0.125, -2.0, 0.0, 1.0 / 65536.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1e10]).unwrap()
 }
 
 #[test]
@@ -739,12 +739,13 @@ fn odd_ids_weights_and_labels_survive() {
     assert_same(&dataset, &round_trip(&dataset));
 
     let sparse =
-        Csr::new(1 << 20, vec![0, 2, 2, 3, 3, 4], vec![5, 1_000_000, 0, 9], Some(vec![1.5, 2.0, -3.0, 1.0]));
+        Csr::new(1 << 20, vec![0, 2, 2, 3, 3, 4], vec![5, 1_000_000, 0, 9], Some(vec![1.5, 2.0, -3.0, 1.0]))
+            .unwrap();
     let labels = Labels::numbered(vec![1, 0, 2, 2, Labels::NONE]);
     let dataset = small(Ids::Numbered(5), Features::Sparse(sparse), None, Some(labels));
     assert_same(&dataset, &round_trip(&dataset));
 
-    let binary = Csr::new(3, vec![0, 2, 2, 3, 3, 3], vec![0, 2, 1], None);
+    let binary = Csr::new(3, vec![0, 2, 2, 3, 3, 3], vec![0, 2, 1], None).unwrap();
     let labels = Labels::new(vec![0; 5], vec!["10".into()]);
     let dataset = small(Ids::Numbered(5), Features::Sparse(binary), None, Some(labels));
     assert_same(&dataset, &round_trip(&dataset));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
-use controlg::graph::{Csr, EdgeDropper, EncoderInput, Features, NodeSet, Operator, View, view};
+use controlg::graph::{Adjacency, Csr, EdgeDropper, EncoderInput, Features, NodeSet, Operator, View, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, Attention, Averaging, Contrast, Distance, Grads, Init, ParamId, Params, Pool, Tape, Var,
@@ -203,12 +203,13 @@ fn convolutions_in_strips_equal_their_parts() {
             row.sort_unstable();
             row
         };
-        Csr::new(n, (0..=n).map(|i| i * steps.len()).collect(), (0..n).flat_map(row).collect(), None)
+        Csr::new(n, (0..=n).map(|i| i * steps.len()).collect(), (0..n).flat_map(row).collect(), None).unwrap()
     };
     let run = |threads: usize, in_strips: bool| {
         let threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         threads.install(|| {
             let neighbors = around(&[1, 7, 50, 333, 8400 - 333, 8400 - 50, 8400 - 7, 8400 - 1]);
+            let neighbors = Adjacency::new(neighbors).unwrap();
             let features = Features::Sparse(around(&[0, 13, 170, 900, 2100, 4800, 7700]));
             let of = EncoderInput::with_operator(&features, Operator::gcn(&neighbors));
             let (mut params, pool) = (params(&[(n, width), (1, width), (1, 1)]), Pool::new());

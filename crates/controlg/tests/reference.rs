@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use common::{edges, graph};
 use controlg::Real;
-use controlg::graph::{Dense, EncoderInput, Features, Operator};
+use controlg::graph::{EncoderInput, Features, Operator};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, AdamW, Attention, Averaging, Contrast, Distance, Grads, Init, OptimizerSettings, ParamId,
@@ -59,7 +59,7 @@ fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'
         params.get_mut(id).copy_from_slice(&reals(&matrix.data));
     }
     let features = match case.inputs.get("x") {
-        Some(x) => Features::Dense(Dense::new(x.rows, x.cols, reals(&x.data))),
+        Some(x) => Features::dense(x.rows, x.cols, reals(&x.data)).unwrap(),
         None => common::dense_features(2),
     };
     let graph = graph(edges(), features);

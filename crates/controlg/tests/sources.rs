@@ -337,7 +337,8 @@ fn geom_gcn_in_small() {
 fn a_written_sparse_matrix_has_scipys_layout() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("features.npz");
-    write_csr_npz(&path, &Csr::new(4, vec![0, 1, 3], vec![3, 0, 1], Some(vec![1.0, 2.0, 0.5]))).unwrap();
+    write_csr_npz(&path, &Csr::new(4, vec![0, 1, 3], vec![3, 0, 1], Some(vec![1.0, 2.0, 0.5])).unwrap())
+        .unwrap();
     let mut file = controlg::data::arrays::NpzFile::open(&path).unwrap();
     let mut names = file.names().to_vec();
     names.sort();

@@ -112,7 +112,11 @@ fn read_nodes(path: &Path, bytes: &[u8]) -> Result<NodeLines> {
             read_vector(path, row, width, &mut columns)?;
             offsets.push(columns.len());
         }
-        return Ok(NodeLines { features: Csr::new(width, offsets, columns, None), classes, repeats: 0 });
+        return Ok(NodeLines {
+            features: Csr::from_parts(width, offsets, columns, None),
+            classes,
+            repeats: 0,
+        });
     }
     let mut repeats = 0;
     for row in &rows {
@@ -127,7 +131,11 @@ fn read_nodes(path: &Path, bytes: &[u8]) -> Result<NodeLines> {
     let Some(&largest) = columns.iter().max() else {
         return Err(Error::input(path, "", "no features", "at least one index"));
     };
-    Ok(NodeLines { features: Csr::new(largest as usize + 1, offsets, columns, None), classes, repeats })
+    Ok(NodeLines {
+        features: Csr::from_parts(largest as usize + 1, offsets, columns, None),
+        classes,
+        repeats,
+    })
 }
 
 /// The lines sorted by id. The ids must be 0..n.

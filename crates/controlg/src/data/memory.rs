@@ -100,7 +100,7 @@ pub fn dense_features(n_rows: usize, n_cols: usize, data: Vec<Real>) -> Result<F
         let place = format!("{FEATURES}, row {}, column {}", at / n_cols, at % n_cols);
         return Err(Error::value(place, data[at], "a finite number"));
     }
-    Ok(Features::Dense(Dense::new(n_rows, n_cols, data)))
+    Ok(Features::Dense(Dense::from_parts(n_rows, n_cols, data)))
 }
 
 /// Sparse features from the arrays of a SciPy CSR matrix.

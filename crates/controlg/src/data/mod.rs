@@ -248,7 +248,7 @@ pub fn assemble(
     source: FeatureSource,
 ) -> Result<Dataset> {
     let RawDataset { edges, features, ids, labels, splits, mut notes } = raw;
-    let (adjacency, edge_counts) = edges.into_adjacency(ids.len());
+    let (adjacency, edge_counts) = edges.into_adjacency(ids.len())?;
     let graph = match (source, features) {
         (FeatureSource::Given, Some(features)) => Graph::new(adjacency, features, ids)?,
         (source, _) => {

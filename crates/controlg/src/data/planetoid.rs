@@ -224,5 +224,5 @@ fn place_rows(n: usize, allx: &Csr, tx: &Csr, test: &[u32]) -> Csr {
         offsets.push(columns.len());
     }
     let all_ones = allx.values().is_none() && tx.values().is_none();
-    Csr::new(allx.n_cols(), offsets, columns, (!all_ones).then_some(values))
+    Csr::from_parts(allx.n_cols(), offsets, columns, (!all_ones).then_some(values))
 }

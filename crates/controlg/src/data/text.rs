@@ -79,7 +79,7 @@ pub(super) fn matrix(path: &Path, bytes: &[u8], n_rows: usize) -> Result<Dense> 
     // Always reports the first bad row, independent of thread timing.
     let bad = data.par_chunks_mut(n_cols).enumerate().map(parse_row).find_first(Result::is_err);
     bad.unwrap_or(Ok(()))?;
-    Ok(Dense::new(rows.len(), n_cols, data))
+    Ok(Dense::from_parts(rows.len(), n_cols, data))
 }
 
 /// A field in an error message: quoted and shortened.

@@ -123,7 +123,7 @@ fn dense(path: &Path, rows: &[Vec<Real>]) -> Result<Dense> {
             return Err(Error::input(path, place, row[column], "a finite number"));
         }
     }
-    Ok(Dense::new(rows.len(), width, rows.concat()))
+    Ok(Dense::from_parts(rows.len(), width, rows.concat()))
 }
 
 fn bad_json(path: &Path, error: &serde_json::Error) -> Error {

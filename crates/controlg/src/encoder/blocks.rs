@@ -187,7 +187,7 @@ impl BlockWalk<'_> {
             Some(matrix) => Ok(LayerRows::Dense(nodes.len(), matrix.read(nodes)?)),
             None => Ok(match self.graph.rows(nodes)? {
                 Features::Dense(dense) => LayerRows::Dense(nodes.len(), dense.into_data()),
-                Features::Sparse(csr) => LayerRows::Sparse(Arc::new(Operator::symmetric(csr))),
+                Features::Sparse(csr) => LayerRows::Sparse(Arc::new(Operator::symmetric_unchecked(csr))),
             }),
         }
     }
@@ -314,8 +314,10 @@ mod tests {
             let mut stream = Stream::new(3, "test", "", node);
             (0..600).map(move |_| stream.normal() as Real)
         });
-        let dense =
-            sparse.clone().with_features(Features::Dense(Dense::new(5000, 600, data.collect()))).unwrap();
+        let dense = sparse
+            .clone()
+            .with_features(Features::Dense(Dense::from_parts(5000, 600, data.collect())))
+            .unwrap();
         for graph in [&sparse, &dense] {
             for kind in ["gcn", "gat"] {
                 for rest in [

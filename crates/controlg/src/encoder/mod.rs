@@ -172,7 +172,7 @@ fn evaluate_view(
     let pass = Pass { norms, ..Pass::default() };
     let z = encoder.encode(&mut tape, group, view, pass);
     let (rows, cols) = tape.shape(z);
-    Dense::new(rows, cols, tape.value(z).to_vec())
+    Dense::from_parts(rows, cols, tape.value(z).to_vec())
 }
 
 #[cfg(test)]
@@ -190,11 +190,11 @@ mod tests {
     fn ring(order: &[u32]) -> Graph {
         let at = |node: u32| order[node as usize];
         let pairs = (0..8).map(|u| (at(u), at((u + 1) % 8))).collect();
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(9);
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(9).unwrap();
         let mut rows = vec![(0u32, 0.0); 9];
         (0..9u32).for_each(|node| rows[at(node) as usize] = (node % 4, 1.0 + Real::from(node as u8)));
         let (columns, values) = rows.into_iter().unzip();
-        let features = Csr::new(4, (0..=9).collect(), columns, Some(values));
+        let features = Csr::from_parts(4, (0..=9).collect(), columns, Some(values));
         Graph::new(adjacency, Features::Sparse(features), Ids::Numbered(9)).unwrap()
     }
 

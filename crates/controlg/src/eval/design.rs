@@ -74,7 +74,7 @@ impl<'a> Design<'a> {
                     }
                     false if FULL * rows.n_entries() > rows.n_rows() * rows.n_cols() => {
                         let data = dense_data(matrix);
-                        let rows = Cow::Owned(Dense::new(rows.n_rows(), rows.n_cols(), data));
+                        let rows = Cow::Owned(Dense::from_parts(rows.n_rows(), rows.n_cols(), data));
                         Design::Products { rows, pairs }
                     }
                     false => Design::SparseProducts { rows, pairs },
@@ -175,7 +175,7 @@ fn sparse_slab<T>(cols: usize, items: &[T], entries: impl Fn(&T, &mut Vec<(u32, 
         values.extend(row.iter().map(|&(_, value)| value));
         offsets.push(columns.len());
     }
-    let rows = Csr::new(cols, offsets, columns, Some(values));
+    let rows = Csr::from_parts(cols, offsets, columns, Some(values));
     let transposed = rows.transposed();
     (rows, transposed)
 }
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
 
     fn matrices() -> [Features; 2] {
-        let dense = Dense::new(3, 3, vec![1.0, 0.0, 2.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0]);
-        let csr = Csr::new(3, vec![0, 2, 4, 4], vec![0, 2, 1, 2], Some(vec![1.0, 2.0, 3.0, 4.0]));
+        let dense = Dense::from_parts(3, 3, vec![1.0, 0.0, 2.0, 0.0, 3.0, 4.0, 0.0, 0.0, 0.0]);
+        let csr = Csr::from_parts(3, vec![0, 2, 4, 4], vec![0, 2, 1, 2], Some(vec![1.0, 2.0, 3.0, 4.0]));
         [Features::Dense(dense), Features::Sparse(csr)]
     }
 

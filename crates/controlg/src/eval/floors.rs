@@ -56,13 +56,15 @@ fn smooth(operator: &Operator, features: Features) -> Features {
         Features::Sparse(csr) => match sparse_product(operator.matrix(), &csr) {
             // An entry of a sparse matrix takes twice the memory of one of a dense matrix.
             product if 2 * product.n_entries() < n * d => return Features::Sparse(product),
-            product => return Features::Dense(Dense::new(n, d, dense_data(&Features::Sparse(product)))),
+            product => {
+                return Features::Dense(Dense::from_parts(n, d, dense_data(&Features::Sparse(product))));
+            }
         },
         Features::Dense(dense) => dense,
     };
     let mut data = vec![0.0; n * d];
     spmm::spmm(operator.forward(), features.data(), d, &mut data, false);
-    Features::Dense(Dense::new(n, d, data))
+    Features::Dense(Dense::from_parts(n, d, data))
 }
 
 /// A·B of two sparse matrices, by rows.
@@ -99,7 +101,7 @@ fn sparse_product(a: &Csr, b: &Csr) -> Csr {
         columns.extend(chunk_columns);
         values.extend(chunk_values);
     }
-    Csr::new(b.n_cols(), offsets, columns, Some(values))
+    Csr::from_parts(b.n_cols(), offsets, columns, Some(values))
 }
 
 /// The embeddings of a floor by its name, one of [`MADE`]; `None` for anything else.
@@ -124,19 +126,19 @@ mod tests {
             row[i % 7] = 2.0;
             row[10 + i % 3] = 1.0;
         });
-        let dense = Dense::new(30, 50, rows.concat());
+        let dense = Dense::from_parts(30, 50, rows.concat());
         let features = if sparse {
             let wide = Features::Dense(dense);
             let entries: Vec<_> = (0..30).map(|row| wide.row(row)).collect();
             let mut offsets = vec![0];
             entries.iter().for_each(|row| offsets.push(offsets.last().unwrap() + row.len()));
             let (columns, values) = entries.concat().into_iter().unzip();
-            Features::Sparse(Csr::new(50, offsets, columns, Some(values)))
+            Features::Sparse(Csr::from_parts(50, offsets, columns, Some(values)))
         } else {
             Features::Dense(dense)
         };
         let pairs = (0..29).map(|i| (i, i + 1)).collect();
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(30);
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(30).unwrap();
         Graph::new(adjacency, features, Ids::Numbered(30)).unwrap()
     }
 

@@ -215,7 +215,10 @@ mod tests {
     fn data(n: usize, d: usize, classes: usize) -> (Features, Vec<u32>) {
         let mut stream = Stream::new(1, "test", "logistic", 0);
         let data = (0..n * d).map(|_| stream.normal() as Real).collect();
-        (Features::Dense(Dense::new(n, d, data)), (0..n).map(|_| stream.below(classes) as u32).collect())
+        (
+            Features::Dense(Dense::from_parts(n, d, data)),
+            (0..n).map(|_| stream.below(classes) as u32).collect(),
+        )
     }
 
     fn all(n: usize) -> Vec<u32> {
@@ -268,7 +271,7 @@ mod tests {
 
     #[test]
     fn the_log_odds_of_a_constant_input_are_those_of_the_targets() {
-        let matrix = Features::Dense(Dense::new(4, 1, vec![0.0; 4]));
+        let matrix = Features::Dense(Dense::from_parts(4, 1, vec![0.0; 4]));
         let rows = all(4);
         let fit =
             fit_grid(&Design::of_rows(&matrix, &rows), &[1, 1, 1, 0], 1, &[0.1], LbfgsSettings::default());

@@ -61,7 +61,7 @@ pub(super) fn unit_rows(matrix: &Features) -> Features {
             let (n, d) = (dense.n_rows(), dense.n_cols());
             let (mut data, mut norms) = (vec![0.0; n * d], vec![0.0; n]);
             rows::row_normalize(n, d, dense.data(), &mut data, &mut norms);
-            Features::Dense(Dense::new(n, d, data))
+            Features::Dense(Dense::from_parts(n, d, data))
         }
         Features::Sparse(csr) => {
             let mut values = Vec::with_capacity(csr.n_entries());
@@ -71,7 +71,7 @@ pub(super) fn unit_rows(matrix: &Features) -> Features {
                 values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) / length) as Real));
             }
             let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
-            Features::Sparse(Csr::new(csr.n_cols(), offsets, columns, Some(values)))
+            Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values)))
         }
     }
 }
@@ -103,7 +103,7 @@ fn standardized(matrix: &Features, train: &[u32]) -> Features {
             *x = ((f64::from(*x) - mean) * factor) as Real;
         }
     }
-    Features::Dense(Dense::new(n, d, data))
+    Features::Dense(Dense::from_parts(n, d, data))
 }
 
 /// All values by rows.
@@ -126,7 +126,7 @@ pub(super) fn chosen_rows(matrix: &Features, nodes: &[u32]) -> Features {
         Features::Dense(dense) => {
             let mut data = vec![0.0; nodes.len() * dense.n_cols()];
             rows::gather_rows(dense.n_cols(), dense.data(), nodes, &mut data);
-            Features::Dense(Dense::new(nodes.len(), dense.n_cols(), data))
+            Features::Dense(Dense::from_parts(nodes.len(), dense.n_cols(), data))
         }
         Features::Sparse(csr) => {
             let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ pub(super) fn chosen_rows(matrix: &Features, nodes: &[u32]) -> Features {
                 values.extend(csr.entries(node as usize).map(|(_, x)| x));
                 offsets.push(columns.len());
             }
-            Features::Sparse(Csr::new(csr.n_cols(), offsets, columns, Some(values)))
+            Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values)))
         }
     }
 }
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn rows_get_length_one_dense_or_sparse_and_zeros_stay() {
-        let dense = Features::Dense(Dense::new(2, 2, vec![3.0, 4.0, 0.0, 0.0]));
-        let sparse = Features::Sparse(Csr::new(2, vec![0, 2, 2], vec![0, 1], Some(vec![3.0, 4.0])));
+        let dense = Features::Dense(Dense::from_parts(2, 2, vec![3.0, 4.0, 0.0, 0.0]));
+        let sparse = Features::Sparse(Csr::from_parts(2, vec![0, 2, 2], vec![0, 1], Some(vec![3.0, 4.0])));
         for matrix in [dense, sparse] {
             let unit = dense_data(&unit_rows(&matrix));
             assert!(unit.iter().zip([0.6, 0.8, 0.0, 0.0]).all(|(x, want)| (x - want).abs() < 1e-6));
@@ -159,7 +159,7 @@ mod tests {
         for (rows, value) in [(10, 1.0), (140, 1.0), (7, 0.1), (23, 0.0)] {
             let mut data = vec![value; rows];
             data.push(value + 2.0);
-            let matrix = Features::Dense(Dense::new(rows + 1, 1, data));
+            let matrix = Features::Dense(Dense::from_parts(rows + 1, 1, data));
             let train: Vec<u32> = (0..rows as u32).collect();
             let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &train));
             assert!(scaled[..rows].iter().all(|x| x.abs() < 1e-6), "{rows} rows: {scaled:?}");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn standardizing_looks_at_the_training_nodes_alone() {
-        let matrix = Features::Dense(Dense::new(3, 2, vec![1.0, 5.0, 3.0, 5.0, 100.0, 6.0]));
+        let matrix = Features::Dense(Dense::from_parts(3, 2, vec![1.0, 5.0, 3.0, 5.0, 100.0, 6.0]));
         let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &[0, 1]));
         assert_eq!(scaled, [-1.0, 0.0, 1.0, 0.0, 98.0, 1.0]);
     }

@@ -1,60 +1,99 @@
-//! From a list of edges as they came to a simple undirected adjacency, and a tally of what was mended on the way.
+//! Builds the adjacency of a simple undirected graph from an edge list.
 
 use rayon::prelude::*;
 
-use super::Csr;
+use super::{Adjacency, Csr};
 use crate::Real;
+use crate::error::{Error, Result};
 
-/// Edges as they stand in a file: directed or not, with repetitions and loops.
+/// A raw edge list (COO format): directed or undirected, possibly with duplicates and self-loops.
+///
+/// ```
+/// use controlg::graph::EdgeList;
+///
+/// let edges = EdgeList { pairs: vec![(0, 1), (1, 0), (1, 2), (2, 2)], weights: None };
+/// let (adjacency, counts) = edges.into_adjacency(3)?;
+/// assert_eq!(adjacency.row(1), [0, 2]);
+/// assert_eq!(counts.self_loops, 1); // dropped
+/// # Ok::<(), controlg::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct EdgeList {
     /// (source, target) of each edge.
     pub pairs: Vec<(u32, u32)>,
-    /// One positive weight an edge; `None` when all weigh 1.
+    /// One positive weight per edge; `None` if all weights are 1.
     pub weights: Option<Vec<Real>>,
 }
 
-/// What had to be done to make the edges simple and undirected.
+/// What [`EdgeList::into_adjacency`] changed to make the graph simple and undirected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounts {
-    /// Nodes with an edge to themselves; those edges were dropped.
+    /// Nodes with a self-loop. Self-loops are dropped.
     pub self_loops: usize,
-    /// Edges that repeat an earlier one with the same source and target, dropped.
+    /// Edges with the same source and target as an earlier one. Duplicates are dropped.
     pub duplicates: usize,
-    /// Whether some pairs came in both directions and others in one only. A list that holds every pair once, or
-    /// every pair in both directions, describes an undirected graph already.
+    /// Whether some pairs appear in both directions and others in one only. A list that holds every pair once, or
+    /// every pair in both directions, already describes an undirected graph.
     pub directed: bool,
 }
 
 impl EdgeList {
-    /// The simple undirected adjacency of these edges on nodes 0..n: both directions stored, loops and duplicates
-    /// dropped. Of duplicates the first weight counts; a pair with a weight in each direction gets their mean, as
+    /// The adjacency of the undirected graph on nodes `0..n` with these edges. Self-loops and duplicates are dropped.
+    ///
+    /// The first of several duplicates determines the weight. A pair with a weight in each direction gets their mean, as
     /// in (A + Aᵀ)/2.
     ///
-    /// # Panics
-    /// When an end is not below `n`: loaders check what they read, with the place it stands at, before they come here.
-    pub fn into_adjacency(self, n: usize) -> (Csr, EdgeCounts) {
-        assert!(self.pairs.iter().all(|&(u, v)| (u as usize) < n && (v as usize) < n), "edge ends below {n}");
-        match self.weights {
+    /// # Errors
+    /// If a node id is not below `n`, or if there is not one positive, finite weight per edge.
+    pub fn into_adjacency(self, n: usize) -> Result<(Adjacency, EdgeCounts)> {
+        self.check(n)?;
+        let (csr, counts) = match self.weights {
             None => {
                 let entries = self.pairs.into_iter();
-                let (rows, tally) = symmetric_rows(n, entries.map(|(u, v)| (u, v, ())), |(), ()| ());
-                (Csr::new(n, rows.0, rows.1, None), tally)
+                let (rows, counts) = symmetric_rows(n, entries.map(|(u, v)| (u, v, ())), |(), ()| ());
+                (Csr::from_parts(n, rows.0, rows.1, None), counts)
             }
             Some(weights) => {
-                assert_eq!(weights.len(), self.pairs.len(), "one weight an edge");
                 let entries = self.pairs.into_iter().zip(weights);
-                let (rows, tally) =
+                let (rows, counts) =
                     symmetric_rows(n, entries.map(|((u, v), w)| (u, v, w)), |a, b| (a + b) / 2.0);
-                (Csr::new(n, rows.0, rows.1, Some(rows.2)), tally)
+                (Csr::from_parts(n, rows.0, rows.1, Some(rows.2)), counts)
             }
+        };
+        Ok((Adjacency::new_unchecked(csr), counts))
+    }
+
+    fn check(&self, n: usize) -> Result<()> {
+        if u32::try_from(n).is_err() {
+            return Err(Error::value("graph", format_args!("{n} nodes"), "fewer than 2^32 nodes"));
+        }
+        let outside = |&(u, v): &(u32, u32)| u.max(v) as usize >= n;
+        if let Some(at) = self.pairs.par_iter().position_first(outside) {
+            let (u, v) = self.pairs[at];
+            return Err(Error::value(
+                format_args!("edge {at}"),
+                format_args!("({u}, {v})"),
+                format_args!("node ids below {n}"),
+            ));
+        }
+        let Some(weights) = &self.weights else { return Ok(()) };
+        if weights.len() != self.pairs.len() {
+            let expected = format!("{}, one per edge", self.pairs.len());
+            return Err(Error::value("edge weights", weights.len(), expected));
+        }
+        let bad = |weight: &Real| !(*weight > 0.0 && weight.is_finite());
+        match weights.par_iter().position_first(bad) {
+            Some(at) => {
+                Err(Error::value(format_args!("edge {at}, weight"), weights[at], "a positive, finite number"))
+            }
+            None => Ok(()),
         }
     }
 }
 
 type AdjacencyRows<W> = (Vec<usize>, Vec<u32>, Vec<W>);
 
-/// One directed end of an edge in the row of its node: the other end, which direction it came from, its weight.
+/// An edge as seen from one of its nodes: the other node, whether the edge points here, and its weight.
 #[derive(Clone, Copy)]
 struct HalfEdge<W> {
     other: u32,
@@ -67,7 +106,7 @@ fn symmetric_rows<W: Copy + Send + Sync>(
     edges: impl Iterator<Item = (u32, u32, W)> + Clone,
     mean: impl Fn(W, W) -> W + Sync,
 ) -> (AdjacencyRows<W>, EdgeCounts) {
-    // Counting sort of both directions by row keeps the file's order within a row, so "the first" is well defined.
+    // A counting sort by row keeps the input order within a row, so "the first duplicate" is well defined.
     let mut offsets = vec![0usize; n + 1];
     for (u, v, _) in edges.clone() {
         offsets[u as usize + 1] += 1;
@@ -77,45 +116,48 @@ fn symmetric_rows<W: Copy + Send + Sync>(
         offsets[i + 1] += offsets[i];
     }
     let mut next = offsets.clone();
-    let mut ends: Vec<Option<HalfEdge<W>>> = vec![None; offsets[n]];
+    let mut half_edges: Vec<Option<HalfEdge<W>>> = vec![None; offsets[n]];
     for (u, v, weight) in edges {
         for (row, other, reverse) in [(u, v, false), (v, u, true)] {
-            ends[next[row as usize]] = Some(HalfEdge { other, reverse, weight });
+            half_edges[next[row as usize]] = Some(HalfEdge { other, reverse, weight });
             next[row as usize] += 1;
         }
     }
     drop(next);
 
     let mut rows: Vec<&mut [Option<HalfEdge<W>>]> = Vec::with_capacity(n);
-    let mut rest = &mut ends[..];
+    let mut rest = &mut half_edges[..];
     for row in 0..n {
         let (head, tail) = rest.split_at_mut(offsets[row + 1] - offsets[row]);
         rows.push(head);
         rest = tail;
     }
-    let counts: Vec<RowCount> =
-        rows.par_iter_mut().enumerate().map(|(row, ends)| merge_row(row as u32, ends, &mean)).collect();
+    let row_counts: Vec<RowCount> = rows
+        .par_iter_mut()
+        .enumerate()
+        .map(|(row, half_edges)| merge_row(row as u32, half_edges, &mean))
+        .collect();
     drop(rows);
 
     let mut new_offsets = Vec::with_capacity(n + 1);
     new_offsets.push(0);
-    let mut columns = Vec::with_capacity(counts.iter().map(|count| count.kept).sum());
+    let mut columns = Vec::with_capacity(row_counts.iter().map(|count| count.kept).sum());
     let mut weights = Vec::with_capacity(columns.capacity());
     for row in 0..n {
-        for end in ends[offsets[row]..][..counts[row].kept].iter().flatten() {
-            columns.push(end.other);
-            weights.push(end.weight);
+        for edge in half_edges[offsets[row]..][..row_counts[row].kept].iter().flatten() {
+            columns.push(edge.other);
+            weights.push(edge.weight);
         }
         new_offsets.push(columns.len());
     }
-    let total = |pick: fn(&RowCount) -> usize| counts.iter().map(pick).sum::<usize>();
+    let total = |pick: fn(&RowCount) -> usize| row_counts.iter().map(pick).sum::<usize>();
     let (both_ways, one_way) = (total(|c| c.both_ways), total(|c| c.one_way));
-    let tally = EdgeCounts {
+    let edge_counts = EdgeCounts {
         self_loops: total(|c| c.self_loop),
         duplicates: total(|c| c.duplicates),
         directed: both_ways > 0 && one_way > 0,
     };
-    ((new_offsets, columns, weights), tally)
+    ((new_offsets, columns, weights), edge_counts)
 }
 
 #[derive(Clone, Copy)]
@@ -127,19 +169,26 @@ struct RowCount {
     one_way: usize,
 }
 
-/// Sorts a row, merges the ends that lead to one neighbor, and moves the survivors to its front.
-fn merge_row<W: Copy>(row: u32, ends: &mut [Option<HalfEdge<W>>], mean: impl Fn(W, W) -> W) -> RowCount {
-    let key = |end: &Option<HalfEdge<W>>| end.map(|end| (end.other, end.reverse));
-    ends.sort_by_key(key); // stable: the file's order survives among equals
+/// Sorts a row, merges the half-edges to the same neighbor, and moves the result to the front of the row.
+fn merge_row<W: Copy>(
+    row: u32,
+    half_edges: &mut [Option<HalfEdge<W>>],
+    mean: impl Fn(W, W) -> W,
+) -> RowCount {
+    let key = |edge: &Option<HalfEdge<W>>| edge.map(|edge| (edge.other, edge.reverse));
+    half_edges.sort_by_key(key); // stable: duplicates keep their input order
     let mut count = RowCount { kept: 0, self_loop: 0, duplicates: 0, both_ways: 0, one_way: 0 };
     let mut at = 0;
-    while at < ends.len() {
-        let Some(first) = ends[at] else { break };
-        let len = ends[at..].iter().take_while(|end| end.is_some_and(|end| end.other == first.other)).count();
-        let group = &ends[at..at + len];
+    while at < half_edges.len() {
+        let Some(first) = half_edges[at] else { break };
+        let len = half_edges[at..]
+            .iter()
+            .take_while(|edge| edge.is_some_and(|edge| edge.other == first.other))
+            .count();
+        let group = &half_edges[at..at + len];
         at += len;
-        let forward = group.iter().take_while(|end| end.is_some_and(|end| !end.reverse)).count();
-        // Each duplicate is seen from both of its ends; only the forward side counts it.
+        let forward = group.iter().take_while(|edge| edge.is_some_and(|edge| !edge.reverse)).count();
+        // Both rows of a duplicate see it; only the forward side counts it.
         count.duplicates += forward.saturating_sub(1);
         if first.other == row {
             count.self_loop = 1;
@@ -154,7 +203,7 @@ fn merge_row<W: Copy>(row: u32, ends: &mut [Option<HalfEdge<W>>], mean: impl Fn(
         } else {
             count.one_way += 1;
         }
-        ends[count.kept] = Some(merged);
+        half_edges[count.kept] = Some(merged);
         count.kept += 1;
     }
     count
@@ -165,17 +214,16 @@ fn merge_row<W: Copy>(row: u32, ends: &mut [Option<HalfEdge<W>>], mean: impl Fn(
 mod tests {
     use super::*;
 
-    fn build(n: usize, pairs: &[(u32, u32)]) -> (Csr, EdgeCounts) {
-        EdgeList { pairs: pairs.to_vec(), weights: None }.into_adjacency(n)
+    fn build(n: usize, pairs: &[(u32, u32)]) -> (Adjacency, EdgeCounts) {
+        EdgeList { pairs: pairs.to_vec(), weights: None }.into_adjacency(n).unwrap()
     }
 
     #[test]
     fn loops_and_duplicates_are_counted_and_dropped() {
-        let (adjacency, tally) = build(4, &[(0, 1), (1, 0), (0, 1), (2, 2), (2, 2), (1, 2)]);
-        assert!(adjacency.is_simple_undirected());
+        let (adjacency, counts) = build(4, &[(0, 1), (1, 0), (0, 1), (2, 2), (2, 2), (1, 2)]);
         assert_eq!(adjacency.n_entries() / 2, 2);
         assert_eq!(adjacency.row(3), &[] as &[u32]);
-        assert_eq!(tally, EdgeCounts { self_loops: 1, duplicates: 2, directed: true });
+        assert_eq!(counts, EdgeCounts { self_loops: 1, duplicates: 2, directed: true });
     }
 
     #[test]
@@ -188,9 +236,22 @@ mod tests {
     fn weights_take_the_first_of_duplicates_and_the_mean_of_directions() {
         let list =
             EdgeList { pairs: vec![(0, 1), (0, 1), (1, 0), (1, 2)], weights: Some(vec![1.0, 9.0, 3.0, 5.0]) };
-        let (adjacency, _) = list.into_adjacency(3);
+        let (adjacency, _) = list.into_adjacency(3).unwrap();
         assert_eq!(adjacency.entries(0).collect::<Vec<_>>(), [(1, 2.0)]);
         assert_eq!(adjacency.entries(1).collect::<Vec<_>>(), [(0, 2.0), (2, 5.0)]);
-        assert!(adjacency.is_simple_undirected());
+    }
+
+    #[test]
+    fn bad_ids_and_weights_are_errors() {
+        let message = |pairs: &[(u32, u32)], weights: Option<&[Real]>| {
+            let list = EdgeList { pairs: pairs.to_vec(), weights: weights.map(<[_]>::to_vec) };
+            list.into_adjacency(3).unwrap_err().to_string()
+        };
+        assert_eq!(message(&[(0, 1), (1, 3)], None), "edge 1: found (1, 3), expected node ids below 3");
+        assert_eq!(message(&[(0, 1)], Some(&[])), "edge weights: found 0, expected 1, one per edge");
+        for bad in [0.0, -2.0, Real::NAN, Real::INFINITY] {
+            let message = message(&[(0, 1), (1, 2)], Some(&[1.0, bad]));
+            assert_eq!(message, format!("edge 1, weight: found {bad}, expected a positive, finite number"));
+        }
     }
 }

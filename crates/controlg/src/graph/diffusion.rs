@@ -1,6 +1,6 @@
 //! Personalized PageRank between all pairs of nodes, as an operator.
 
-use super::{Csr, Operator};
+use super::{Adjacency, Csr, Operator};
 use crate::Real;
 use crate::kernels::spmm;
 
@@ -11,7 +11,7 @@ const ERROR: f64 = 1e-7;
 
 /// S = α(I − (1 − α)Â)⁻¹ = α Σₖ (1 − α)ᵏ Âᵏ with the operator of graph convolutions Â; entries below `threshold` are
 /// left out.
-pub fn ppr(adjacency: &Csr, alpha: f64, threshold: f64) -> Operator {
+pub fn ppr(adjacency: &Adjacency, alpha: f64, threshold: f64) -> Operator {
     let walk = Operator::gcn(adjacency);
     let n = adjacency.n_rows();
     let rounds = (ERROR.ln() / (1.0 - alpha).ln()).ceil() as usize;
@@ -33,7 +33,7 @@ pub fn ppr(adjacency: &Csr, alpha: f64, threshold: f64) -> Operator {
             row.filter(|(_, value)| f64::from(*value) > threshold).collect()
         }));
     }
-    Operator::symmetric(mirrored(&upper))
+    Operator::symmetric_unchecked(mirrored(&upper))
 }
 
 /// The symmetric matrix with these rows, of which only what lies on and above the diagonal is given.
@@ -62,7 +62,7 @@ fn mirrored(upper: &[Vec<(u32, Real)>]) -> Csr {
             }
         }
     }
-    Csr::new(n, offsets, columns, Some(values))
+    Csr::from_parts(n, offsets, columns, Some(values))
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn it_inverts_what_it_should() {
         let pairs = (0..70).map(|u| (u, (u * u + 1) % 71)).filter(|(u, v)| u != v).collect();
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(72);
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(72).unwrap();
         let (n, alpha) = (72, 0.2);
         let (s, walk) = (ppr(&adjacency, alpha, 0.0), Operator::gcn(&adjacency));
         let spread = |matrix: &Csr, row: usize| {

@@ -1,7 +1,8 @@
-//! The graph that everything works on: who is connected to whom, what is known of each node, and its own name.
+//! Graphs: adjacency, node features and node ids, and the matrices and subgraphs derived from them.
 //!
-//! A [`Graph`] has no labels and no splits. Pretraining takes a `Graph`, so it cannot see what it will be judged by.
+//! A [`Graph`] has no labels and no splits. Pretraining takes a `Graph`, so it cannot see the evaluation data.
 
+mod adjacency;
 mod build;
 mod csr;
 pub mod diffusion;
@@ -19,6 +20,7 @@ pub mod structural;
 mod subgraph;
 pub mod view;
 
+pub use adjacency::Adjacency;
 pub use build::{EdgeCounts, EdgeList};
 pub use csr::Csr;
 pub use features::{Dense, Features};
@@ -26,7 +28,7 @@ pub use ids::Ids;
 pub use norm::{GcnRows, Operator, OperatorRows};
 pub use operand::Operand;
 pub use spectral::Laplacian;
-pub use stored::{Stored, StoredLayout};
+pub use stored::StoredFeatures;
 pub use subgraph::{Subgraph, SubgraphBuilder};
 pub use view::{EdgeDropper, EncoderInput, NodeSet, View};
 
@@ -37,62 +39,110 @@ use rows::FeatureRows;
 
 /// An undirected graph with node features.
 ///
-/// The adjacency is symmetric, each row sorted, without duplicates and without self loops; its values, where it
-/// has any, are positive edge weights. Copies share what they have in common: a clone costs nothing.
+/// Cloning is cheap: clones share the adjacency, the features and the ids.
 ///
-/// The features of a graph from a binary folder stay in their file ([`Stored`]): whoever needs all of them asks for a
-/// [`Graph::resident`] copy first, whoever needs some for [`Graph::rows`].
+/// The features of a graph loaded from a binary folder can stay on disk ([`StoredFeatures`]). [`Graph::resident`] reads
+/// all of them into memory, [`Graph::rows`] reads some.
+///
+/// ```
+/// use controlg::graph::{Features, Graph};
+///
+/// // A triangle with a pendant node, two features per node.
+/// let features = Features::dense(4, 2, vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0])?;
+/// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 0), (2, 3)], features)?;
+/// assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (4, 4, 2));
+/// assert_eq!(graph.neighbors(2), [0, 1, 3]);
+/// # Ok::<(), controlg::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Graph {
-    adjacency: Arc<Csr>,
+    adjacency: Arc<Adjacency>,
     features: FeatureRows,
-    /// Whether the features say nothing but what the edges say, so that other edges make others.
+    /// Whether the features are computed from the edges, so that they change with the edges.
     features_from_edges: bool,
     ids: Arc<Ids>,
 }
 
 impl Graph {
-    /// Puts the three parts together after checking that they speak of the same nodes.
-    pub fn new(adjacency: Csr, features: Features, ids: Ids) -> Result<Self> {
+    /// A graph on nodes `0..n_nodes` from an edge list.
+    ///
+    /// Every edge counts in both directions. Self-loops and duplicates are dropped. For edge weights or node names, use
+    /// [`EdgeList::into_adjacency`] and [`Graph::new`].
+    ///
+    /// # Errors
+    /// If a node id is not below `n_nodes`, or if the features are not one row of finite numbers per node.
+    ///
+    /// ```
+    /// use controlg::graph::{Features, Graph};
+    ///
+    /// let features = Features::dense(3, 1, vec![0.1, 0.2, 0.3])?;
+    /// let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], features.clone())?;
+    /// assert_eq!(graph.n_edges(), 2);
+    ///
+    /// let error = Graph::from_edges(3, &[(0, 1), (1, 3)], features).unwrap_err();
+    /// assert_eq!(error.to_string(), "edge 1: found (1, 3), expected node ids below 3");
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn from_edges(n_nodes: usize, edges: &[(u32, u32)], features: Features) -> Result<Self> {
+        let edges = EdgeList { pairs: edges.to_vec(), weights: None };
+        Graph::new(edges.into_adjacency(n_nodes)?.0, features, Ids::Numbered(n_nodes))
+    }
+
+    /// A graph from its adjacency, features and node ids.
+    ///
+    /// # Errors
+    /// If there are no nodes, if the three parts disagree on the number of nodes, or if a feature is NaN or infinite.
+    ///
+    /// ```
+    /// use controlg::graph::{Adjacency, Csr, Features, Graph, Ids};
+    ///
+    /// let adjacency = Adjacency::new(Csr::new(2, vec![0, 1, 2], vec![1, 0], Some(vec![0.5, 0.5]))?)?;
+    /// let ids = Ids::from_names(vec!["ada".into(), "grace".into()]);
+    /// let graph = Graph::new(adjacency, Features::dense(2, 1, vec![1.0, 2.0])?, ids)?;
+    /// assert_eq!(graph.ids().get(1), "grace");
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn new(adjacency: Adjacency, features: Features, ids: Ids) -> Result<Self> {
+        features.check_finite()?;
         Graph::of_parts(Arc::new(adjacency), FeatureRows::InMemory(Arc::new(features)), Arc::new(ids))
     }
 
-    /// The same with features that stay in their file.
-    pub fn stored(adjacency: Csr, features: Stored, ids: Ids) -> Result<Self> {
+    /// A graph whose features stay on disk.
+    ///
+    /// # Errors
+    /// As for [`Graph::new`]. Feature values are checked when they are read.
+    pub fn stored(adjacency: Adjacency, features: StoredFeatures, ids: Ids) -> Result<Self> {
         Graph::of_parts(Arc::new(adjacency), FeatureRows::Stored(Arc::new(features)), Arc::new(ids))
     }
 
-    /// A graph of which nothing but the edges is known: its features are [`structural`].
-    pub fn structural(adjacency: Csr, ids: Ids) -> Result<Self> {
+    /// A graph without given features: it gets [`structural`] ones, computed from the edges.
+    pub fn structural(adjacency: Adjacency, ids: Ids) -> Result<Self> {
         let features = structural::features(&adjacency);
         Ok(Graph::new(adjacency, features, ids)?.with_features_from_edges(true))
     }
 
-    fn of_parts(adjacency: Arc<Csr>, features: FeatureRows, ids: Arc<Ids>) -> Result<Self> {
+    /// A graph whose features are known to be finite.
+    fn of_parts(adjacency: Arc<Adjacency>, features: FeatureRows, ids: Arc<Ids>) -> Result<Self> {
         let n = adjacency.n_rows();
         if n == 0 {
             return Err(Error::value("graph", "no nodes", "at least one node"));
         }
         if features.n_rows() != n {
-            return Err(Error::value(
-                "features",
-                format_args!("{} rows", features.n_rows()),
-                format_args!("{n}, one for each node"),
-            ));
+            let found = format!("{} rows", features.n_rows());
+            return Err(Error::value("features", found, format_args!("{n}, one per node")));
         }
         if ids.len() != n {
-            return Err(Error::value("ids", ids.len(), format_args!("{n}, one for each node")));
+            return Err(Error::value("ids", ids.len(), format_args!("{n}, one per node")));
         }
-        debug_assert!(adjacency.is_simple_undirected());
         Ok(Graph { adjacency, features, features_from_edges: false, ids })
     }
 
-    /// Whether its features were made of its edges.
+    /// Whether the features are structural, that is, computed from the edges.
     pub fn has_features_from_edges(&self) -> bool {
         self.features_from_edges
     }
 
-    /// The same, with a word on whether its features were made of its edges.
+    /// Sets the structural-features flag.
     pub(crate) fn with_features_from_edges(self, features_from_edges: bool) -> Self {
         Graph { features_from_edges, ..self }
     }
@@ -102,43 +152,43 @@ impl Graph {
         self.adjacency.n_rows()
     }
 
-    /// Number of undirected edges, each pair counted once.
+    /// Number of undirected edges.
     pub fn n_edges(&self) -> usize {
         self.adjacency.n_entries() / 2
     }
 
-    /// Width of the features.
+    /// Number of features per node.
     pub fn n_features(&self) -> usize {
         self.features.n_cols()
     }
 
-    /// The symmetric adjacency without self loops.
-    pub fn adjacency(&self) -> &Csr {
+    /// The adjacency matrix.
+    pub fn adjacency(&self) -> &Adjacency {
         &self.adjacency
     }
 
-    /// What is known of each node.
+    /// The feature matrix.
     ///
     /// # Panics
-    /// When the features stay in their file: a mistake of the caller, who asks for [`Graph::resident`] first.
+    /// If the features are on disk. Call [`Graph::resident`] first.
     pub fn features(&self) -> &Features {
         match &self.features {
             FeatureRows::InMemory(features) => features,
             FeatureRows::Stored(stored) => {
-                panic!("the features of {} stay in their file", stored.path().display())
+                panic!("the features in {} are not in memory", stored.path().display())
             }
         }
     }
 
-    /// The features that stay in their file, where they do.
-    pub fn stored_features(&self) -> Option<&Stored> {
+    /// The features on disk; `None` if they are in memory.
+    pub fn stored_features(&self) -> Option<&StoredFeatures> {
         match &self.features {
             FeatureRows::InMemory(_) => None,
             FeatureRows::Stored(stored) => Some(stored),
         }
     }
 
-    /// What is known of some nodes, in their order.
+    /// The features of selected nodes, in the given order.
     pub fn rows(&self, nodes: &[u32]) -> Result<Features> {
         match &self.features {
             FeatureRows::InMemory(features) => Ok(features.rows(nodes)),
@@ -159,7 +209,7 @@ impl Graph {
         }
     }
 
-    /// The nodes' names as they came in.
+    /// The node ids, as given in the input.
     pub fn ids(&self) -> &Ids {
         &self.ids
     }
@@ -180,9 +230,9 @@ impl Graph {
             .flat_map(|u| self.neighbors(u as usize).iter().filter(move |&&v| u < v).map(move |&v| (u, v)))
     }
 
-    /// The same nodes and features with other edges between them. Features that were made of the edges are made again, of
-    /// these: they would tell of the others.
-    pub fn with_adjacency(&self, adjacency: Csr) -> Result<Self> {
+    /// The same nodes and features with other edges. Structural features are computed again from the new edges, so that
+    /// they reveal nothing about the old ones.
+    pub fn with_adjacency(&self, adjacency: Adjacency) -> Result<Self> {
         if self.features_from_edges {
             return Graph::structural(adjacency, Ids::clone(&self.ids));
         }
@@ -191,11 +241,12 @@ impl Graph {
 
     /// The same nodes and edges with other features.
     pub fn with_features(self, features: Features) -> Result<Self> {
+        features.check_finite()?;
         Graph::of_parts(self.adjacency, FeatureRows::InMemory(Arc::new(features)), self.ids)
     }
 
-    /// The same with other features that stay in their file.
-    pub fn with_stored(self, features: Stored) -> Result<Self> {
+    /// The same nodes and edges with features that stay on disk.
+    pub fn with_stored(self, features: StoredFeatures) -> Result<Self> {
         Graph::of_parts(self.adjacency, FeatureRows::Stored(Arc::new(features)), self.ids)
     }
 
@@ -204,11 +255,55 @@ impl Graph {
         self.adjacency.memory_bytes() + self.features.memory_bytes() + self.ids.memory_bytes()
     }
 
-    /// Bytes held in memory that another graph does not hold already.
+    /// Bytes held in memory that are not shared with another graph.
     pub fn memory_bytes_beside(&self, other: &Graph) -> usize {
         let edges =
             if Arc::ptr_eq(&self.adjacency, &other.adjacency) { 0 } else { self.adjacency.memory_bytes() };
         let features = if self.features.is(&other.features) { 0 } else { self.features.memory_bytes() };
         edges + features
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Real;
+
+    fn triangle(features: Features) -> Result<Graph> {
+        Graph::from_edges(3, &[(0, 1), (1, 2), (2, 0), (0, 0), (1, 0)], features)
+    }
+
+    #[test]
+    fn from_edges_drops_self_loops_and_duplicates() {
+        let graph = triangle(Features::dense(3, 1, vec![1.0, 2.0, 3.0]).unwrap()).unwrap();
+        assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2)]);
+    }
+
+    #[test]
+    fn parts_that_disagree_on_the_number_of_nodes_are_errors() {
+        let features = Features::dense(2, 1, vec![1.0, 2.0]).unwrap();
+        let message = triangle(features.clone()).unwrap_err().to_string();
+        assert_eq!(message, "features: found 2 rows, expected 3, one per node");
+        let adjacency = Adjacency::new(Csr::empty(2, 2)).unwrap();
+        let message = Graph::new(adjacency, features, Ids::Numbered(3)).unwrap_err().to_string();
+        assert_eq!(message, "ids: found 3, expected 2, one per node");
+        let nothing = Features::dense(0, 1, vec![]).unwrap();
+        assert!(Graph::from_edges(0, &[], nothing).unwrap_err().to_string().contains("no nodes"));
+        let message = Features::dense(2, 2, vec![1.0; 3]).unwrap_err().to_string();
+        assert_eq!(message, "dense matrix: found 3 numbers, expected 2 × 2, one per row and column");
+    }
+
+    #[test]
+    fn nan_and_infinite_features_are_errors() {
+        for bad in [Real::NAN, Real::NEG_INFINITY] {
+            let dense = Features::dense(3, 2, vec![1.0, 1.0, 1.0, bad, 1.0, 1.0]).unwrap();
+            let expected = format!("features, row 1, column 1: found {bad}, expected a finite number");
+            assert_eq!(triangle(dense.clone()).unwrap_err().to_string(), expected);
+            let graph = triangle(Features::dense(3, 1, vec![1.0; 3]).unwrap()).unwrap();
+            assert_eq!(graph.with_features(dense).unwrap_err().to_string(), expected);
+            let sparse = Features::sparse(9, vec![0, 1, 1, 3], vec![4, 0, 8], Some(vec![1.0, 2.0, bad]));
+            let message = triangle(sparse.unwrap()).unwrap_err().to_string();
+            assert!(message.contains("features, row 2, column 8"), "{message}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::{Csr, Dense, Features, Stored};
+use super::adjacency::check_symmetric;
+use super::{Adjacency, Csr, Dense, Features, StoredFeatures};
 use crate::Real;
 use crate::error::Result;
 use crate::kernels::{CsrView, scratch};
@@ -19,8 +20,8 @@ pub struct Operator {
 
 impl Operator {
     /// The operator of graph convolutions, Â = D̃^-½ (A + I) D̃^-½ with D̃ the row sums of A + I.
-    pub fn gcn(adjacency: &Csr) -> Self {
-        let mut operator = Operator::symmetric(Csr::empty(0, 0));
+    pub fn gcn(adjacency: &Adjacency) -> Self {
+        let mut operator = Operator::symmetric_unchecked(Csr::empty(0, 0));
         operator.refill_gcn(adjacency, None);
         operator
     }
@@ -33,7 +34,7 @@ impl Operator {
         for (row, &sum) in sums.iter().enumerate() {
             values.extend(scaled(row).map(|w| (w / sum) as Real));
         }
-        Operator::general(Csr::new(
+        Operator::general(Csr::from_parts(
             adjacency.n_cols(),
             adjacency.offsets().to_vec(),
             adjacency.columns().to_vec(),
@@ -41,8 +42,17 @@ impl Operator {
         ))
     }
 
-    /// An operator from a matrix that equals its transpose, entry for entry, or whose product is never differentiated.
-    pub fn symmetric(matrix: Csr) -> Self {
+    /// An operator from a symmetric matrix.
+    ///
+    /// # Errors
+    /// If the matrix does not equal its transpose. Use [`Operator::general`] for other matrices.
+    pub fn symmetric(matrix: Csr) -> Result<Self> {
+        check_symmetric("operator", &matrix)?;
+        Ok(Operator::symmetric_unchecked(matrix))
+    }
+
+    /// An operator from a matrix that equals its transpose, or whose product is never differentiated.
+    pub(crate) fn symmetric_unchecked(matrix: Csr) -> Self {
         Operator { matrix, transposed: None, reverse: OnceLock::new() }
     }
 
@@ -67,9 +77,16 @@ impl Operator {
         self.transposed.as_ref().unwrap_or(&self.matrix).sparse()
     }
 
-    /// For each entry (i, j) of a symmetric pattern the place of (j, i). Made when it is first asked for.
+    /// For each entry (i, j), the index of the entry (j, i). Computed on first use.
+    ///
+    /// # Panics
+    /// If the sparsity pattern is not symmetric.
     pub fn reverse(&self) -> &[u32] {
         self.reverse.get_or_init(|| {
+            let (matrix, transposed) = (self.forward(), self.backward());
+            assert_eq!(matrix.n_rows, matrix.n_cols, "a square operator");
+            let is_symmetric = (matrix.offsets, matrix.columns) == (transposed.offsets, transposed.columns);
+            assert!(is_symmetric, "an operator with a symmetric sparsity pattern");
             let mut reverse = Vec::new();
             reverse_entries(&self.matrix, &mut reverse);
             reverse
@@ -84,7 +101,7 @@ impl Operator {
     }
 
     /// Makes this the GCN operator of the entries of `adjacency` that are to be kept, in the memory it has already.
-    pub(super) fn refill_gcn(&mut self, adjacency: &Csr, keep: Option<&[bool]>) {
+    pub(super) fn refill_gcn(&mut self, adjacency: &Adjacency, keep: Option<&[bool]>) {
         let n = adjacency.n_rows();
         let (mut offsets, mut columns, values) =
             std::mem::replace(&mut self.matrix, Csr::empty(0, 0)).into_parts();
@@ -107,7 +124,7 @@ impl Operator {
                 }
             }
         });
-        self.matrix = Csr::new(n, offsets, columns, Some(values));
+        self.matrix = Csr::from_parts(n, offsets, columns, Some(values));
         self.transposed = None;
         // Whoever asked for the reversed entries of the last matrix will ask for those of this one.
         if let Some(mut reverse) = self.reverse.take() {
@@ -121,7 +138,7 @@ impl Operator {
 /// the bit.
 #[derive(Clone, Debug)]
 pub struct GcnRows<'g> {
-    adjacency: &'g Csr,
+    adjacency: &'g Adjacency,
     scale: Vec<f64>,
     /// For each node its place among those that the rows in hand reach.
     place: Vec<u32>,
@@ -140,7 +157,7 @@ pub struct OperatorRows {
 
 impl<'g> GcnRows<'g> {
     /// Of a symmetric adjacency without loops.
-    pub fn new(adjacency: &'g Csr) -> Self {
+    pub fn new(adjacency: &'g Adjacency) -> Self {
         let sum = |row| adjacency.entries(row).fold(1.0, |sum, (_, weight)| sum + f64::from(weight));
         let scale = (0..adjacency.n_rows()).map(|row| 1.0 / f64::sqrt(sum(row))).collect();
         GcnRows { adjacency, scale, place: vec![u32::MAX; adjacency.n_rows()] }
@@ -169,8 +186,8 @@ impl<'g> GcnRows<'g> {
         columns.iter_mut().for_each(|column| *column = self.place[*column as usize]);
         let own = rows.map(|row| self.place[row]).collect();
         reached.iter().for_each(|&node| self.place[node as usize] = u32::MAX);
-        let matrix = Csr::new(reached.len(), offsets, columns, Some(values));
-        OperatorRows { operator: Operator::symmetric(matrix), reached, own }
+        let matrix = Csr::from_parts(reached.len(), offsets, columns, Some(values));
+        OperatorRows { operator: Operator::symmetric_unchecked(matrix), reached, own }
     }
 }
 
@@ -220,7 +237,7 @@ pub fn divide_rows_by_sums(features: &Features) -> Features {
                 let factor = factor(row.iter().map(|&x| f64::from(x)).sum());
                 row.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as Real);
             }
-            Features::Dense(Dense::new(dense.n_rows(), dense.n_cols(), data))
+            Features::Dense(Dense::from_parts(dense.n_rows(), dense.n_cols(), data))
         }
         Features::Sparse(csr) => {
             let mut values = Vec::with_capacity(csr.n_entries());
@@ -229,7 +246,7 @@ pub fn divide_rows_by_sums(features: &Features) -> Features {
                 values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) * factor) as Real));
             }
             let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
-            Features::Sparse(Csr::new(csr.n_cols(), offsets, columns, Some(values)))
+            Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values)))
         }
     }
 }
@@ -257,7 +274,7 @@ impl ColumnScale {
     }
 
     /// Of features that stay in their file.
-    pub fn of_stored(stored: &Stored) -> Result<Self> {
+    pub fn of_stored(stored: &StoredFeatures) -> Result<Self> {
         let n = stored.n_rows() as u32;
         ColumnScale::of_blocks(stored.n_rows(), stored.n_cols(), |visit| {
             for first in (0..n).step_by(BLOCK) {
@@ -313,7 +330,7 @@ impl ColumnScale {
                 }
             }
         }
-        Features::Dense(Dense::new(n, d, data))
+        Features::Dense(Dense::from_parts(n, d, data))
     }
 }
 
@@ -359,8 +376,8 @@ mod tests {
     use crate::graph::EdgeList;
 
     /// A path 0–1–2 and the isolated node 3.
-    fn path() -> Csr {
-        EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None }.into_adjacency(4).0
+    fn path() -> Adjacency {
+        EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None }.into_adjacency(4).unwrap().0
     }
 
     fn dense(matrix: &Csr) -> Vec<Vec<f64>> {
@@ -394,6 +411,7 @@ mod tests {
         let adjacency =
             EdgeList { pairs: vec![(0, 1), (1, 2), (2, 5), (0, 4)], weights: Some(vec![0.3, 2.0, 1.5, 0.7]) }
                 .into_adjacency(7)
+                .unwrap()
                 .0;
         let whole = Operator::gcn(&adjacency);
         let mut rows = GcnRows::new(&adjacency);
@@ -409,6 +427,24 @@ mod tests {
     }
 
     #[test]
+    fn asymmetric_matrices_are_rejected() {
+        let asymmetric = Csr::from_parts(2, vec![0, 2, 3], vec![0, 1, 1], None);
+        let message = Operator::symmetric(asymmetric).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "operator, row 0: found entry (0, 1) without its mirror, expected a symmetric matrix"
+        );
+        let with_diagonal = Csr::from_parts(2, vec![0, 2, 3], vec![0, 1, 0], Some(vec![3.0, 2.0, 2.0]));
+        assert_eq!(Operator::symmetric(with_diagonal).unwrap().reverse(), [0, 2, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "symmetric sparsity pattern")]
+    fn reverse_needs_a_symmetric_pattern() {
+        Operator::general(Csr::from_parts(2, vec![0, 2, 3], vec![0, 1, 1], None)).reverse();
+    }
+
+    #[test]
     fn walk_rows_sum_to_one_and_its_transpose_is_kept() {
         let operator = Operator::walk(&path());
         let rows = dense(operator.matrix());
@@ -420,7 +456,7 @@ mod tests {
 
     #[test]
     fn rows_divide_by_their_sum_and_zero_rows_stay() {
-        let csr = Csr::new(3, vec![0, 2, 2], vec![0, 2], Some(vec![1.0, 3.0]));
+        let csr = Csr::from_parts(3, vec![0, 2, 2], vec![0, 2], Some(vec![1.0, 3.0]));
         let scaled = divide_rows_by_sums(&Features::Sparse(csr));
         assert!(matches!(scaled, Features::Sparse(_)));
         assert_eq!(scaled.row(0), [(0, 0.25), (2, 0.75)]);
@@ -429,7 +465,7 @@ mod tests {
 
     #[test]
     fn standardized_columns_have_mean_zero_and_deviation_one() {
-        let csr = Csr::new(2, vec![0, 1, 2, 2, 3], vec![0, 0, 0], Some(vec![1.0, 3.0, 4.0]));
+        let csr = Csr::from_parts(2, vec![0, 1, 2, 2, 3], vec![0, 0, 0], Some(vec![1.0, 3.0, 4.0]));
         let features = Features::Sparse(csr);
         let Features::Dense(dense) = ColumnScale::of(&features).apply(&features) else { panic!("dense") };
         let column = |j: usize| (0..4).map(move |i| (i, j));

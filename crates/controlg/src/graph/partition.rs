@@ -7,7 +7,7 @@ mod streamed;
 
 use std::sync::Mutex;
 
-use super::Csr;
+use super::{Adjacency, Csr};
 use crate::error::{Error, Result};
 
 /// The most edge ends that METIS is given.
@@ -17,7 +17,7 @@ pub const METIS_UP_TO: usize = 1 << 25;
 /// the mean size; nodes without neighbors fill the smallest parts, whose edges they cannot change.
 ///
 /// The same graph, parts and seed give the same answer.
-pub fn partition(adjacency: &Csr, parts: usize, imbalance: f64, seed: i32) -> Result<Vec<u32>> {
+pub fn partition(adjacency: &Adjacency, parts: usize, imbalance: f64, seed: i32) -> Result<Vec<u32>> {
     let n = adjacency.n_rows();
     if parts == 0 || parts > n {
         let expected = format!("1 to {n}, the number of nodes");
@@ -80,7 +80,7 @@ mod tests {
     use crate::graph::EdgeList;
 
     /// Cliques of ten nodes in a row, one edge from each to the next, and some nodes without any.
-    fn cliques(count: u32, alone: usize) -> Csr {
+    fn cliques(count: u32, alone: usize) -> Adjacency {
         let mut pairs = Vec::new();
         for c in 0..count {
             let nodes = c * 10..c * 10 + 10;
@@ -89,7 +89,7 @@ mod tests {
                 pairs.push((c * 10 - 1, c * 10));
             }
         }
-        EdgeList { pairs, weights: None }.into_adjacency(count as usize * 10 + alone).0
+        EdgeList { pairs, weights: None }.into_adjacency(count as usize * 10 + alone).unwrap().0
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
     fn more_parts_than_nodes_are_refused_and_few_connected_ones_served() {
         let message = partition(&cliques(1, 0), 11, 1.03, 0).unwrap_err().to_string();
         assert_eq!(message, "parts: found 11, expected 1 to 10, the number of nodes");
-        let pair = EdgeList { pairs: vec![(0, 1)], weights: None }.into_adjacency(6).0;
+        let pair = EdgeList { pairs: vec![(0, 1)], weights: None }.into_adjacency(6).unwrap().0;
         let mut part = partition(&pair, 6, 1.03, 0).unwrap();
         part.sort_unstable();
         assert_eq!(part, [0, 1, 2, 3, 4, 5]);

@@ -1,16 +1,16 @@
-//! Where a graph's features are: in memory with it, or in their file.
+//! A graph's features, in memory or on disk.
 
 use std::sync::Arc;
 
-use super::{Features, Stored};
+use super::{Features, StoredFeatures};
 
-/// One row a node.
+/// One row of features per node.
 #[derive(Clone, Debug)]
 pub(super) enum FeatureRows {
-    /// All of them in memory.
+    /// All rows in memory.
     InMemory(Arc<Features>),
-    /// Read when they are asked for.
-    Stored(Arc<Stored>),
+    /// Rows read from disk when needed.
+    Stored(Arc<StoredFeatures>),
 }
 
 impl FeatureRows {
@@ -35,7 +35,7 @@ impl FeatureRows {
         }
     }
 
-    /// Whether both are the very same memory or file.
+    /// Whether both share the same memory or file.
     pub(super) fn is(&self, other: &FeatureRows) -> bool {
         match (self, other) {
             (FeatureRows::InMemory(a), FeatureRows::InMemory(b)) => Arc::ptr_eq(a, b),

@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn figures_of_a_path_and_an_isolated_node() {
         let list = EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None };
-        let features = Features::Dense(Dense::new(4, 1, vec![0.0; 4]));
-        let graph = Graph::new(list.into_adjacency(4).0, features, Ids::Numbered(4)).unwrap();
+        let features = Features::Dense(Dense::from_parts(4, 1, vec![0.0; 4]));
+        let graph = Graph::new(list.into_adjacency(4).unwrap().0, features, Ids::Numbered(4)).unwrap();
         assert_eq!(degrees(&graph), Degrees { min: 0, median: 1, mean: 1.0, max: 2 });
         assert_eq!((isolated(&graph), components(&graph)), (1, 2));
         let class = |node: usize| [Some(0), Some(0), Some(1), None][node];

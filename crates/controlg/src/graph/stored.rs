@@ -1,4 +1,4 @@
-//! Features that stay in their file: read row by row, scaled as they are read.
+//! Features on disk: rows are read when needed and scaled after reading.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::rowfile::RowFile;
 
-/// Features in a file.
+/// Node features that stay on disk.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredFeatures {
     n_rows: usize,
     n_cols: usize,
     layout: Arc<StoredLayout>,
@@ -19,19 +19,16 @@ pub struct Stored {
     identity: String,
 }
 
-/// How the rows lie in their files: numbers of four bytes, the lowest first.
+/// The files, as little-endian 4-byte numbers.
 #[derive(Debug)]
-pub struct StoredLayout(LayoutKind);
-
-#[derive(Debug)]
-enum LayoutKind {
-    /// Every value, row by row.
+enum StoredLayout {
+    /// All values in row-major order.
     Dense(RowFile),
-    /// The non-zero values, row by row, with their columns; where each row starts is held in memory.
+    /// The columns and the values of the nonzero entries, row by row. The row offsets are in memory.
     Sparse { offsets: Vec<u64>, columns: RowFile, values: RowFile },
 }
 
-/// What is done to a row when it is read.
+/// How rows are scaled after reading.
 #[derive(Clone, Debug)]
 enum Scaling {
     Nothing,
@@ -39,75 +36,108 @@ enum Scaling {
     Columns(Arc<ColumnScale>),
 }
 
-impl StoredLayout {
-    /// A file of n × d values.
-    pub fn dense(path: &Path, n_rows: usize, n_cols: usize) -> Result<StoredLayout> {
-        Ok(StoredLayout(LayoutKind::Dense(RowFile::open(path, n_rows, n_cols.saturating_mul(4))?)))
+impl StoredFeatures {
+    /// Dense features: one file of n_rows × n_cols 32-bit floats in row-major order. `identity` is a hash of the content
+    /// that becomes part of the graph's fingerprint.
+    ///
+    /// # Errors
+    /// If there are no columns, or if the file cannot be opened or has another size.
+    pub fn dense(path: &Path, n_rows: usize, n_cols: usize, identity: String) -> Result<Self> {
+        if n_cols == 0 {
+            return Err(Error::value("features", "no columns", "at least one column"));
+        }
+        let layout = StoredLayout::Dense(RowFile::open(path, n_rows, n_cols.saturating_mul(4))?);
+        Ok(StoredFeatures { n_rows, n_cols, layout: Arc::new(layout), scaling: Scaling::Nothing, identity })
     }
 
-    /// Two files, of the columns and the values of all entries.
-    pub fn sparse(offsets: Vec<u64>, columns: &Path, values: &Path) -> Result<StoredLayout> {
-        let entries = offsets.last().copied().unwrap_or_default() as usize;
-        let (columns, values) = (RowFile::open(columns, entries, 4)?, RowFile::open(values, entries, 4)?);
-        Ok(StoredLayout(LayoutKind::Sparse { offsets, columns, values }))
+    /// Sparse features in CSR form: the row offsets in memory, the columns (32-bit integers) and the values (32-bit
+    /// floats) of all entries in one file each.
+    ///
+    /// # Errors
+    /// If the offsets do not ascend from 0, or if a file cannot be opened or does not have one number per entry.
+    pub fn sparse(
+        n_cols: usize,
+        offsets: Vec<u64>,
+        columns: &Path,
+        values: &Path,
+        identity: String,
+    ) -> Result<Self> {
+        let place = "features, offsets";
+        let Some(entries) = offsets.last().copied() else {
+            return Err(Error::value(place, "an empty array", "one offset per row and one more"));
+        };
+        if offsets[0] != 0 {
+            return Err(Error::value(place, format_args!("{} first", offsets[0]), "0"));
+        }
+        if let Some(pair) = offsets.windows(2).find(|pair| pair[0] > pair[1]) {
+            let found = format!("{} after {}", pair[1], pair[0]);
+            return Err(Error::value(place, found, "ascending offsets"));
+        }
+        let open = |path: &Path| RowFile::open(path, entries as usize, 4);
+        let (columns, values) = (open(columns)?, open(values)?);
+        let n_rows = offsets.len() - 1;
+        let layout = StoredLayout::Sparse { offsets, columns, values };
+        Ok(StoredFeatures { n_rows, n_cols, layout: Arc::new(layout), scaling: Scaling::Nothing, identity })
     }
-}
 
-impl Stored {
-    /// Features of n nodes with d columns; `identity` is a hash over their content, to be told apart by.
-    pub fn new(n_rows: usize, n_cols: usize, layout: StoredLayout, identity: String) -> Self {
-        Stored { n_rows, n_cols, layout: Arc::new(layout), scaling: Scaling::Nothing, identity }
-    }
-
-    /// Number of nodes described.
+    /// Number of rows (nodes).
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Number of features of each node.
+    /// Number of columns (features per node).
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }
 
-    /// Whether they are stored, and given, as sparse rows.
+    /// Whether rows are read as sparse rows.
     pub fn is_sparse(&self) -> bool {
-        matches!(self.layout.0, LayoutKind::Sparse { .. }) && !matches!(self.scaling, Scaling::Columns(_))
+        matches!(*self.layout, StoredLayout::Sparse { .. }) && !matches!(self.scaling, Scaling::Columns(_))
     }
 
-    /// The hash over their content.
+    /// The hash of the content.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// The file of the values.
+    /// The file with the values.
     pub fn path(&self) -> &Path {
-        match &self.layout.0 {
-            LayoutKind::Dense(file) | LayoutKind::Sparse { values: file, .. } => file.path(),
+        match &*self.layout {
+            StoredLayout::Dense(file) | StoredLayout::Sparse { values: file, .. } => file.path(),
         }
     }
 
-    /// The same with each row divided by its sum.
+    /// The same features with each row divided by its sum.
     pub fn with_row_sums(&self) -> Self {
-        Stored { scaling: Scaling::RowSums, ..self.clone() }
+        StoredFeatures { scaling: Scaling::RowSums, ..self.clone() }
     }
 
-    /// The same with scaled columns.
+    /// The same features with standardized columns.
     pub fn with_columns(&self, scale: ColumnScale) -> Self {
-        Stored { scaling: Scaling::Columns(Arc::new(scale)), ..self.clone() }
+        StoredFeatures { scaling: Scaling::Columns(Arc::new(scale)), ..self.clone() }
     }
 
-    /// Some rows, in the order given.
+    /// Reads selected rows, in the given order.
+    ///
+    /// # Errors
+    /// If a file cannot be read, a column is out of range or a value is not finite.
+    ///
+    /// # Panics
+    /// If a row is not below `n_rows`.
     pub fn rows(&self, rows: &[u32]) -> Result<Features> {
-        let read = match &self.layout.0 {
-            LayoutKind::Dense(file) => {
+        let read = match &*self.layout {
+            StoredLayout::Dense(file) => {
                 let mut bytes = vec![0; rows.len() * self.n_cols * 4];
                 file.read(rows, &mut bytes)?;
-                Features::Dense(Dense::new(rows.len(), self.n_cols, singles(&bytes)))
+                Features::Dense(Dense::from_parts(rows.len(), self.n_cols, decode_f32(&bytes)))
             }
-            LayoutKind::Sparse { offsets, columns, values } => {
+            StoredLayout::Sparse { offsets, columns, values } => {
                 self.sparse_rows(rows, offsets, columns, values)?
             }
         };
+        if let Err(Error::Input { place, found, expected, .. }) = read.check_finite() {
+            return Err(Error::input(self.path(), place, found, expected));
+        }
         Ok(match &self.scaling {
             Scaling::Nothing => read,
             Scaling::RowSums => divide_rows_by_sums(&read),
@@ -131,7 +161,7 @@ impl Stored {
             columns.read_range(span.clone(), &mut bytes)?;
             all_columns.extend(bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])));
             values.read_range(span, &mut bytes)?;
-            all_values.extend(singles(&bytes));
+            all_values.extend(decode_f32(&bytes));
             let before = starts[starts.len() - 1];
             starts.extend((first..last).map(|row| before + (offsets[row + 1] - offsets[first]) as usize));
         }
@@ -140,31 +170,31 @@ impl Stored {
                 columns.path(),
                 "",
                 column,
-                format_args!("columns below {}", self.n_cols),
+                format_args!("column indices below {}", self.n_cols),
             ));
         }
-        Ok(Features::Sparse(Csr::new(self.n_cols, starts, all_columns, Some(all_values))))
+        Ok(Features::Sparse(Csr::from_parts(self.n_cols, starts, all_columns, Some(all_values))))
     }
 
-    /// Whether the files are still those that were opened.
+    /// Returns an error if a file has changed since it was opened.
     pub fn check(&self) -> Result<()> {
-        match &self.layout.0 {
-            LayoutKind::Dense(file) => file.check(),
-            LayoutKind::Sparse { columns, values, .. } => columns.check().and_then(|()| values.check()),
+        match &*self.layout {
+            StoredLayout::Dense(file) => file.check(),
+            StoredLayout::Sparse { columns, values, .. } => columns.check().and_then(|()| values.check()),
         }
     }
 
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
-        match &self.layout.0 {
-            LayoutKind::Dense(_) => 0,
-            LayoutKind::Sparse { offsets, .. } => size_of_val(&offsets[..]),
+        match &*self.layout {
+            StoredLayout::Dense(_) => 0,
+            StoredLayout::Sparse { offsets, .. } => size_of_val(&offsets[..]),
         }
     }
 }
 
-/// Numbers of single precision from their bytes.
-fn singles(bytes: &[u8]) -> Vec<Real> {
+/// Decodes little-endian 32-bit floats.
+fn decode_f32(bytes: &[u8]) -> Vec<Real> {
     let single = |b: &[u8]| Real::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     bytes.chunks_exact(4).map(single).collect()
 }

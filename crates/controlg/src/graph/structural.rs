@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::{Csr, Dense, Features};
+use super::{Adjacency, Csr, Dense, Features};
 use crate::Real;
 use crate::rng::Stream;
 
@@ -19,7 +19,7 @@ const PLACES: usize = WIDTH - ROLES;
 const CHUNK: usize = 1 << 12;
 
 /// Features made from the edges alone.
-pub fn features(adjacency: &Csr) -> Features {
+pub fn features(adjacency: &Adjacency) -> Features {
     let n = adjacency.n_rows();
     let (roles, places) = (roles(adjacency), places(adjacency));
     let mut data = vec![0.0; n * WIDTH];
@@ -29,7 +29,7 @@ pub fn features(adjacency: &Csr) -> Features {
         }
         row[ROLES..].copy_from_slice(&places[node * PLACES..(node + 1) * PLACES]);
     });
-    Features::Dense(Dense::new(n, WIDTH, data))
+    Features::Dense(Dense::from_parts(n, WIDTH, data))
 }
 
 /// Degree, mean degree of the neighbors and core number, as standardized logarithms.
@@ -129,8 +129,8 @@ mod tests {
     use super::*;
     use crate::graph::EdgeList;
 
-    fn adjacency(n: usize, pairs: &[(u32, u32)]) -> Csr {
-        EdgeList { pairs: pairs.to_vec(), weights: None }.into_adjacency(n).0
+    fn adjacency(n: usize, pairs: &[(u32, u32)]) -> Adjacency {
+        EdgeList { pairs: pairs.to_vec(), weights: None }.into_adjacency(n).unwrap().0
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Parts of a graph: the nodes around a few centers, and the edges among them.
 
-use super::{Graph, Ids};
+use std::sync::Arc;
+
+use super::rows::FeatureRows;
+use super::{Adjacency, Graph, Ids};
 use crate::error::Result;
 use crate::rng::Stream;
 
@@ -90,7 +93,9 @@ impl SubgraphBuilder {
         nodes.iter().for_each(|&node| self.members[node as usize / 64] = 0);
         let ids =
             Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
-        Ok(Subgraph { graph: Graph::new(adjacency, of.rows(&nodes)?, ids)?, nodes })
+        let features = FeatureRows::InMemory(Arc::new(of.rows(&nodes)?));
+        let adjacency = Arc::new(Adjacency::new_unchecked(adjacency));
+        Ok(Subgraph { graph: Graph::of_parts(adjacency, features, Arc::new(ids))?, nodes })
     }
 }
 
@@ -101,8 +106,9 @@ mod tests {
 
     fn ring(n: u32) -> Graph {
         let pairs = (0..n).map(|u| (u, (u + 1) % n)).collect();
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(n as usize + 1);
-        let features = Csr::new(3, (0..=n as usize + 1).collect(), (0..=n).map(|u| u % 3).collect(), None);
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(n as usize + 1).unwrap();
+        let features =
+            Csr::from_parts(3, (0..=n as usize + 1).collect(), (0..=n).map(|u| u % 3).collect(), None);
         Graph::new(adjacency, Features::Sparse(features), Ids::Numbered(n as usize + 1)).unwrap()
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Csr, Dense, Features, Graph, Operand, Operator};
+use super::{Adjacency, Csr, Dense, Features, Graph, Operand, Operator};
 use crate::kernels::feature_dropout::FeatureDropout;
 use crate::kernels::spmm;
 use crate::rng::Stream;
@@ -55,7 +55,7 @@ impl<'g> EncoderInput<'g> {
         Some(self.smoothed.get_or_init(|| {
             let mut data = vec![0.0; dense.data().len()];
             spmm::spmm(self.operator.forward(), dense.data(), dense.n_cols(), &mut data, false);
-            Dense::new(dense.n_rows(), dense.n_cols(), data)
+            Dense::from_parts(dense.n_rows(), dense.n_cols(), data)
         }))
     }
 
@@ -201,13 +201,17 @@ impl EdgeDropper {
     }
 
     /// The GCN operator of the graph with each undirected edge dropped at the given rate.
-    pub fn drop_edges(&mut self, adjacency: &Csr, rate: f64, stream: &mut Stream) -> Arc<Operator> {
+    pub fn drop_edges(&mut self, adjacency: &Adjacency, rate: f64, stream: &mut Stream) -> Arc<Operator> {
         self.keep_edges(adjacency, |_, _| stream.uniform() >= rate)
     }
 
     /// The GCN operator of the graph with the undirected edges for which `keep` says so; it is asked once for each
     /// pair (smaller, larger) in ascending order. Degrees are those of what is left, loops are added after.
-    pub fn keep_edges(&mut self, adjacency: &Csr, mut keep: impl FnMut(u32, u32) -> bool) -> Arc<Operator> {
+    pub fn keep_edges(
+        &mut self,
+        adjacency: &Adjacency,
+        mut keep: impl FnMut(u32, u32) -> bool,
+    ) -> Arc<Operator> {
         self.keep.clear();
         self.keep.resize(adjacency.n_entries(), false);
         self.next.clear();
@@ -233,7 +237,7 @@ impl EdgeDropper {
                 made.clone()
             }
             None => {
-                let mut operator = Operator::symmetric(Csr::empty(0, 0));
+                let mut operator = Operator::symmetric_unchecked(Csr::empty(0, 0));
                 operator.refill_gcn(adjacency, Some(&self.keep));
                 self.made.push(Arc::new(operator));
                 self.made[self.made.len() - 1].clone()
@@ -252,9 +256,10 @@ mod tests {
     use super::*;
     use crate::graph::EdgeList;
 
-    fn ring(n: u32) -> Csr {
+    fn ring(n: u32) -> Adjacency {
         EdgeList { pairs: (0..n).map(|u| (u, (u + 1) % n)).collect(), weights: None }
             .into_adjacency(n as usize)
+            .unwrap()
             .0
     }
 
@@ -297,7 +302,7 @@ mod tests {
         third.reverse();
         drop(third);
         let fourth = dropper.drop_edges(&adjacency, 0.2, stream);
-        assert_eq!(fourth.reverse(), Operator::symmetric(fourth.matrix().clone()).reverse());
+        assert_eq!(fourth.reverse(), Operator::symmetric_unchecked(fourth.matrix().clone()).reverse());
         assert_eq!(dropper.made.len(), 2);
     }
 

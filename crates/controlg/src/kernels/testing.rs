@@ -68,7 +68,7 @@ impl Owned {
     }
 
     pub(crate) fn transposed(&self) -> Owned {
-        let transposed = crate::graph::Csr::new(
+        let transposed = crate::graph::Csr::from_parts(
             self.n_cols,
             self.offsets.clone(),
             self.columns.clone(),

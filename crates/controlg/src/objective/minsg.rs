@@ -258,5 +258,5 @@ fn rows_of(n: usize, mut fill: impl FnMut(usize, &mut Vec<(u32, f64)>) -> Result
         values.extend(row.iter().map(|entry| entry.1 as crate::Real));
         offsets.push(columns.len());
     }
-    Ok(Operator::general(Csr::new(n, offsets, columns, Some(values))))
+    Ok(Operator::general(Csr::from_parts(n, offsets, columns, Some(values))))
 }

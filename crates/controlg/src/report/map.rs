@@ -225,7 +225,7 @@ mod tests {
             let (a, b) = (3.0 * stream.normal(), stream.normal());
             data.extend([(a + b) as crate::Real, (a - b) as crate::Real, 0.0]);
         }
-        let (places, shown) = plane(&Features::Dense(Dense::new(500, 3, data)));
+        let (places, shown) = plane(&Features::Dense(Dense::from_parts(500, 3, data)));
         assert!(shown > 0.999);
         let spread = |of: fn(&(f64, f64)) -> f64| places.iter().map(|p| of(p).powi(2)).sum::<f64>() / 500.0;
         assert!((spread(|p| p.0) / 18.0 - 1.0).abs() < 0.2 && (spread(|p| p.1) / 2.0 - 1.0).abs() < 0.2);

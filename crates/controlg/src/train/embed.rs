@@ -63,7 +63,7 @@ pub(super) fn embed_with(
         data.extend_from_slice(rows);
         Ok(())
     })?;
-    Ok(Dense::new(n, data.len() / n, data))
+    Ok(Dense::from_parts(n, data.len() / n, data))
 }
 
 fn embed_rows(

@@ -20,13 +20,13 @@ pub fn edges() -> Vec<(u32, u32)> {
 /// A graph of twelve nodes with those edges.
 pub fn graph(edges: Vec<(u32, u32)>, features: Features) -> Graph {
     let n = features.n_rows();
-    let (adjacency, _) = EdgeList { pairs: edges, weights: None }.into_adjacency(n);
+    let (adjacency, _) = EdgeList { pairs: edges, weights: None }.into_adjacency(n).unwrap();
     Graph::new(adjacency, features, Ids::Numbered(n)).expect("parts that fit")
 }
 
 /// Dense features of twelve nodes.
 pub fn dense_features(width: usize) -> Features {
-    Features::Dense(Dense::new(12, width, numbers(1, 12 * width)))
+    Features::dense(12, width, numbers(1, 12 * width)).unwrap()
 }
 
 /// Sparse features of twelve nodes; node 4 has none.
@@ -42,7 +42,7 @@ pub fn sparse_features(width: usize) -> Features {
         }
         offsets.push(columns.len());
     }
-    Features::Sparse(Csr::new(width, offsets, columns, Some(values)))
+    Features::sparse(width, offsets, columns, Some(values)).unwrap()
 }
 
 /// The same features as a dense matrix.
@@ -52,5 +52,5 @@ pub fn spread(features: &Features) -> Features {
     for node in 0..n {
         features.row(node).into_iter().for_each(|(column, x)| data[node * width + column as usize] = x);
     }
-    Features::Dense(Dense::new(n, width, data))
+    Features::dense(n, width, data).unwrap()
 }

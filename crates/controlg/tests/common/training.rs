@@ -1,7 +1,7 @@
 //! A small training run that touches most of the engine.
 
 use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{Csr, EdgeDropper, EncoderInput, Features, Graph, Ids, NodeSet, view};
+use controlg::graph::{EdgeDropper, EncoderInput, Features, Graph, Ids, NodeSet, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, AdamW, Averaging, Contrast, Distance, Grads, Init, OptimizerSettings, Params, Pool, Tape,
@@ -14,7 +14,7 @@ const WIDTH: usize = 48;
 pub(crate) fn random_graph(n: usize, n_features: usize) -> Graph {
     let mut stream = Stream::new(11, "test", "graph", 0);
     let pairs = (0..4 * n).map(|_| (stream.below(n) as u32, stream.below(n) as u32)).collect();
-    let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(n);
+    let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(n).unwrap();
     let (mut offsets, mut columns) = (vec![0], Vec::new());
     for _ in 0..n {
         let mut row = stream.sample(n_features, 9);
@@ -23,7 +23,7 @@ pub(crate) fn random_graph(n: usize, n_features: usize) -> Graph {
         offsets.push(columns.len());
     }
     let values = vec![1.0 / 9.0; columns.len()];
-    let features = Features::Sparse(Csr::new(n_features, offsets, columns, Some(values)));
+    let features = Features::sparse(n_features, offsets, columns, Some(values)).unwrap();
     Graph::new(adjacency, features, Ids::Numbered(n)).expect("parts that fit")
 }
 

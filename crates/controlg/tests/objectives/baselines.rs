@@ -59,7 +59,7 @@ fn uncorrelated_columns_that_agree_cost_least() {
     // the sample deviation.
     let sign = |node: usize, column: usize| if node >> column & 1 == 0 { 1.0 } else { -1.0 };
     let z: Vec<Real> = (0..8).flat_map(|node| (0..3).map(move |column| sign(node, column))).collect();
-    let features = controlg::graph::Features::Dense(controlg::graph::Dense::new(8, 3, numbers(1, 24)));
+    let features = controlg::graph::Features::dense(8, 3, numbers(1, 24)).unwrap();
     let bench = Bench::new(graph(vec![(0, 1)], features), "width = 3", "cca-ssg", "lambda = 0.5");
     let kept = 7.0 / 8.0; // n − 1 of n
     let expected = -3.0 * kept + 0.5 * 2.0 * 3.0 * (1.0 - kept) * (1.0 - kept);

@@ -1,6 +1,6 @@
 //! Draws that depend on nothing else, losses that stay finite and fall, graphs that are refused.
 
-use controlg::graph::{Dense, Features, Graph};
+use controlg::graph::{Features, Graph};
 use controlg::objective::{OBJECTIVES, all};
 
 use crate::bench::{block_model, model};
@@ -15,7 +15,7 @@ fn pool_of_all() -> Vec<(&'static str, &'static str)> {
 
 /// A graph with normal features.
 fn dense(n: usize, edges: Vec<(u32, u32)>) -> Graph {
-    graph(edges, Features::Dense(Dense::new(n, 6, numbers(1, n * 6))))
+    graph(edges, Features::dense(n, 6, numbers(1, n * 6)).unwrap())
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn another_step_gives_another_draw() {
 fn sparse_graphs_and_empty_features_give_finite_losses() {
     let path = (0..29).map(|u| (u, u + 1)).collect();
     let star = (1..25).map(|leaf| (0, leaf)).collect();
-    let blank = graph(vec![(0, 1), (2, 3)], Features::Dense(Dense::new(24, 6, vec![0.0; 24 * 6])));
+    let blank = graph(vec![(0, 1), (2, 3)], Features::dense(24, 6, vec![0.0; 24 * 6]).unwrap());
     let graphs = [
         ("one edge", dense(40, vec![(3, 7)])),
         ("three nodes", dense(3, vec![(0, 1)])),

@@ -54,7 +54,7 @@ impl CsrParts {
         }
         #[allow(clippy::float_cmp)] // a matrix without values means exactly 1
         let all_ones = values.iter().all(|&x| x == 1.0);
-        Ok(Csr::new(n_cols, offsets, columns, (!all_ones).then_some(values)))
+        Ok(Csr::from_parts(n_cols, offsets, columns, (!all_ones).then_some(values)))
     }
 }
 

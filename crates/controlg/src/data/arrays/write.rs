@@ -153,7 +153,7 @@ mod tests {
 
         let path = folder.path().join("a.npz");
         for values in [None, Some(vec![0.5, 2.0, -3.0])] {
-            let matrix = Csr::new(4, vec![0, 2, 2, 3], vec![0, 3, 1], values);
+            let matrix = Csr::from_parts(4, vec![0, 2, 2, 3], vec![0, 3, 1], values);
             write_csr_npz(&path, &matrix).unwrap();
             assert_eq!(NpzFile::open(&path).unwrap().csr("").unwrap(), matrix);
         }

@@ -15,7 +15,7 @@
 //! All numbers are little-endian. Labels and splits are not included: they stay in the original data set, which
 //! evaluation reads.
 //!
-//! Loading reads and checks the adjacency. It only opens the features; see [`crate::graph::Stored`].
+//! Loading reads and checks the adjacency. It only opens the features; see [`crate::graph::StoredFeatures`].
 
 mod read;
 mod write;

@@ -12,7 +12,7 @@ use crate::Real;
 use crate::data::{Dataset, FeatureSource, LoadOptions, limits};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::graph::{Csr, EdgeCounts, Graph, Ids, Stored, StoredLayout};
+use crate::graph::{Adjacency, Csr, EdgeCounts, Graph, Ids, StoredFeatures};
 
 /// Loads a binary folder. Features stay on disk if the options ask for it.
 pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
@@ -61,7 +61,7 @@ impl BinaryHeader {
         Ok(header)
     }
 
-    fn adjacency(&self, folder: &Path) -> Result<Csr> {
+    fn adjacency(&self, folder: &Path) -> Result<Adjacency> {
         let offsets: Vec<usize> = self.offsets(folder, OFFSETS)?;
         let end = offsets[self.nodes];
         if end != self.entries {
@@ -80,20 +80,31 @@ impl BinaryHeader {
             return Err(Error::input(&folder.join(WEIGHTS), place, found, "a positive weight"));
         }
         check_symmetric(&folder.join(COLUMNS), &offsets, &columns)?;
-        Ok(Csr::new(self.nodes, offsets, columns, values))
+        let is_weighted = values.is_some();
+        let csr = Csr::from_parts(self.nodes, offsets, columns, values);
+        if !is_weighted {
+            return Ok(Adjacency::new_unchecked(csr));
+        }
+        // Weights must be symmetric too.
+        Adjacency::new(csr).map_err(|error| match error {
+            Error::Input { place, found, expected, .. } => {
+                Error::input(&folder.join(WEIGHTS), place, found, expected)
+            }
+            error => error,
+        })
     }
 
-    fn features(&self, folder: &Path) -> Result<Stored> {
+    fn features(&self, folder: &Path) -> Result<StoredFeatures> {
         if let Some(info) = self.files.get(DENSE) {
-            let layout = StoredLayout::dense(&folder.join(DENSE), self.nodes, self.features)?;
-            return Ok(Stored::new(self.nodes, self.features, layout, info.sha256.clone()));
+            let path = folder.join(DENSE);
+            return StoredFeatures::dense(&path, self.nodes, self.features, info.sha256.clone());
         }
         let [offsets, columns, values] = SPARSE;
         let offsets: Vec<u64> = self.offsets(folder, offsets)?;
-        let layout = StoredLayout::sparse(offsets, &folder.join(columns), &folder.join(values))?;
         let infos = SPARSE.iter().filter_map(|name| self.files.get(*name));
         let hashes: Vec<&str> = infos.map(|info| info.sha256.as_str()).collect();
-        Ok(Stored::new(self.nodes, self.features, layout, hashes.join(" ")))
+        let (columns, values) = (folder.join(columns), folder.join(values));
+        StoredFeatures::sparse(self.features, offsets, &columns, &values, hashes.join(" "))
     }
 
     fn ids(&self, folder: &Path) -> Result<Ids> {

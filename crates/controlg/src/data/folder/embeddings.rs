@@ -99,5 +99,5 @@ fn by_id(path: &Path, rows: &Dense, ids: &[String], nodes: &NodeTable<'_>) -> Re
         let found = format!("no row for node {}", table::quoted(&nodes.name(node)));
         return Err(Error::input(path, "", found, format_args!("one row for each id in {}", nodes.origin())));
     }
-    Ok(Features::Dense(Dense::new(nodes.len(), width, data)))
+    Ok(Features::Dense(Dense::from_parts(nodes.len(), width, data)))
 }

@@ -74,7 +74,7 @@ impl FeatureFile {
 /// An array as a matrix of finite numbers.
 pub(super) fn dense(array: &Array) -> Result<Dense> {
     match array.two_dimensions()? {
-        (rows, columns) if rows > 0 && columns > 0 => Ok(Dense::new(rows, columns, array.to_reals()?)),
+        (rows, columns) if rows > 0 && columns > 0 => Ok(Dense::from_parts(rows, columns, array.to_reals()?)),
         _ => Err(array.error("", array.describe_shape(), "at least one row and one column")),
     }
 }
@@ -138,5 +138,5 @@ fn table_rows(table: &Table, nodes: &NodeTable<'_>) -> Result<Dense> {
             }
         }
     }
-    Ok(Dense::new(nodes.len(), width, data))
+    Ok(Dense::from_parts(nodes.len(), width, data))
 }

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::{hash_line, hex};
 use crate::error::{Error, Result};
-use crate::graph::{Csr, EdgeList, Graph};
+use crate::graph::{EdgeList, Graph};
 use crate::rng::Stream;
 
 /// Node pairs (u, v) with u < v.
@@ -86,8 +86,8 @@ impl EdgeSplit {
             };
             self.train.iter().map(weight).collect()
         });
-        let (adjacency, _): (Csr, _) =
-            EdgeList { pairs: self.train.clone(), weights }.into_adjacency(graph.n_nodes());
+        let (adjacency, _) =
+            EdgeList { pairs: self.train.clone(), weights }.into_adjacency(graph.n_nodes())?;
         graph.with_adjacency(adjacency)
     }
 
@@ -122,8 +122,8 @@ mod tests {
             pairs: (0..50).map(|i| (i, (i + 1) % 50)).collect(),
             weights: Some((1..=50).map(|i| i as crate::Real).collect()),
         };
-        let features = Features::Dense(Dense::new(50, 1, vec![1.0; 50]));
-        Graph::new(list.into_adjacency(50).0, features, Ids::Numbered(50)).unwrap()
+        let features = Features::Dense(Dense::from_parts(50, 1, vec![1.0; 50]));
+        Graph::new(list.into_adjacency(50).unwrap().0, features, Ids::Numbered(50)).unwrap()
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         let training = split.training_graph(&known).unwrap();
         let list = EdgeList { pairs: split.train.clone(), weights: None };
         let degrees = |graph: &Graph| (0..50).map(|node| graph.degree(node)).collect::<Vec<_>>();
-        let (alone, _): (Csr, _) = list.into_adjacency(50);
+        let (alone, _) = list.into_adjacency(50).unwrap();
         assert_eq!(degrees(&training), (0..50).map(|node| alone.row(node).len()).collect::<Vec<_>>());
         let made = crate::graph::structural::features(training.adjacency());
         assert_eq!(training.features(), &made);
@@ -172,8 +172,8 @@ mod tests {
     #[test]
     fn a_graph_with_too_few_edges_or_non_edges_is_an_error() {
         let pairs: Pairs = (0..6).flat_map(|u| (0..u).map(move |v| (v, u))).collect();
-        let features = Features::Dense(Dense::new(6, 1, vec![1.0; 6]));
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6);
+        let features = Features::Dense(Dense::from_parts(6, 1, vec![1.0; 6]));
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6).unwrap();
         let graph = Graph::new(adjacency, features, Ids::Numbered(6)).unwrap();
         assert!(EdgeSplit::draw(&graph, 0).unwrap_err().to_string().contains("15 edges and 0 non-edges"));
     }

@@ -49,7 +49,7 @@ pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Csr {
         }));
         columns.extend(of_chunk);
     }
-    Csr::new(settings.features, offsets, columns, None)
+    Csr::from_parts(settings.features, offsets, columns, None)
 }
 
 fn node_words(

@@ -177,7 +177,7 @@ mod tests {
             data.push((10.0 * f64::from(part / 2) + stream.normal()) as Real);
             data.push((10.0 * f64::from(part % 2) + stream.normal()) as Real);
         }
-        (Features::Dense(Dense::new(n, 2, data)), truth)
+        (Features::Dense(Dense::from_parts(n, 2, data)), truth)
     }
 
     fn as_sparse(points: &Features) -> Features {
@@ -185,7 +185,7 @@ mod tests {
         let mut offsets = vec![0];
         rows.iter().for_each(|row| offsets.push(offsets.last().unwrap() + row.len()));
         let (columns, values) = rows.concat().into_iter().unzip();
-        Features::Sparse(Csr::new(points.n_cols(), offsets, columns, Some(values)))
+        Features::Sparse(Csr::from_parts(points.n_cols(), offsets, columns, Some(values)))
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
         let mut data = vec![0.0; 40];
         data[..20].fill(1.0);
         data.extend([5.0, 5.0, 9.0, 1.0, -3.0, 2.0]);
-        let points = Features::Dense(Dense::new(23, 2, data));
+        let points = Features::Dense(Dense::from_parts(23, 2, data));
         let found = cluster(&points, 5, 1, &KMeansSettings::default()).unwrap();
         assert_eq!((0..5).filter(|part| found.parts.contains(part)).count(), 5);
         assert!(found.inertia < 1e-6);

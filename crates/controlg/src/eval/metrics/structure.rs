@@ -71,8 +71,8 @@ mod tests {
     /// Two triangles joined by an edge.
     fn triangles() -> Graph {
         let pairs = vec![(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)];
-        let features = Features::Dense(Dense::new(6, 1, vec![1.0; 6]));
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6);
+        let features = Features::Dense(Dense::from_parts(6, 1, vec![1.0; 6]));
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6).unwrap();
         Graph::new(adjacency, features, Ids::Numbered(6)).unwrap()
     }
 

@@ -119,7 +119,7 @@ mod tests {
         let along = (0..side).flat_map(|x| (0..side - 1).map(move |y| (at(x, y), at(x, y + 1))));
         let pairs: Vec<(u32, u32)> = across.chain(along).collect();
         // A few nodes stand alone.
-        let adjacency = EdgeList { pairs: pairs.clone(), weights: None }.into_adjacency(3605).0;
+        let adjacency = EdgeList { pairs: pairs.clone(), weights: None }.into_adjacency(3605).unwrap().0;
         let part = partition(&adjacency, 12, 1.05);
         let mut sizes = [0usize; 12];
         part.iter().for_each(|&part| sizes[part as usize] += 1);

@@ -114,11 +114,11 @@ mod tests {
     /// A star of four with a tail, and a node alone; the second column is the tail's, the third nobody's.
     fn star() -> Graph {
         let pairs = vec![(0, 1), (0, 2), (0, 3), (3, 4)];
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6);
+        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6).unwrap();
         let mut data = vec![0.0; 18];
         (0..6).for_each(|node| data[3 * node] = 1.0);
         data[3 * 4 + 1] = -1.0;
-        Graph::new(adjacency, Features::Dense(Dense::new(6, 3, data)), Ids::Numbered(6)).unwrap()
+        Graph::new(adjacency, Features::Dense(Dense::from_parts(6, 3, data)), Ids::Numbered(6)).unwrap()
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         assert!((rank[..5].iter().sum::<f64>() - 5.0).abs() < 1e-9);
         assert!((1..5).all(|node| rank[0] > rank[node]));
         let ring = (0..5).map(|u| (u, (u + 1) % 5)).collect();
-        let (ring, _) = EdgeList { pairs: ring, weights: None }.into_adjacency(5);
+        let (ring, _) = EdgeList { pairs: ring, weights: None }.into_adjacency(5).unwrap();
         assert!(pagerank(&ring).iter().all(|rank| (rank - 1.0).abs() < 1e-12));
     }
 }

@@ -50,7 +50,7 @@ pub(in crate::train) fn slopes(
 /// The centers of K-means, row by row.
 fn centers(z: &[Real], width: usize, outlook: &Lookahead) -> Result<Vec<Vec<f64>>> {
     let n = z.len() / width;
-    let points = Features::Dense(Dense::new(n, width, z.to_vec()));
+    let points = Features::Dense(Dense::from_parts(n, width, z.to_vec()));
     let settings = kmeans::KMeansSettings { starts: outlook.starts, ..kmeans::KMeansSettings::default() };
     // The same random state at every look: clusters change with the representations alone.
     let parts = kmeans::cluster(&points, outlook.clusters, 0, &settings)?.parts;

@@ -317,7 +317,10 @@ impl<'g> Model<'g> {
                 data.extend_from_slice(rows);
                 Ok(())
             })?;
-            return Ok((Dense::new(data.len() / self.encoder.width(), self.encoder.width(), data), stats));
+            return Ok((
+                Dense::from_parts(data.len() / self.encoder.width(), self.encoder.width(), data),
+                stats,
+            ));
         };
         // What training held makes room for the result.
         self.pool.trim();
@@ -409,7 +412,7 @@ pub(super) fn add_aux(
     let view = prepared.whole().on(operator);
     let more = encoder::embed_view(encoder, params, group, &view, &Pool::new());
     let sum = z.data().iter().zip(more.data()).map(|(a, b)| a + b).collect();
-    Dense::new(z.n_rows(), z.n_cols(), sum)
+    Dense::from_parts(z.n_rows(), z.n_cols(), sum)
 }
 
 fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<ViewGroup> {

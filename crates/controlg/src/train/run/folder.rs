@@ -14,7 +14,7 @@ use crate::data::FeatureSource;
 use crate::data::arrays;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::graph::{Dense, Graph, Ids, Stored};
+use crate::graph::{Dense, Graph, Ids, StoredFeatures};
 use crate::run_files;
 use crate::trace::{Record, RecordWriter, TraceEnd};
 use crate::train::{Input, Timings, Training, embed, memory};
@@ -116,7 +116,7 @@ impl<'a> RunFolder<'a> {
 
         let save = |training: &Training<'_>, end: &TraceEnd| {
             // What was learned from features that have changed since is not kept.
-            input.graph.stored_features().map_or(Ok(()), Stored::check)?;
+            input.graph.stored_features().map_or(Ok(()), StoredFeatures::check)?;
             checkpoint::save(&checkpoints, training, &owner, end)
         };
         let mut last = Instant::now();
