@@ -137,7 +137,7 @@ fn batches(data: &str, steps: u64, out: &Path, sets: &[&str]) -> Result<()> {
     for set in sets {
         config::set(&mut table, set)?;
     }
-    let parts = train::parts_of_steps(&graph, &Config::from_table(table)?, 0..steps)?;
+    let parts = train::sample_batches(&graph, &Config::from_table(table)?, 0..steps)?;
     std::fs::create_dir_all(out).expect("a folder that can be made");
     for (step, part) in parts.iter().enumerate() {
         let nodes: Vec<Real> = part.nodes.iter().map(|&node| node as Real).collect();

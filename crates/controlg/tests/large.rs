@@ -44,7 +44,7 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
     let graph = graph();
-    for batch in ["parts", "neighbors"] {
+    for batch in ["cluster", "neighbor"] {
         for method in ["controlg", "uniform", "was", "autossl", "bgrl"] {
             let set = [
                 &format!("train.batch={batch}"),
@@ -65,7 +65,7 @@ fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
         }
     }
     let message =
-        train::pretrain(&graph, &settings(&["method=mvgrl", "train.batch=parts"]), |_| {}).unwrap_err();
+        train::pretrain(&graph, &settings(&["method=mvgrl", "train.batch=cluster"]), |_| {}).unwrap_err();
     assert!(message.to_string().starts_with("train.batch: found mvgrl"), "{message}");
 }
 
@@ -103,7 +103,7 @@ fn views_that_are_encoded_again_give_the_bytes_of_those_that_are_kept() {
 #[test]
 fn a_loss_falls_when_steps_see_parts() {
     let graph = graph();
-    let mut config = settings(&["method=p_par", "train.batch=parts", "train.epochs=4", "train.lr=0.01"]);
+    let mut config = settings(&["method=p_par", "train.batch=cluster", "train.epochs=4", "train.lr=0.01"]);
     config.data = "synthetic".to_owned();
     let mut losses = Vec::new();
     train::pretrain(&graph, &config, |record| {
@@ -150,7 +150,7 @@ fn features_in_a_file_train_and_embed_like_those_in_memory() {
         assert!(stored.memory_bytes() < held.memory_bytes());
         for normalize in ["rows", "columns", "none"] {
             let config =
-                settings(&["train.batch=parts", "train.epochs=1", &format!("normalize={normalize}")]);
+                settings(&["train.batch=cluster", "train.epochs=1", &format!("normalize={normalize}")]);
             let [a, b] =
                 [&held, &stored].map(|graph| train::pretrain(graph, &config, |_| {}).unwrap().embeddings);
             assert!(a == b, "{normalize}");
@@ -184,7 +184,7 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
     let (_, stored) = binary_folder(home.path(), "graph", true);
     let file = home.path().join("graph/features.f32");
     let whole = fs::read(&file).unwrap();
-    let config = settings(&["train.batch=parts", "normalize=none"]);
+    let config = settings(&["train.batch=cluster", "normalize=none"]);
     let expected = run(&home.path().join("whole"), &config, &stored, false, |_| {}).unwrap();
 
     for (name, words) in [("cut", "bytes, where"), ("touched", "changed since it was opened")] {
@@ -377,7 +377,7 @@ fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
             .map(|name| NamedObjective { name: name.clone(), objective: config.objective[name].clone_box() });
         let parts = ModelSpec {
             encoder: config.encoder.shared(),
-            tasks: tasks.collect(),
+            objectives: tasks.collect(),
             optimizer: config.train.optimizer(),
             per_task_moments: false,
             seed: 0,

@@ -42,7 +42,7 @@ const PROGRAM: usize = 14 << 20;
 
 /// What a run on a graph will need.
 pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
-    let outfit = InitialModel::new(config, graph.n_features())?;
+    let outfit = InitialModel::new(config, graph.n_features());
     let batch = config.train.batch.on(graph.n_nodes());
     let passes_on =
         |graph: &Graph| pass_bytes(&*outfit.encoder, &outfit.objectives, graph, config.train.recompute);

@@ -26,12 +26,13 @@ mod run;
 mod trained_model;
 mod training;
 
-pub use batch::parts_of_steps;
+pub use batch::sample_batches;
 pub use embed::{embed, embed_into};
 pub use estimate::{RunEstimate, size, within};
 pub use input::Input;
 pub use model::{Model, ModelSpec, NamedObjective};
-pub use run::folder::{RunEvent, RunFolder, RunSummary, write_embeddings};
+pub use run::files::write_embeddings;
+pub use run::folder::{RunEvent, RunFolder, RunSummary};
 pub use trained_model::{TrainedModel, embed_by};
 pub use training::{Timings, TrainProgress, Training};
 

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::embed::{embed_with, is_structural, model_file};
-use super::run::checkpoint::RunIdentity;
-use super::run::folder::{EmbeddingShape, stream_embeddings};
+use super::embed::embed_with;
+use super::input::Input;
+use super::run::files::{EmbeddingShape, stream_embeddings};
+use super::run::model_file::{RunIdentity, is_structural, model_file};
 use super::run::safetensors::TensorFile;
-use super::{Input, Training};
+use super::training::Training;
 use crate::config::{self, Config};
 use crate::data::{self, limits};
 use crate::error::{Error, Result};

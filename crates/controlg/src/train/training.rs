@@ -1,13 +1,13 @@
-//! The loop: warm up, then block by block sense when it is due, decide, step. A method that mixes only steps.
+//! The training loop: warm up, then for each block sense if due, decide, and step. Mixing methods only step.
 
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::batch::BatchLoader;
-use super::mixing::{Mixing, weight_search};
-use super::model::init::tasks;
-use super::{Input, Model, ModelSpec};
+use super::input::Input;
+use super::mixing::{Mixing, search_weights};
+use super::model::{Model, ModelSpec};
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator};
 use crate::error::Result;
@@ -22,51 +22,51 @@ pub struct Training<'g> {
     timings: Timings,
 }
 
-/// Who decides.
+/// The method with its working memory.
 enum Driver {
     Schedule(Box<dyn Coordinator>),
     Mix(Mixing),
 }
 
-/// How far a run is.
+/// How far a run has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrainProgress {
-    /// Rounds of warm-up whose losses were taken; the last takes no steps.
+    /// Warm-up rounds done. The last one only measures losses.
     pub rounds: usize,
     /// Blocks done.
     pub blocks: u64,
-    /// Steps done, those of the warm-up included.
+    /// Steps done, including those of the warm-up.
     pub steps: u64,
 }
 
 /// Where the time went, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timings {
-    /// Measuring losses and gradients, the warm-up's included.
+    /// Measuring losses and gradients, including the warm-up.
     pub sensing: f64,
-    /// Making a plan of them.
+    /// Planning shares.
     pub planning: f64,
     /// Choosing objectives.
     pub control: f64,
-    /// Steps of the optimizer.
+    /// Training steps.
     pub training: f64,
 }
 
 impl<'g> Training<'g> {
-    /// A run at its start. Settings that the graph cannot serve are refused before any work.
+    /// A run at its start. Fails early if the settings do not fit the graph.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
-        let feed = BatchLoader::new(&input.graph, config)?;
-        let decider = config.build_method()?;
-        if let ActiveMethod::Mix(mixer) = &decider {
-            // Who looks at all nodes looks at the probe where steps see parts of the graph.
-            let seen =
-                input.probe.as_ref().filter(|_| feed.is_some()).map_or(&input.graph, |probe| &probe.graph);
-            mixer.check(seen.n_nodes())?;
+        let loader = BatchLoader::new(&input.graph, config)?;
+        let method = config.build_method()?;
+        if let ActiveMethod::Mix(mixer) = &method {
+            // Mixers that use all nodes use those of the probe in mini-batch training.
+            let clean =
+                input.probe.as_ref().filter(|_| loader.is_some()).map_or(&input.graph, |probe| &probe.graph);
+            mixer.check(clean.n_nodes())?;
         }
-        let parts = parts(config, &decider)?;
-        let model = Model::fed(&input.graph, input.probe.as_ref(), feed, parts)?;
+        let spec = ModelSpec::from_config(config, &method);
+        let model = Model::with_loader(&input.graph, input.probe.as_ref(), loader, spec)?;
         Ok(Training {
-            method: match decider {
+            method: match method {
                 ActiveMethod::Schedule(coordinator) => Driver::Schedule(coordinator),
                 ActiveMethod::Mix(mixer) => Driver::Mix(Mixing::new(mixer, &model)),
             },
@@ -91,7 +91,7 @@ impl<'g> Training<'g> {
         }))
     }
 
-    /// Does the next round of the warm-up or the next block, and gives its lines of the record; `None` at the end.
+    /// Runs the next warm-up round or block and returns its lines of the record; `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Vec<Record>>> {
         let (rounds, steps) = (self.progress.rounds, self.progress.steps);
         match &mut self.method {
@@ -109,7 +109,7 @@ impl<'g> Training<'g> {
         }
     }
 
-    /// Takes the losses and, but for the last time, one step on each objective.
+    /// Measures the losses and, except in the last round, takes one step on each objective.
     fn round(&mut self) -> Result<Record> {
         let start = Instant::now();
         let (round, step) = (self.progress.rounds, self.progress.steps);
@@ -120,7 +120,7 @@ impl<'g> Training<'g> {
         self.timings.sensing += start.elapsed().as_secs_f64();
         if round < self.config.train.warmup_rounds {
             let start = Instant::now();
-            for task in 0..self.config.objectives.len() {
+            for task in 0..self.model.names().len() {
                 self.model.step(task, self.progress.steps)?;
                 self.progress.steps += 1;
             }
@@ -131,7 +131,7 @@ impl<'g> Training<'g> {
     }
 
     fn sense(&mut self) -> Result<Option<Record>> {
-        let (epoch, block) = self.place();
+        let (epoch, block) = self.position();
         let step = self.progress.steps;
         let start = Instant::now();
         let reading = self.model.measure(step)?;
@@ -157,20 +157,20 @@ impl<'g> Training<'g> {
         }))
     }
 
-    /// Lets trial runs find the weights of a method that wants them from there.
+    /// Runs the weight search of a method that needs one.
     fn find_weights(&mut self) -> Result<()> {
         let Driver::Mix(mixing) = &mut self.method else { return Ok(()) };
         let Some(trial) = mixing.mixer.trial() else { return Ok(()) };
         let start = Instant::now();
-        mixing.mixer.found(weight_search::weights(self.model.clean().graph, &self.config, &trial)?);
+        mixing.mixer.found(search_weights(self.model.clean().graph, &self.config, &trial)?);
         self.timings.planning += start.elapsed().as_secs_f64();
         Ok(())
     }
 
-    /// The steps of one block, for one objective or for all.
+    /// The steps of one block, on one objective or on all.
     fn block(&mut self) -> Result<Record> {
         self.find_weights()?;
-        let (epoch, block) = self.place();
+        let (epoch, block) = self.position();
         let step = self.progress.steps;
         let steps = self.config.steps_of_block(block, step);
         let mut start = Instant::now();
@@ -183,7 +183,7 @@ impl<'g> Training<'g> {
                 for at in step..step + steps {
                     total += self.model.step(decision.task, at)?;
                 }
-                let line = BlockLine::of(decision, &self.config.objectives);
+                let line = BlockLine::of(decision, self.model.names());
                 BlockLine { loss: total / steps as f64, ..line }
             }
             Driver::Mix(mixing) => mixed_block(mixing, &mut self.model, step, steps)?,
@@ -195,23 +195,23 @@ impl<'g> Training<'g> {
         Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, ms, ..line })))
     }
 
-    /// The epoch and the block within it that come next, both from 1.
-    fn place(&self) -> (usize, usize) {
+    /// The next epoch and the next block within it, both counted from 1.
+    fn position(&self) -> (usize, usize) {
         let blocks = self.config.train.blocks_per_epoch();
         (self.progress.blocks as usize / blocks + 1, self.progress.blocks as usize % blocks + 1)
     }
 
     /// Whether an epoch has just ended.
     pub fn at_epoch_end(&self) -> bool {
-        self.progress.blocks > 0 && self.place().1 == 1
+        self.progress.blocks > 0 && self.position().1 == 1
     }
 
-    /// How far it is.
+    /// How far the run has come.
     pub fn progress(&self) -> &TrainProgress {
         &self.progress
     }
 
-    /// What is trained.
+    /// The model.
     pub fn model(&self) -> &Model<'g> {
         &self.model
     }
@@ -247,34 +247,20 @@ impl<'g> Training<'g> {
     }
 }
 
-/// The encoder, the objectives and the optimizer that the settings name.
-pub(super) fn parts(config: &Config, decider: &ActiveMethod) -> Result<ModelSpec> {
-    Ok(ModelSpec {
-        encoder: config.encoder.shared(),
-        tasks: tasks(config),
-        optimizer: config.train.optimizer(),
-        // Who mixes the gradients has one gradient.
-        per_task_moments: config.train.per_task_moments && matches!(decider, ActiveMethod::Schedule(_)),
-        seed: config.seed,
-        total_steps: config.total_steps(),
-        recompute: config.train.recompute,
-    })
-}
-
-/// The steps of a block that take all objectives, and what came of them.
+/// The steps of a block on all objectives.
 fn mixed_block(mixing: &mut Mixing, model: &mut Model<'_>, step: u64, steps: u64) -> Result<BlockLine> {
     let mut losses = vec![0.0; model.names().len()];
     let (mut weight, mut slope) = (Vec::new(), Vec::new());
     for at in step..step + steps {
         let mixed = mixing.step(model, at)?;
         losses.iter_mut().zip(&mixed.loss).for_each(|(sum, loss)| *sum += loss / steps as f64);
-        weight = mixed.mixture.encoder;
+        weight = mixed.weights.encoder;
         slope = mixed.slopes.unwrap_or(slope);
     }
     Ok(BlockLine { weight, slope, loss: losses.iter().sum(), losses, ..BlockLine::default() })
 }
 
-/// To the microsecond, which is all a clock can say.
+/// Milliseconds since `start`, rounded to microseconds.
 fn milliseconds(start: Instant) -> f64 {
     (start.elapsed().as_secs_f64() * 1e6).round() / 1e3
 }

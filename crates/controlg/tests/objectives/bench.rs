@@ -181,12 +181,12 @@ pub(crate) fn model<'g>(
     Model::new(graph, None, parts(network(encoder), tasks.collect(), rate))
 }
 
-pub(crate) fn parts(encoder: Box<dyn Encoder>, tasks: Vec<NamedObjective>, rate: f64) -> ModelSpec {
+pub(crate) fn parts(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, rate: f64) -> ModelSpec {
     let optimizer = OptimizerSettings { rate, weight_decay: 1e-5, ..OptimizerSettings::default() };
     let recompute = Recompute::Auto;
     ModelSpec {
         encoder: encoder.into(),
-        tasks,
+        objectives,
         optimizer,
         per_task_moments: false,
         seed: SEED,

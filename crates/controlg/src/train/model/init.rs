@@ -1,20 +1,64 @@
-//! What a run starts with, before it has seen more of a graph than its features' number.
+//! The initial state of a model: network, objectives and parameters.
+//!
+//! It depends on the settings and on the number of features, not on the graph.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::objective_step::recomputes;
-use super::{NamedObjective, aux_name};
+use super::aux_network::aux_name;
+use super::step::recomputes;
 use crate::Real;
 use crate::config::{Config, Recompute};
+use crate::coordinator::ActiveMethod;
 use crate::encoder::Encoder;
-use crate::error::Result;
 use crate::graph::Graph;
 use crate::objective::{HeadDims, Objective};
 use crate::rng::Stream;
-use crate::tensor::{LARGE, Params, size_class};
+use crate::tensor::{LARGE, OptimizerSettings, Params, size_class};
 
-/// The network, the objectives, and all parameters.
+/// An objective with its name.
+pub struct NamedObjective {
+    /// The name in records, shares and reports. It also names the objective's random streams and parameters.
+    pub name: String,
+    /// The objective.
+    pub objective: Box<dyn Objective>,
+}
+
+/// What a [`super::Model`] is built from.
+pub struct ModelSpec {
+    /// The network.
+    pub encoder: Arc<dyn Encoder>,
+    /// The objectives. [`super::Model::new`] prepares them for the graph.
+    pub objectives: Vec<NamedObjective>,
+    /// Learning rate, weight decay and so on.
+    pub optimizer: OptimizerSettings,
+    /// Whether each objective keeps its own optimizer moments for the encoder.
+    pub per_task_moments: bool,
+    /// Random seed.
+    pub seed: u64,
+    /// Steps of the whole run.
+    pub total_steps: u64,
+    /// Whether steps recompute activations in the backward pass.
+    pub recompute: Recompute,
+}
+
+impl ModelSpec {
+    /// The encoder, the objectives and the optimizer that the settings name.
+    pub(in crate::train) fn from_config(config: &Config, method: &ActiveMethod) -> ModelSpec {
+        ModelSpec {
+            encoder: config.encoder.shared(),
+            objectives: clone_objectives(config),
+            optimizer: config.train.optimizer(),
+            // Mixing methods share one optimizer state.
+            per_task_moments: config.train.per_task_moments && matches!(method, ActiveMethod::Schedule(_)),
+            seed: config.seed,
+            total_steps: config.total_steps(),
+            recompute: config.train.recompute,
+        }
+    }
+}
+
+/// The network, the objectives and all parameters at the start of a run.
 pub(in crate::train) struct InitialModel {
     pub(in crate::train) encoder: Arc<dyn Encoder>,
     pub(in crate::train) objectives: Vec<Box<dyn Objective>>,
@@ -22,25 +66,25 @@ pub(in crate::train) struct InitialModel {
 }
 
 impl InitialModel {
-    pub(in crate::train) fn new(config: &Config, n_features: usize) -> Result<InitialModel> {
+    pub(in crate::train) fn new(config: &Config, n_features: usize) -> InitialModel {
         let encoder = config.encoder.shared();
         let objectives: Vec<Box<dyn Objective>> =
-            tasks(config).into_iter().map(|task| task.objective).collect();
-        let (params, _) = initial(&*encoder, &config.objectives, &objectives, n_features, config.seed);
-        Ok(InitialModel { encoder, objectives, params })
+            clone_objectives(config).into_iter().map(|named| named.objective).collect();
+        let (params, _) = initial_params(&*encoder, &config.objectives, &objectives, n_features, config.seed);
+        InitialModel { encoder, objectives, params }
     }
 }
 
-/// The objectives of a run, not prepared yet.
-pub(in crate::train) fn tasks(config: &Config) -> Vec<NamedObjective> {
-    let task =
+/// The objectives of a run, not prepared for a graph yet.
+fn clone_objectives(config: &Config) -> Vec<NamedObjective> {
+    let clone =
         |name: &String| NamedObjective { name: name.clone(), objective: config.objective[name].clone_box() };
-    config.objectives.iter().map(task).collect()
+    config.objectives.iter().map(clone).collect()
 }
 
-/// All parameters at the start of a run; and for each objective the group of its second network, its own where it has
-/// none.
-pub(in crate::train) fn initial(
+/// All parameters at the start of a run, and for each objective the group of its auxiliary network (the group of its
+/// head if it has none).
+pub(in crate::train) fn initial_params(
     encoder: &dyn Encoder,
     names: &[String],
     objectives: &[Box<dyn Objective>],
@@ -50,21 +94,22 @@ pub(in crate::train) fn initial(
     let mut params = Params::new();
     let group = params.add_group("encoder");
     encoder.init(n_features, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
-    let sizes = HeadDims { n_features, width: encoder.width() };
+    let dims = HeadDims { n_features, width: encoder.width() };
+    let mut aux_groups = Vec::with_capacity(names.len());
     for (name, objective) in names.iter().zip(objectives) {
         let group = params.add_group(name);
-        objective.init(sizes, &mut params, group, &mut Stream::new(seed, "init", name, 0));
+        objective.init(dims, &mut params, group, &mut Stream::new(seed, "init", name, 0));
+        aux_groups.push(group);
     }
-    let mut seconds: Vec<usize> = (0..names.len()).map(|task| task + 1).collect();
     for (task, objective) in objectives.iter().enumerate() {
         if objective.second().is_some() {
             let name = aux_name(&names[task]);
-            seconds[task] = params.add_group(&name);
+            aux_groups[task] = params.add_group(&name);
             let mut stream = Stream::new(seed, "init", &name, 0);
-            encoder.init(n_features, &mut params, seconds[task], &mut stream);
+            encoder.init(n_features, &mut params, aux_groups[task], &mut stream);
         }
     }
-    (params, seconds)
+    (params, aux_groups)
 }
 
 /// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after

@@ -1,61 +1,26 @@
-//! The last complete states of a run, to go on from after a kill.
+//! Checkpoints, from which an interrupted run resumes.
 //!
-//! A checkpoint is one file: parameters, optimizer, coordinator, progress, and where the record ended. It carries a
-//! hash of its content. The last two are kept, so that a damaged one costs a little time and nothing else. Random
-//! streams need no saving: each is named by what it is for.
+//! A checkpoint is one file: parameters, optimizer, coordinator, progress, the end of the record, and a hash of all that.
+//! The last two are kept, in case the newest is damaged. Random streams need no state: each is derived from the seed, a
+//! name and a step.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::model_file::RunIdentity;
 use super::safetensors::TensorFile;
-use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::trace::TraceEnd;
-use crate::train::{Input, Training};
+use crate::train::training::Training;
 
-/// How many are kept.
+/// Number of checkpoints kept.
 const KEPT: usize = 2;
 
-/// The word of a model that says where its features came from, and what it then says.
-pub(in crate::train) const FEATURE_SOURCE: &str = "feature_source";
-pub(in crate::train) const STRUCTURAL: &str = "structural";
-
-/// What a checkpoint belongs to; going on with other data or settings is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::train) struct RunIdentity {
-    /// The settings' hash.
-    pub(in crate::train) config: String,
-    /// The graph's hash.
-    pub(in crate::train) data: String,
-    /// Whether the features are made from the edges.
-    pub(in crate::train) structural: bool,
-}
-
-impl RunIdentity {
-    /// A run with these settings on what it sees.
-    pub(in crate::train) fn of(config: &Config, input: &Input) -> Result<RunIdentity> {
-        let (data, structural) = (input.graph.fingerprint(), input.structural);
-        Ok(RunIdentity { config: config.hash()?, data, structural })
-    }
-
-    /// Says in a file's words whose it is.
-    pub(in crate::train) fn sign(&self, tensors: &mut TensorFile<'_>) {
-        for (name, text) in
-            [("version", env!("CARGO_PKG_VERSION")), ("config_hash", &self.config), ("data_hash", &self.data)]
-        {
-            tensors.words.insert(name.to_owned(), text.to_owned());
-        }
-        if self.structural {
-            tensors.words.insert(FEATURE_SOURCE.to_owned(), STRUCTURAL.to_owned());
-        }
-    }
-}
-
-/// Writes the state of a run, then removes those that are older than the one before.
+/// Writes a checkpoint and removes all but the last [`KEPT`].
 pub(in crate::train) fn save(
     folder: &Path,
     training: &Training<'_>,
-    owner: &RunIdentity,
+    identity: &RunIdentity,
     end: &TraceEnd,
 ) -> Result<()> {
     fs::create_dir_all(folder)
@@ -64,18 +29,18 @@ pub(in crate::train) fn save(
     let mut tensors = TensorFile::default();
     tensors.add_params(training.model().params());
     for (at, optimizer) in training.model().optimizers().iter().enumerate() {
-        tensors.add_state(format!("optimiser/{at}"), optimizer);
+        tensors.add_state(optimizer_name(at), optimizer);
     }
-    let words = [
+    let metadata = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        ("config_hash", owner.config.clone()),
-        ("data_hash", owner.data.clone()),
+        ("config_hash", identity.config.clone()),
+        ("data_hash", identity.data.clone()),
         ("progress", serde_json::to_string(training.progress()).map_err(json)?),
         ("scheduler", training.save_method()?),
         ("trace", serde_json::to_string(end).map_err(json)?),
     ];
-    tensors.words = words.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
-    tensors.words.insert("digest".to_owned(), tensors.digest()?);
+    tensors.metadata = metadata.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    tensors.metadata.insert("digest".to_owned(), tensors.digest()?);
     tensors.write(&folder.join(format!("step-{:012}.safetensors", training.progress().steps)))?;
     for old in list(folder).into_iter().skip(KEPT) {
         let _ = fs::remove_file(old);
@@ -83,24 +48,24 @@ pub(in crate::train) fn save(
     Ok(())
 }
 
-/// Puts a run into the state of the newest checkpoint that is whole, and gives the end of its record; `None` when
-/// there is none. Each damaged one is told to `on_damage`.
+/// Restores the newest intact checkpoint and returns the end of its record; `None` if there is none. Damaged ones are
+/// passed to `on_damage`. A checkpoint of other settings or data is an error.
 pub(in crate::train) fn restore(
     folder: &Path,
     training: &mut Training<'_>,
-    owner: &RunIdentity,
+    identity: &RunIdentity,
     mut on_damage: impl FnMut(&Error),
 ) -> Result<Option<TraceEnd>> {
     for path in list(folder) {
-        let tensors = match whole(&path) {
+        let tensors = match read_checked(&path) {
             Ok(tensors) => tensors,
             Err(error) => {
                 on_damage(&error);
                 continue;
             }
         };
-        for (name, expected) in [("config_hash", &owner.config), ("data_hash", &owner.data)] {
-            if word(&path, &tensors, name)? != expected {
+        for (name, expected) in [("config_hash", &identity.config), ("data_hash", &identity.data)] {
+            if metadata(&path, &tensors, name)? != expected {
                 let what = if name == "config_hash" { "settings" } else { "data" };
                 let expected = format!("the {what} that the run was started with");
                 return Err(Error::input(
@@ -117,7 +82,7 @@ pub(in crate::train) fn restore(
 }
 
 fn apply(path: &Path, tensors: &TensorFile<'_>, training: &mut Training<'_>) -> Result<TraceEnd> {
-    let parse = |name: &str| word(path, tensors, name);
+    let parse = |name: &str| metadata(path, tensors, name);
     let wrong = |error: serde_json::Error| Error::input(path, "metadata", error, "what this version saved");
     let progress = serde_json::from_str(parse("progress")?).map_err(wrong)?;
     let end = serde_json::from_str(parse("trace")?).map_err(wrong)?;
@@ -126,29 +91,30 @@ fn apply(path: &Path, tensors: &TensorFile<'_>, training: &mut Training<'_>) -> 
         tensors.fill(path, training.model_mut().params_mut(), group)?;
     }
     for (at, optimizer) in training.model_mut().optimizers_mut().iter_mut().enumerate() {
-        optimizer.restore(tensors.bytes(path, &format!("optimiser/{at}"))?)?;
+        optimizer.restore(tensors.bytes(path, &optimizer_name(at))?)?;
     }
     training.restore(progress, parse("scheduler")?)?;
     Ok(end)
 }
 
-/// A checkpoint whose content is as it was written.
-fn whole(path: &Path) -> Result<TensorFile<'static>> {
+/// Reads a checkpoint and verifies its hash.
+fn read_checked(path: &Path) -> Result<TensorFile<'static>> {
     let mut tensors = TensorFile::read(path)?;
-    let given = tensors.words.remove("digest").unwrap_or_default();
+    let given = tensors.metadata.remove("digest").unwrap_or_default();
     if given != tensors.digest()? {
         return Err(Error::input(path, "", "a damaged checkpoint", "content that matches its hash"));
     }
     Ok(tensors)
 }
 
-fn word<'t>(path: &Path, tensors: &'t TensorFile<'_>, name: &str) -> Result<&'t str> {
-    let word = tensors.words.get(name);
-    word.map(String::as_str)
-        .ok_or_else(|| Error::input(path, name, "nothing", "a checkpoint of this version"))
+fn metadata<'t>(path: &Path, tensors: &'t TensorFile<'_>, name: &str) -> Result<&'t str> {
+    let value = tensors.metadata.get(name);
+    value
+        .map(String::as_str)
+        .ok_or_else(|| Error::input(path, name, "nothing", "the metadata of a checkpoint"))
 }
 
-/// All checkpoints, the newest first.
+/// All checkpoints, newest first.
 fn list(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries
@@ -161,4 +127,9 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     paths.sort();
     paths.reverse();
     paths
+}
+
+/// The name of an optimizer state in the file. Kept from version 0.1: stored in checkpoints.
+fn optimizer_name(at: usize) -> String {
+    format!("optimiser/{at}")
 }

@@ -1,5 +1,7 @@
-//! A run on disk: its folder, its checkpoints and the safetensors files in it.
+//! Runs on disk: the run folder, its checkpoints and its files.
 
 pub(super) mod checkpoint;
+pub(super) mod files;
 pub(super) mod folder;
+pub(super) mod model_file;
 pub(super) mod safetensors;

@@ -1,6 +1,6 @@
-//! Named matrices with a few words about them in one `.safetensors` file, the same bytes for the same content.
+//! Reads and writes `.safetensors` files with deterministic bytes.
 //!
-//! The crate reads and checks these files; it writes the words in no fixed order, so the page that writes is ours.
+//! The `safetensors` crate reads and validates them. It writes metadata in no fixed order, so writing is done here.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,11 +17,11 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::tensor::{AdamW, Params};
 
-/// The content of a file: lent where it is to be written, owned where it was read.
+/// The content of a file: borrowed for writing, owned after reading.
 #[derive(Default)]
 pub(in crate::train) struct TensorFile<'t> {
-    /// Words about the whole.
-    pub(in crate::train) words: BTreeMap<String, String>,
+    /// String metadata.
+    pub(in crate::train) metadata: BTreeMap<String, String>,
     parts: BTreeMap<String, TensorPart<'t>>,
 }
 
@@ -38,7 +38,7 @@ enum Content<'t> {
     Read(Vec<u8>),
 }
 
-/// Number types by their names in the format.
+/// Data types by their names in the format.
 const REAL: &str = if size_of::<Real>() == 4 { "F32" } else { DOUBLE };
 const DOUBLE: &str = "F64";
 const BYTES: &str = "U8";
@@ -64,25 +64,25 @@ impl Content<'_> {
 }
 
 impl<'t> TensorFile<'t> {
-    /// Adds a matrix.
+    /// Adds a tensor.
     pub(in crate::train) fn add(&mut self, name: String, shape: &[usize], values: &'t [Real]) {
         self.parts
             .insert(name, TensorPart { kind: REAL, shape: shape.to_vec(), content: Content::Reals(values) });
     }
 
-    /// Adds numbers of double precision.
+    /// Adds a double-precision vector.
     pub(in crate::train) fn add_doubles(&mut self, name: String, values: &'t [f64]) {
         let part = TensorPart { kind: DOUBLE, shape: vec![values.len()], content: Content::Doubles(values) };
         self.parts.insert(name, part);
     }
 
-    /// Adds an optimizer's state, bytes that mean something to it alone.
+    /// Adds an optimizer state as opaque bytes.
     pub(in crate::train) fn add_state(&mut self, name: String, state: &'t AdamW) {
         let part = TensorPart { kind: BYTES, shape: vec![state.byte_len()], content: Content::State(state) };
         self.parts.insert(name, part);
     }
 
-    /// Adds all parameters, `group/matrix`.
+    /// Adds all parameters, named `group/matrix`.
     pub(in crate::train) fn add_params(&mut self, params: &'t Params) {
         for group in params.groups() {
             for entry in group.entries() {
@@ -92,22 +92,25 @@ impl<'t> TensorFile<'t> {
         }
     }
 
-    /// The values of a matrix of this many elements.
+    /// The values of a tensor with `len` elements.
     pub(in crate::train) fn values(&self, path: &Path, name: &str, len: usize) -> Result<Vec<Real>> {
         let bytes = self.part(path, name, REAL, len * size_of::<Real>())?;
         Ok(bytes
             .chunks_exact(size_of::<Real>())
-            .map(|raw| Real::from_le_bytes(raw.try_into().expect("a number")))
+            .map(|raw| Real::from_le_bytes(raw.try_into().expect("chunks of the exact size")))
             .collect())
     }
 
-    /// Numbers of double precision.
+    /// The values of a double-precision vector.
     pub(in crate::train) fn doubles(&self, path: &Path, name: &str, len: usize) -> Result<Vec<f64>> {
         let bytes = self.part(path, name, DOUBLE, len * 8)?;
-        Ok(bytes.chunks_exact(8).map(|raw| f64::from_le_bytes(raw.try_into().expect("a number"))).collect())
+        Ok(bytes
+            .chunks_exact(8)
+            .map(|raw| f64::from_le_bytes(raw.try_into().expect("chunks of the exact size")))
+            .collect())
     }
 
-    /// Bytes.
+    /// Opaque bytes.
     pub(in crate::train) fn bytes(&self, path: &Path, name: &str) -> Result<&[u8]> {
         match self.parts.get(name) {
             Some(TensorPart { kind: BYTES, content: Content::Read(bytes), .. }) => Ok(bytes),
@@ -115,7 +118,7 @@ impl<'t> TensorFile<'t> {
         }
     }
 
-    /// Fills the parameters of one group with those of the same names.
+    /// Fills the parameters of one group with the tensors of the same names.
     pub(in crate::train) fn fill(&self, path: &Path, params: &mut Params, group: usize) -> Result<()> {
         let (name, entries) = {
             let group = &params.groups()[group];
@@ -128,11 +131,11 @@ impl<'t> TensorFile<'t> {
         Ok(())
     }
 
-    /// SHA-256 over words, names and content, in hexadecimal.
+    /// SHA-256 of metadata, names and content, in hexadecimal.
     pub(in crate::train) fn digest(&self) -> Result<String> {
         let mut hash = Hasher(Sha256::new());
         let mut add = || -> std::io::Result<()> {
-            for (name, text) in &self.words {
+            for (name, text) in &self.metadata {
                 writeln!(hash, "{name}={text}")?;
             }
             for (name, part) in &self.parts {
@@ -147,12 +150,12 @@ impl<'t> TensorFile<'t> {
         Ok(files::hex(hash.0.finalize()))
     }
 
-    /// How many elements something of that name has.
+    /// The number of elements of a tensor, if there is one of that name.
     pub(in crate::train) fn len_of(&self, name: &str) -> Option<usize> {
         self.parts.get(name).map(|part| part.shape.iter().product())
     }
 
-    /// Whether there is something of that name.
+    /// Whether there is a tensor of that name.
     pub(in crate::train) fn contains(&self, name: &str) -> bool {
         self.parts.contains_key(name)
     }
@@ -169,11 +172,11 @@ impl<'t> TensorFile<'t> {
                     format!("{} bytes of {}, shape {:?}", part.content.byte_len(), part.kind, part.shape);
                 Err(Error::input(path, name, found, format_args!("{length} bytes of {kind}")))
             }
-            None => Err(Error::input(path, name, "nothing", "a matrix of that name")),
+            None => Err(Error::input(path, name, "nothing", "a tensor of that name")),
         }
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     pub(in crate::train) fn write(&self, path: &Path) -> Result<()> {
         files::atomic_write(path, |beside| {
             let write = || -> std::io::Result<()> {
@@ -185,16 +188,16 @@ impl<'t> TensorFile<'t> {
         })
     }
 
-    /// What the file would hold.
+    /// The bytes of the file.
     pub(in crate::train) fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.write_to(&mut bytes).map_err(|error| Error::io("keeping a model", error))?;
+        self.write_to(&mut bytes).map_err(|error| Error::io("serializing a model", error))?;
         Ok(bytes)
     }
 
     fn write_to(&self, to: &mut impl Write) -> std::io::Result<()> {
         let mut header = serde_json::Map::new();
-        header.insert("__metadata__".to_owned(), json!(self.words));
+        header.insert("__metadata__".to_owned(), json!(self.metadata));
         let mut at = 0;
         for (name, part) in &self.parts {
             let end = at + part.content.byte_len();
@@ -205,7 +208,7 @@ impl<'t> TensorFile<'t> {
             at = end;
         }
         let mut header = Value::Object(header).to_string();
-        // The data starts at a multiple of eight bytes.
+        // The data is aligned to eight bytes.
         while !header.len().is_multiple_of(8) {
             header.push(' ');
         }
@@ -219,13 +222,13 @@ impl<'t> TensorFile<'t> {
         TensorFile::parse(path, &limits::read_bytes(path)?)
     }
 
-    /// Reads what such a file holds; `path` is what errors call it.
+    /// Parses the bytes of a file; `path` is its name in error messages.
     pub(in crate::train) fn parse(path: &Path, bytes: &[u8]) -> Result<TensorFile<'static>> {
         let wrong = |error: safetensors::SafeTensorError| Error::input(path, "", error, "a safetensors file");
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
         let file = SafeTensors::deserialize(bytes).map_err(wrong)?;
         let mut tensors = TensorFile {
-            words: header.metadata().clone().unwrap_or_default().into_iter().collect(),
+            metadata: header.metadata().clone().unwrap_or_default().into_iter().collect(),
             parts: BTreeMap::new(),
         };
         for (name, view) in file.iter() {
@@ -243,7 +246,7 @@ impl<'t> TensorFile<'t> {
     }
 }
 
-/// A hash that can be written to.
+/// Lets a hash be written to.
 struct Hasher(Sha256);
 
 impl Write for Hasher {

@@ -1,42 +1,43 @@
-//! A graph as objectives see it: all of it, or one part after the other.
+//! The graphs that a model computes losses on: the full graph, mini-batches of it, or a probe.
 
 use crate::graph::{EncoderInput, Graph, Laplacian};
 use crate::objective::Objective;
 use crate::train::batch::BatchLoader;
 
-/// What steps are taken on.
+/// The data of the training steps.
 pub(in crate::train) enum TrainData<'g> {
-    /// The whole graph.
+    /// Full-batch training.
     Full(PreparedGraph<'g>),
-    /// Parts of it, each objective prepared to be shown them.
+    /// Mini-batches, with objectives that are prepared once for all of them.
     Batches(BatchLoader<'g>, Vec<Box<dyn Objective>>),
 }
 
 impl<'g> TrainData<'g> {
     pub(in crate::train) fn objectives(&self) -> &[Box<dyn Objective>] {
         match self {
-            TrainData::Full(scene) => &scene.objectives,
+            TrainData::Full(data) => &data.objectives,
             TrainData::Batches(_, objectives) => objectives,
         }
     }
 
-    /// The clean graph as far as it is seen at once: the whole, or the probe where steps see parts.
+    /// The unaugmented graph: the full graph, or the probe if training uses mini-batches.
     pub(in crate::train) fn clean<'s>(
         &'s self,
         probe: Option<&'s PreparedGraph<'g>>,
     ) -> &'s PreparedGraph<'g> {
         match (self, probe) {
-            (TrainData::Full(scene), _) | (TrainData::Batches(..), Some(scene)) => scene,
-            (TrainData::Batches(..), None) => unreachable!("parts come with a probe"),
+            (TrainData::Full(data), _) | (TrainData::Batches(..), Some(data)) => data,
+            (TrainData::Batches(..), None) => unreachable!("mini-batch training has a probe"),
         }
     }
 }
 
-/// A graph with the objectives as they see it.
+/// A graph with everything that is computed once per graph.
 pub(in crate::train) struct PreparedGraph<'g> {
     pub(in crate::train) graph: &'g Graph,
     pub(in crate::train) prepared: EncoderInput<'g>,
     pub(in crate::train) laplacian: Laplacian<'g>,
+    /// The objectives, prepared for this graph. Empty for a mini-batch, whose one objective is passed separately.
     pub(in crate::train) objectives: Vec<Box<dyn Objective>>,
 }
 

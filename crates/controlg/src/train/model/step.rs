@@ -1,0 +1,113 @@
+//! Loss and gradient of one objective at a training step.
+
+use super::forward::{ENCODER, ObjectivePass, head_group};
+use crate::Real;
+use crate::config::Recompute;
+use crate::encoder::Encoder;
+use crate::error::Result;
+use crate::graph::EdgeDropper;
+use crate::kernels::reduce;
+use crate::objective::{AugmentedView, Objective};
+use crate::rng::Stream;
+use crate::tensor::{Buffer, Grads, Tape, Var};
+
+/// The loss of an objective at a step; adds its gradient to `grads`.
+pub(in crate::train) fn differentiate(
+    pass: ObjectivePass<'_>,
+    step: u64,
+    recompute: Recompute,
+    grads: &mut Grads,
+    dropper: &mut EdgeDropper,
+) -> Result<f64> {
+    // The views and the loss draw from one stream, in this order.
+    let mut stream = Stream::new(pass.context.seed, "train", pass.name(), step);
+    let views = pass.objective.views();
+    let augmented: Vec<AugmentedView<'_>> =
+        views.iter().map(|spec| pass.augment(spec, dropper, &mut stream)).collect();
+    let checkpointed = recomputes(recompute, pass.context.encoder, pass.objective, pass.data.graph.n_nodes());
+    let value = if checkpointed {
+        recomputing_backward(pass, &augmented, stream, step, grads)?
+    } else {
+        backward(pass, &augmented, stream, step, grads)?
+    };
+    let groups = [ENCODER, head_group(pass.task), pass.context.aux_groups[pass.task]];
+    if groups.iter().filter_map(|&group| grads.group(group)).any(|g| !reduce::all_finite(g)) {
+        return Err(pass.not_finite("the gradient", "infinite or NaN", step));
+    }
+    Ok(value)
+}
+
+/// On one tape, which saves the activations of all views for the backward pass.
+fn backward(
+    pass: ObjectivePass<'_>,
+    augmented: &[AugmentedView<'_>],
+    mut stream: Stream,
+    step: u64,
+    grads: &mut Grads,
+) -> Result<f64> {
+    let mut tape = Tape::new(pass.context.params, pass.context.pool);
+    let mut dropout = dropout_stream(pass, step);
+    let z: Vec<Var> = augmented.iter().map(|view| pass.encode(&mut tape, view, Some(&mut dropout))).collect();
+    let (loss, value) = pass.loss(&mut tape, augmented, &z, &mut stream, step)?;
+    tape.backward_last(loss, grads);
+    Ok(value)
+}
+
+/// Gradient checkpointing: keeps only the representations of each view and recomputes its activations in the backward
+/// pass. All sums are taken in the order of [`backward`], so the gradient is the same to the last bit.
+fn recomputing_backward(
+    pass: ObjectivePass<'_>,
+    augmented: &[AugmentedView<'_>],
+    mut stream: Stream,
+    step: u64,
+    grads: &mut Grads,
+) -> Result<f64> {
+    let (params, pool) = (pass.context.params, pass.context.pool);
+    let mut dropout = dropout_stream(pass, step);
+    let mut dropout_starts = Vec::new();
+    let mut head = Tape::new(params, pool);
+    let mut z = Vec::new();
+    for view in augmented {
+        dropout_starts.push(dropout.clone());
+        let mut tape = Tape::forward_only(params, pool);
+        let encoded = pass.encode(&mut tape, view, Some(&mut dropout));
+        let (shape, values) = tape.into_value(encoded);
+        z.push(head.leaf_of(shape, values));
+    }
+    let mark = head.mark();
+    let (loss, value) = pass.loss(&mut head, augmented, &z, &mut stream, step)?;
+    head.backward_since(mark, loss, grads);
+    let mut z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| head.take_gradient(z)).collect();
+    drop(head);
+    for ((view, dropout), z_grad) in augmented.iter().zip(&mut dropout_starts).zip(&mut z_grads).rev() {
+        let Some(z_grad) = z_grad.take() else { continue };
+        let mut tape = Tape::new(params, pool);
+        let encoded = pass.encode(&mut tape, view, Some(dropout));
+        tape.backward_last_from(encoded, z_grad, grads);
+    }
+    Ok(value)
+}
+
+fn dropout_stream(pass: ObjectivePass<'_>, step: u64) -> Stream {
+    Stream::new(pass.context.seed, "train", "dropout", step)
+}
+
+/// Bytes of activations from which `auto` recomputes them.
+const KEPT_UP_TO: usize = 512 << 20;
+
+/// Whether a step on a graph of this size recomputes the activations of its views in the backward pass.
+pub(in crate::train) fn recomputes(
+    recompute: Recompute,
+    encoder: &dyn Encoder,
+    objective: &dyn Objective,
+    nodes: usize,
+) -> bool {
+    match recompute {
+        Recompute::Never => false,
+        Recompute::Always => true,
+        Recompute::Auto => {
+            let kept = objective.views().len() * nodes * encoder.kept_per_node();
+            kept * size_of::<Real>() > KEPT_UP_TO
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The content of `model.safetensors`: parameters, batch-norm statistics, feature scaling and metadata.
+
+use std::path::Path;
+
+use super::safetensors::TensorFile;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::graph::norm::ColumnScale;
+use crate::tensor::ColumnStats;
+use crate::train::input::Input;
+use crate::train::model::Model;
+
+/// Metadata key and value of a model that was trained on structural features.
+const FEATURE_SOURCE: &str = "feature_source";
+const STRUCTURAL: &str = "structural";
+
+/// The settings and data that a model or checkpoint belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::train) struct RunIdentity {
+    /// Hash of the settings.
+    pub(in crate::train) config: String,
+    /// Hash of the graph.
+    pub(in crate::train) data: String,
+    /// Whether the features are structural, computed from the edges.
+    pub(in crate::train) structural: bool,
+}
+
+impl RunIdentity {
+    /// The identity of a run.
+    pub(in crate::train) fn of(config: &Config, input: &Input) -> Result<RunIdentity> {
+        let (data, structural) = (input.graph.fingerprint(), input.structural);
+        Ok(RunIdentity { config: config.hash()?, data, structural })
+    }
+
+    /// Writes ownership metadata into the file.
+    pub(in crate::train) fn sign(&self, tensors: &mut TensorFile<'_>) {
+        for (name, text) in
+            [("version", env!("CARGO_PKG_VERSION")), ("config_hash", &self.config), ("data_hash", &self.data)]
+        {
+            tensors.metadata.insert(name.to_owned(), text.to_owned());
+        }
+        if self.structural {
+            tensors.metadata.insert(FEATURE_SOURCE.to_owned(), STRUCTURAL.to_owned());
+        }
+    }
+}
+
+/// Everything that embedding another graph needs, and the heads.
+pub(in crate::train) fn model_file<'t>(
+    model: &'t Model<'_>,
+    stats: &'t [ColumnStats],
+    input: &'t Input,
+) -> TensorFile<'t> {
+    let mut tensors = TensorFile::default();
+    tensors.add_params(model.params());
+    for (at, ColumnStats { mean, inverse_std }) in stats.iter().enumerate() {
+        tensors.add(format!("norm/{at}.mean"), &[mean.len()], mean);
+        tensors.add(format!("norm/{at}.inverse_std"), &[inverse_std.len()], inverse_std);
+    }
+    if let Some(ColumnScale { mean, deviation }) = &input.scale {
+        tensors.add_doubles("features/mean".to_owned(), mean);
+        tensors.add_doubles("features/deviation".to_owned(), deviation);
+    }
+    tensors.metadata.insert("features".to_owned(), input.graph.n_features().to_string());
+    tensors
+}
+
+/// The batch-norm statistics of a model.
+pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Result<Vec<ColumnStats>> {
+    let mut stats = Vec::new();
+    while let Some(len) = tensors.len_of(&format!("norm/{}.mean", stats.len())) {
+        let at = stats.len();
+        stats.push(ColumnStats {
+            mean: tensors.values(path, &format!("norm/{at}.mean"), len)?,
+            inverse_std: tensors.values(path, &format!("norm/{at}.inverse_std"), len)?,
+        });
+    }
+    Ok(stats)
+}
+
+/// Whether a model was trained on structural features.
+pub(in crate::train) fn is_structural(tensors: &TensorFile<'_>) -> bool {
+    tensors.metadata.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
+}
+
+/// The number of features that a model was trained on. Fails if the graph has other features.
+pub(in crate::train) fn trained_features(
+    path: &Path,
+    tensors: &TensorFile<'_>,
+    graph: &Graph,
+) -> Result<usize> {
+    let width = tensors.metadata.get("features").and_then(|text| text.parse::<usize>().ok());
+    let width = width.ok_or_else(|| Error::input(path, "features", "nothing", "the number of features"))?;
+    if graph.n_features() != width {
+        let expected = format!("{width}, as in the graph that {} was trained on", path.display());
+        return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
+    }
+    if is_structural(tensors) && !graph.has_features_from_edges() {
+        let expected = format!("structural ones, as {} was trained on", path.display());
+        return Err(Error::value("features", "features of the graph's own", expected));
+    }
+    Ok(width)
+}
