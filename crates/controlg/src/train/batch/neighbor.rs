@@ -30,7 +30,7 @@ impl NeighborSampler {
 
 impl Sampler for NeighborSampler {
     fn nodes(&self, graph: &Graph, step: u64) -> Vec<u32> {
-        // The name of the stream is kept from version 0.1: it determines the draws.
+        // The stream name is kept from version 0.1: it determines the draws.
         let mut stream = Stream::new(self.seed, "train", "batch/neighbours", step);
         let mut nodes: Vec<u32> =
             (0..self.seed_nodes).map(|_| stream.below(graph.n_nodes()) as u32).collect();

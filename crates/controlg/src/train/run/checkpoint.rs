@@ -129,7 +129,8 @@ fn list(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The name of an optimizer state in the file. Kept from version 0.1: stored in checkpoints.
+/// The name of an optimizer state in the file.
 fn optimizer_name(at: usize) -> String {
+    // The spelling is kept from version 0.1: stored in checkpoints.
     format!("optimiser/{at}")
 }
