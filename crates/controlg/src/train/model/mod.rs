@@ -211,7 +211,10 @@ impl<'g> Model<'g> {
                 data.extend_from_slice(rows);
                 Ok(())
             })?;
-            return Ok((Dense::from_parts(data.len() / self.encoder.width(), self.encoder.width(), data), stats));
+            return Ok((
+                Dense::from_parts(data.len() / self.encoder.width(), self.encoder.width(), data),
+                stats,
+            ));
         };
         // Free the training buffers before allocating the result.
         self.pool.trim();
