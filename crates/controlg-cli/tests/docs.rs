@@ -6,6 +6,11 @@
 //!   `controlg` on the PATH. Python blocks with this mark are run by `crates/controlg-py/tests/test_docs.py`.
 //! - `<!-- from: PATH -->` before any block: its text stands in that file of the repository, line by line.
 
+#[path = "docs/format.rs"]
+mod format;
+#[path = "docs/method.rs"]
+mod method;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -234,5 +239,39 @@ fn every_page_is_in_the_summary() {
     for path in markdown_files(&book) {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
         assert!(name == "SUMMARY.md" || listed.contains(&name), "SUMMARY.md does not list {name}");
+    }
+}
+
+/// The code that the manual's page on extending shows runs.
+mod extending {
+    use std::fs;
+
+    use super::{format, method};
+
+    use controlg::coordinator::Coordinator;
+
+    #[test]
+    fn the_method_schedules_every_objective_once_per_round() {
+        let mut method = method::Shuffled::new(3, 7);
+        let first: Vec<usize> = (0..6).map(|_| method.next().task).collect();
+        for round in first.chunks(3) {
+            let mut sorted = round.to_vec();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2]);
+        }
+        let mut resumed = method::Shuffled::new(3, 7);
+        resumed.restore(&method.save().unwrap()).unwrap();
+        assert_eq!(resumed.next().task, method.next().task);
+    }
+
+    #[test]
+    fn the_format_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("graph.txt");
+        fs::write(&path, "ann: bob carl\nbob: ann\ncarl:\n").unwrap();
+        let data = format::read_adjacency_lists(&path).unwrap();
+        assert_eq!((data.graph.n_nodes(), data.graph.n_edges()), (3, 2));
+        fs::write(&path, "ann: dora\n").unwrap();
+        assert!(format::read_adjacency_lists(&path).unwrap_err().to_string().contains("dora"));
     }
 }
