@@ -1,4 +1,4 @@
-//! What can be typed: nothing here does anything.
+//! Command-line arguments: parsing only, no side effects.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -9,8 +9,7 @@ use controlg::compare::{Budget, Shard};
 use controlg::data::FeatureSource;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
 
-/// Pretrains a graph neural network on one graph with several self-supervised objectives, and shows why it
-/// scheduled them as it did.
+/// Pretrain graph neural networks with several self-supervised objectives and a feedback scheduler.
 #[derive(Parser)]
 #[command(name = "controlg", version, disable_help_subcommand = true)]
 pub(crate) struct Args {
@@ -20,141 +19,303 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// What every command understands.
+/// Flags of every command.
 #[derive(clap::Args)]
 pub(crate) struct CommonArgs {
-    /// Print one JSON document on standard output, and nothing else there.
+    /// Print the result as one JSON document on stdout.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Number of threads; all cores when not given. Results do not depend on it.
+    /// Number of threads [default: all cores]; results do not depend on it.
     #[arg(long, global = true, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Say nothing but the result and errors.
+    /// Print only the result and errors.
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// The folder in which data sets are looked up by name [default: $CONTROLG_DATA, else the user's cache folder].
+    /// Folder of named data sets [default: $CONTROLG_DATA or the cache folder].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// See it work: pretrain on the embedded synthetic graph, judge the embeddings, draw the report.
+    /// Pretrain on a synthetic graph, evaluate and write a report, in about a minute.
     Demo {
-        /// The folder to write.
+        /// Output folder.
         #[arg(long, default_value = "controlg-demo", value_name = "DIR")]
         out: PathBuf,
     },
-    /// Pretrain an encoder on a graph, and write its embeddings and the record of every decision.
+    /// Pretrain an encoder on a graph; write embeddings, model and record.
     Pretrain(PretrainArgs),
-    /// Judge the embeddings of a run, or anybody's: node classification, link prediction, clustering.
+    /// Evaluate embeddings: node classification, link prediction, clustering.
     Evaluate(EvaluateArgs),
-    /// Run methods on data sets with several seeds, and make the tables; goes on where it was stopped.
+    /// Compare methods over data sets and seeds; continues an interrupted comparison.
     Compare(CompareArgs),
-    /// Draw a run or a comparison as one self-contained HTML page.
+    /// Render a run or a comparison as one self-contained HTML page.
     Report {
-        /// A run's folder, or a comparison's.
+        /// Folder of a run or of a comparison.
         folder: PathBuf,
-        /// The page to write [default: report.html in the folder].
+        /// Output file [default: report.html in the folder].
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
-        /// Also write each figure alone as SVG, and its numbers as CSV.
+        /// Also write every figure as SVG and PNG, and its data as CSV.
         #[arg(long, value_name = "DIR")]
         figures: Option<PathBuf>,
     },
-    /// Derive every decision of a run again from its record; exit code 1 at the first that differs.
+    /// Recompute every decision of a run from its record; exit code 1 on a mismatch.
     Audit {
-        /// A run's folder, or its trace.jsonl.
+        /// Run folder, or its trace.jsonl.
         run: PathBuf,
     },
-    /// Embed a graph, new nodes included, with the encoder of a run.
+    /// Embed a graph, including unseen nodes, with a trained encoder.
     Embed {
-        /// A run's folder.
+        /// Run folder.
         run: PathBuf,
-        /// A known name or a path; its features must be those of the graph trained on.
+        /// Name or path of a graph with the same features as the training graph.
         data: String,
-        /// The folder to write [default: RUN/embed].
+        /// Output folder [default: RUN/embed].
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// Print what completes commands in a shell, or the manual pages.
+    /// Generate shell completions or man pages.
     #[command(subcommand)]
-    Generate(Generate),
-    /// Data sets: which there are, what is in them, getting them, changing their format.
+    Generate(GenerateCommand),
+    /// List, inspect, download and convert data sets.
     #[command(subcommand)]
-    Data(Data),
-    /// What there is to choose from.
+    Data(DataCommand),
+    /// List methods, objectives, encoders, protocols, data sets or settings.
     List {
-        /// Which list.
-        what: List,
+        /// What to list.
+        what: Listing,
     },
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Generate {
-    /// Completions for a shell, on standard output.
+pub(crate) enum GenerateCommand {
+    /// Print completions for a shell on stdout.
     Completions {
-        /// The shell.
+        /// Shell.
         shell: clap_complete::Shell,
     },
-    /// One manual page a command, into a folder.
+    /// Write one man page per command.
     Man {
-        /// The folder to write.
+        /// Output folder.
         folder: PathBuf,
     },
 }
 
 #[derive(clap::Args)]
 pub(crate) struct PretrainArgs {
-    /// A known name (`cora`, `synthetic`) or a path; may come from the run file instead.
+    /// Name (`cora`, `synthetic`) or path of a graph; may also come from --config.
     #[arg(required_unless_present = "config")]
     pub(crate) data: Option<String>,
-    /// Who decides which objective learns next; `controlg list methods` [default: controlg].
+    /// Scheduling or mixing method, see `controlg list methods` [default: controlg].
     #[arg(long, value_name = "M")]
     pub(crate) method: Option<String>,
-    /// The objectives that take part [default: all five].
+    /// Objectives to train with [default: all five].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) objectives: Option<Vec<String>>,
-    /// Where every draw starts [default: 0].
+    /// Random seed [default: 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// What the embeddings are for, nc, lp or cluster: link prediction may see the training edges only [default: nc].
-    #[arg(long = "for", value_name = "TASK")]
+    /// Downstream task: nc, lp or cluster; lp trains on training edges only [default: nc].
+    #[arg(long, alias = "for", value_name = "TASK")]
     pub(crate) task: Option<Task>,
-    /// Where node features come from [default: given].
+    /// Source of the node features [default: given].
     #[arg(long, value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
-    /// The run's folder [default: runs/DATA-METHOD-SEED, with --for lp runs/DATA-METHOD-SEED-lp].
+    /// Run folder [default: runs/DATA-METHOD-SEED, plus -lp for --task lp].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// A run file; what it does not say comes from the data set's preset.
+    /// Run file (TOML); missing keys come from the data set's preset.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// One setting, e.g. train.epochs=4; `controlg list config` shows all.
+    /// Override a setting, e.g. train.epochs=4; see `controlg list config`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Go on with the run in the folder, from its last checkpoint.
+    /// Resume the run from its last checkpoint.
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Serve the report of the run while it goes on, to this machine only [default port: a free one].
+    /// Serve a live report on localhost [default port: any free one].
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) watch: Option<u16>,
-    /// Also write an event file for TensorBoard, into RUN/tensorboard.
+    /// Also write a TensorBoard event file to RUN/tensorboard.
     #[arg(long)]
     pub(crate) tensorboard: bool,
-    /// The most memory that the run may take, e.g. 4GB: steps see smaller parts of the graph where they must; a limit that
-    /// is too small is refused.
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Memory limit, e.g. 4GB; shrinks the mini-batches to fit.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) memory: Option<u64>,
-    /// Print what the run will come to, memory, steps and time, after trying a few steps; nothing is written.
+    /// Estimate memory, steps and time from a few steps; write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// A number of bytes: 4GB, 512MB, 1.5GiB, or a plain number.
-fn size(text: &str) -> Result<u64, String> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = (text[..at].trim(), text[at..].trim().to_ascii_lowercase());
+#[derive(clap::Args)]
+pub(crate) struct EvaluateArgs {
+    /// Run folder, embeddings (.npy, .npz, .parquet, .csv), or the floor raw or sgc.
+    pub(crate) subject: PathBuf,
+    /// Graph of the embeddings [default: the run's].
+    #[arg(long, value_name = "DATA")]
+    pub(crate) data: Option<String>,
+    /// Tasks among nc, lp, cluster [default: all that run and labels allow].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) tasks: Vec<Task>,
+    /// Node-classification protocol, see `controlg list protocols`.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) protocol: Option<String>,
+    /// Linear probe: lbfgs (run to convergence) or adam-es (early stopping).
+    #[arg(long, default_value = "lbfgs")]
+    pub(crate) probe: Probe,
+    /// Normalization before the probe: l2, none or zscore.
+    #[arg(long, alias = "embedding", value_name = "HOW", default_value = "l2")]
+    pub(crate) normalize: EmbeddingNormalization,
+    /// Seed of random splits [default: the run's, else 0].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Source of the node features of raw and sgc [default: given].
+    #[arg(long, value_parser = feature_source())]
+    pub(crate) features: Option<FeatureSource>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CompareArgs {
+    /// Data sets, by name or path.
+    #[arg(long, required = true, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) data: Vec<String>,
+    /// Methods; the floors and the single objectives are added.
+    #[arg(long, required = true, value_name = "M,N", value_delimiter = ',')]
+    pub(crate) methods: Vec<String>,
+    /// Number of seeds (0, 1, …).
+    #[arg(long, default_value = "5", value_name = "N")]
+    pub(crate) seeds: NonZeroUsize,
+    /// Tasks among nc, lp, cluster.
+    #[arg(long, default_value = "nc,cluster", value_name = "A,B", value_delimiter = ',')]
+    pub(crate) tasks: Vec<Task>,
+    /// Output folder.
+    #[arg(long, default_value = "comparison", value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Run only the i-th of n shards; a run without --shard merges them.
+    #[arg(long, value_name = "i/n")]
+    pub(crate) shard: Option<Shard>,
+    /// Override a setting of every run, e.g. train.epochs=4.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Source of the node features [default: given].
+    #[arg(long, value_parser = feature_source())]
+    pub(crate) features: Option<FeatureSource>,
+    /// Budget shared by all methods: steps, or evaluations of objectives.
+    #[arg(long, default_value = "steps")]
+    pub(crate) budget: Budget,
+    /// Tune settings on validation first; FILE lists values, `paper` is built in.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) grid: Option<PathBuf>,
+    /// Sample at most N combinations of the grid per method.
+    #[arg(long, value_name = "N")]
+    pub(crate) grid_limit: Option<NonZeroUsize>,
+    /// Show the paper's numbers next to ours.
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) against: Option<Against>,
+    /// Reference method for paired differences [default: the first].
+    #[arg(long, value_name = "M")]
+    pub(crate) reference: Option<String>,
+    /// Linear probe: lbfgs or adam-es.
+    #[arg(long, default_value = "lbfgs")]
+    pub(crate) probe: Probe,
+    /// Normalization before the probe: l2, none or zscore.
+    #[arg(long, alias = "embedding", value_name = "HOW", default_value = "l2")]
+    pub(crate) normalize: EmbeddingNormalization,
+    /// Number of parallel runs [default: one per core, fewer if memory is short].
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Do not add the single objectives.
+    #[arg(long, alias = "skip-singles")]
+    pub(crate) no_singles: bool,
+    /// Keep the embeddings and models of all runs.
+    #[arg(long)]
+    pub(crate) keep_runs: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Against {
+    /// The tables of the paper.
+    Paper,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the known data sets and whether their files are present.
+    List,
+    /// Show statistics of a graph.
+    Info {
+        /// Name (`cora`, `synthetic:nodes=10000`) or path.
+        data: String,
+        /// Source of the node features.
+        #[arg(long, value_parser = feature_source(), default_value = "given")]
+        features: FeatureSource,
+    },
+    /// Download data sets and verify their SHA-256 hashes.
+    Fetch {
+        /// Names of known data sets.
+        #[arg(required = true)]
+        names: Vec<String>,
+        /// Replace existing files whose content differs.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Convert a graph to another format.
+    Convert {
+        /// Name or path.
+        data: String,
+        /// Output folder; must be new or empty.
+        out: PathBuf,
+        /// Output format.
+        #[arg(long, value_enum, default_value_t)]
+        to: ConvertFormat,
+        /// Source of the node features.
+        #[arg(long, value_parser = feature_source(), default_value = "given")]
+        features: FeatureSource,
+    },
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ConvertFormat {
+    /// Text files: edges.csv, ids.txt, features, labels.csv, splits.csv.
+    #[default]
+    Folder,
+    /// Raw arrays; features can stay on disk during training.
+    #[value(alias = "mapped")]
+    Binary,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Listing {
+    /// Scheduling and mixing methods, baselines and floors.
+    Methods,
+    /// Self-supervised objectives.
+    Objectives,
+    /// Graph neural networks.
+    Encoders,
+    /// Splits and how embeddings are scored on them.
+    Protocols,
+    /// Known data sets.
+    Datasets,
+    /// Settings of the run file.
+    Config,
+}
+
+/// Parser of `--features`.
+fn feature_source() -> impl TypedValueParser<Value = FeatureSource> {
+    let value = |source: FeatureSource, help: &'static str| PossibleValue::new(source.name()).help(help);
+    PossibleValuesParser::new([
+        value(FeatureSource::Given, "Read from the files; structural if the files have none"),
+        value(FeatureSource::Structural, "Computed from the edges alone"),
+    ])
+    .try_map(|name| name.parse::<FeatureSource>())
+}
+
+/// Parses a number of bytes: 4GB, 512MB, 1.5GiB, or a plain number.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let unit_start = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..unit_start].trim(), text[unit_start..].trim().to_ascii_lowercase());
     let unit: f64 = match unit.as_str() {
         "" | "b" => 1.0,
         "k" | "kb" => 1e3,
@@ -170,169 +331,4 @@ fn size(text: &str) -> Result<u64, String> {
         Ok(number) if number > 0.0 && number.is_finite() => Ok((number * unit) as u64),
         _ => Err("expected a size such as 4GB, 512MB or 1.5GiB".to_owned()),
     }
-}
-
-#[derive(clap::Args)]
-pub(crate) struct EvaluateArgs {
-    /// A run's folder, a file of embeddings (.npy, .npz, .parquet, .csv), or a floor: raw or sgc (./raw is a path).
-    pub(crate) subject: PathBuf,
-    /// The graph they belong to [default: the run's].
-    #[arg(long, value_name = "DATA")]
-    pub(crate) data: Option<String>,
-    /// Which tasks, of nc, lp and cluster [default: all that the run and the labels allow].
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) tasks: Vec<Task>,
-    /// The protocol of node classification; `controlg list protocols` [default: the data set's].
-    #[arg(long, value_name = "NAME")]
-    pub(crate) protocol: Option<String>,
-    /// The probe of node classification: lbfgs, fitted to the end, or adam-es, stopped early as much of the literature
-    /// does.
-    #[arg(long, default_value = "lbfgs")]
-    pub(crate) probe: Probe,
-    /// What is done to the embeddings before the probe: l2, none or zscore.
-    #[arg(long, default_value = "l2")]
-    pub(crate) embedding: EmbeddingNormalization,
-    /// The seed of drawn splits [default: the run's, else 0].
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Where the node features of the floors come from [default: given].
-    #[arg(long, value_parser = feature_source())]
-    pub(crate) features: Option<FeatureSource>,
-}
-
-#[derive(clap::Args)]
-pub(crate) struct CompareArgs {
-    /// Known names or paths.
-    #[arg(long, required = true, value_name = "A,B", value_delimiter = ',')]
-    pub(crate) data: Vec<String>,
-    /// The methods; the floors raw, untrained and sgc, and every objective alone, are added.
-    #[arg(long, required = true, value_name = "M,N", value_delimiter = ',')]
-    pub(crate) methods: Vec<String>,
-    /// How many seeds: 0, 1, …
-    #[arg(long, default_value = "5", value_name = "N")]
-    pub(crate) seeds: NonZeroUsize,
-    /// Which tasks, of nc, lp and cluster.
-    #[arg(long, default_value = "nc,cluster", value_name = "A,B", value_delimiter = ',')]
-    pub(crate) tasks: Vec<Task>,
-    /// The folder of the results and tables.
-    #[arg(long, default_value = "comparison", value_name = "DIR")]
-    pub(crate) out: PathBuf,
-    /// Do the i-th of n parts only; `DIR/results-i-of-n.jsonl` of all parts in one folder are merged by the next
-    /// comparison without this.
-    #[arg(long, value_name = "i/n")]
-    pub(crate) shard: Option<Shard>,
-    /// One setting of all runs, e.g. train.epochs=4.
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Where node features come from, those of the floors too [default: given].
-    #[arg(long, value_parser = feature_source())]
-    pub(crate) features: Option<FeatureSource>,
-    /// What is counted against the steps that a method's settings give it: steps, or evaluations of objectives.
-    #[arg(long, default_value = "steps")]
-    pub(crate) budget: Budget,
-    /// Choose settings first, on validation, from the values in a file; `paper` for the paper's grids.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) grid: Option<PathBuf>,
-    /// Try no more than this many combinations of a grid for a method, drawn at random.
-    #[arg(long, value_name = "N")]
-    pub(crate) grid_limit: Option<NonZeroUsize>,
-    /// Put the paper's numbers beside ours.
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) against: Option<Against>,
-    /// The method that differences are taken to [default: the first].
-    #[arg(long, value_name = "M")]
-    pub(crate) reference: Option<String>,
-    /// The probe of node classification: lbfgs or adam-es.
-    #[arg(long, default_value = "lbfgs")]
-    pub(crate) probe: Probe,
-    /// What is done to the embeddings before the probe: l2, none or zscore.
-    #[arg(long, default_value = "l2")]
-    pub(crate) embedding: EmbeddingNormalization,
-    /// How many runs go at once [default: one a core, fewer where memory is short].
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<NonZeroUsize>,
-    /// Leave out the objectives alone that were not asked for.
-    #[arg(long)]
-    pub(crate) skip_singles: bool,
-    /// Keep the embeddings and models of the runs, not their settings, records and scores only.
-    #[arg(long)]
-    pub(crate) keep_runs: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Against {
-    /// The paper's tables.
-    Paper,
-}
-
-#[derive(Subcommand)]
-pub(crate) enum Data {
-    /// The data sets known by name, and whether their files are there.
-    List,
-    /// What is in a graph.
-    Info {
-        /// A known name (`cora`, `synthetic:nodes=10000`) or a path.
-        data: String,
-        /// Where node features come from.
-        #[arg(long, default_value = "given", value_parser = feature_source())]
-        features: FeatureSource,
-    },
-    /// Download data sets from their public addresses, checked by their hashes.
-    Fetch {
-        /// Known names.
-        #[arg(required = true)]
-        names: Vec<String>,
-        /// Replace files that are there but have other content.
-        #[arg(long)]
-        force: bool,
-    },
-    /// Write a graph in another format.
-    Convert {
-        /// A known name or a path.
-        data: String,
-        /// The folder to write; it must be new or empty.
-        out: PathBuf,
-        /// The format to write.
-        #[arg(long, value_enum, default_value_t)]
-        to: Target,
-        /// Where node features come from.
-        #[arg(long, default_value = "given", value_parser = feature_source())]
-        features: FeatureSource,
-    },
-}
-
-/// Parses the value of `--features`.
-fn feature_source() -> impl TypedValueParser<Value = FeatureSource> {
-    let value = |source: FeatureSource, help: &'static str| PossibleValue::new(source.name()).help(help);
-    PossibleValuesParser::new([
-        value(FeatureSource::Given, "Read from the files; structural if the files have none"),
-        value(FeatureSource::Structural, "Computed from the edges alone"),
-    ])
-    .try_map(|name| name.parse::<FeatureSource>())
-}
-
-#[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Target {
-    /// The own-folder format: edges.csv, ids.txt, features, labels.csv, splits.csv.
-    #[default]
-    Folder,
-    /// The binary format; features can stay on disk: graph.json, adjacency.*, features.*.
-    #[value(alias = "mapped")]
-    Binary,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum List {
-    /// Ways to share the steps among the objectives.
-    Methods,
-    /// Self-supervised tasks.
-    Objectives,
-    /// Graph neural networks.
-    Encoders,
-    /// Ways to judge embeddings.
-    Protocols,
-    /// Data sets known by name.
-    Datasets,
-    /// The keys of the run file.
-    Config,
 }

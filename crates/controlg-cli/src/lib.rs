@@ -1,11 +1,11 @@
-//! The `controlg` program: what was typed (`args`), what it means (`commands`), and how it ends.
+//! The `controlg` program: argument parsing (`args`), one module per command (`commands`), exit codes.
 //!
-//! A library, so that the Python package can be the program too.
+//! This is a library so that the Python package can provide the same program.
 
 mod args;
 mod commands;
-mod output;
-mod picture;
+mod console;
+mod png;
 mod progress;
 mod watch;
 
@@ -15,20 +15,20 @@ use std::sync::OnceLock;
 
 use clap::Parser;
 
-/// How to start this program again; see [`main`].
-static AGAIN: OnceLock<Vec<OsString>> = OnceLock::new();
+/// Command that starts this program; see [`main`].
+static LAUNCHER: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// Does what was typed, the program's name first, and gives the exit code. `again` are the words that start this
-/// program anew, for runs in processes of their own.
-pub fn main(typed: Vec<OsString>, again: Vec<OsString>) -> u8 {
-    // A panic is a mistake of ours, never the user's: one line, no back-trace, the exit code of a failure.
+/// Runs the program with `argv` (program name first) and returns the exit code. `launcher` is the command that starts
+/// this program again, used to run jobs in child processes.
+pub fn main(argv: Vec<OsString>, launcher: Vec<OsString>) -> u8 {
+    // A panic is a bug: print one line without a backtrace.
     std::panic::set_hook(Box::new(|info| {
-        let what = info.payload_as_str().unwrap_or("no message");
+        let message = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-        eprintln!("controlg: a mistake in controlg itself: {what}{place}; please report it");
+        eprintln!("controlg: internal error (a bug in controlg): {message}{place}; please report it");
     }));
-    let _ = AGAIN.set(again); // a second call starts the same program
-    let args = args::Args::parse_from(typed);
+    let _ = LAUNCHER.set(launcher); // already set on a second call in the same process
+    let args = args::Args::parse_from(argv);
     let run = || {
         if let Some(threads) = args.common.threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
@@ -46,12 +46,12 @@ pub fn main(typed: Vec<OsString>, again: Vec<OsString>) -> u8 {
         }
         Err(_) => 3,
     };
-    // Where the process is not ours, nobody else writes out what is left; where it cannot be, nobody reads it.
+    // Under Python the process lives on, so flush here. A closed stdout is not an error.
     let _ = std::io::stdout().flush();
     code
 }
 
-/// The words that start this program anew.
-fn again() -> Vec<OsString> {
-    AGAIN.get().cloned().unwrap_or_default()
+/// Command that starts this program.
+fn launcher() -> Vec<OsString> {
+    LAUNCHER.get().cloned().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! How far a run is: a small table that changes on a terminal, a line an epoch elsewhere.
+//! Progress of a run: a live table on a terminal, otherwise one line per epoch.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -7,46 +7,46 @@ use std::time::{Duration, Instant};
 use controlg::config::Config;
 use controlg::trace::Record;
 
-use crate::output::Output;
+use crate::console::Console;
 
-/// The least time between two changes of the line.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Minimum time between two updates of the table.
+const REFRESH: Duration = Duration::from_millis(100);
 
-/// What is shown of a run while it goes on.
+/// Progress display of a run.
 pub(crate) struct ProgressBar<'o> {
-    output: &'o Output,
+    console: &'o Console,
     objectives: Vec<String>,
     epochs: usize,
     total: u64,
     live: bool,
     start: Instant,
-    shown: Option<Instant>,
-    /// Steps seen since the start of this process, for the rate.
-    seen: u64,
+    last_update: Option<Instant>,
+    /// Steps done by this process, for the rate.
+    steps_done: u64,
     epoch: usize,
-    /// Blocks of each objective in this epoch, and its last loss.
+    /// Number of blocks of each objective in this epoch, and its last loss.
     blocks: Vec<u64>,
     loss: Vec<f64>,
-    /// The planned shares and how many blocks each objective is behind them, where there is a plan.
+    /// Planned shares and deficits (blocks behind the plan); empty for methods without a plan.
     plan: Vec<f64>,
     deficit: Vec<f64>,
-    /// The weights of a method that mixes.
+    /// Gradient weights; empty unless the method mixes gradients.
     weight: Vec<f64>,
     pending: Option<String>,
 }
 
 impl<'o> ProgressBar<'o> {
-    pub(crate) fn new(config: &Config, output: &'o Output) -> Self {
+    pub(crate) fn new(config: &Config, console: &'o Console) -> Self {
         let k = config.objectives.len();
         ProgressBar {
-            output,
+            console,
             objectives: config.objectives.clone(),
             epochs: config.train.epochs,
             total: config.total_steps(),
             live: std::io::stderr().is_terminal(),
             start: Instant::now(),
-            shown: None,
-            seen: 0,
+            last_update: None,
+            steps_done: 0,
             epoch: 0,
             blocks: vec![0; k],
             loss: vec![f64::NAN; k],
@@ -60,7 +60,7 @@ impl<'o> ProgressBar<'o> {
     pub(crate) fn show(&mut self, record: &Record) {
         match record {
             Record::Warmup(line) if self.live => {
-                self.output.status(format_args!("warm-up, round {}", line.round + 1));
+                self.console.status(format_args!("warm-up, round {}", line.round + 1));
             }
             Record::Block(block) => {
                 if block.epoch != self.epoch {
@@ -72,44 +72,44 @@ impl<'o> ProgressBar<'o> {
                     self.blocks[task] += 1;
                     self.loss[task] = block.loss;
                 }
-                // A method that mixes has no shares to show.
+                // A mixing method reports the losses of all objectives.
                 if block.losses.len() == self.loss.len() {
                     self.loss.clone_from(&block.losses);
                 }
                 self.plan.clone_from(&block.plan);
                 self.deficit.clone_from(&block.deficit);
                 self.weight.clone_from(&block.weight);
-                self.seen += block.steps;
+                self.steps_done += block.steps;
                 let step = block.step + block.steps;
                 if !self.live {
                     self.pending = Some(self.line(step));
-                } else if self.shown.is_none_or(|shown| shown.elapsed() > PAUSE) {
-                    self.output.status(self.table(step));
-                    self.shown = Some(Instant::now());
+                } else if self.last_update.is_none_or(|time| time.elapsed() > REFRESH) {
+                    self.console.status(self.table(step));
+                    self.last_update = Some(Instant::now());
                 }
             }
             _ => {}
         }
     }
 
-    /// Ends what was being shown.
+    /// Clears the display.
     pub(crate) fn end(&mut self) {
         self.flush();
         if self.live {
-            self.output.status("");
+            self.console.status("");
         }
     }
 
-    /// Elsewhere than on a terminal an epoch is one line.
+    /// Prints the pending line of the last epoch.
     fn flush(&mut self) {
         if let Some(line) = self.pending.take() {
-            self.output.remark(line);
+            self.console.log(line);
         }
     }
 
     fn line(&self, step: u64) -> String {
         let done: u64 = self.blocks.iter().sum();
-        let mut line = self.head(step);
+        let mut line = self.header(step);
         for (task, name) in self.objectives.iter().enumerate() {
             // Writing to a String cannot fail.
             let _ = write!(line, " | {}", short(name));
@@ -126,10 +126,10 @@ impl<'o> ProgressBar<'o> {
         line
     }
 
-    /// A line for each objective: its share of this epoch's blocks with a mark where the plan is, loss, deficit.
+    /// One line per objective: share of this epoch's blocks with a mark at the planned share, loss, deficit.
     fn table(&self, step: u64) -> String {
         let done: u64 = self.blocks.iter().sum();
-        let mut table = self.head(step);
+        let mut table = self.header(step);
         let width = self.objectives.iter().map(|name| short(name).len()).max().unwrap_or(0);
         for (task, name) in self.objectives.iter().enumerate() {
             let _ = write!(table, "\n  {:<width$}", short(name));
@@ -148,25 +148,25 @@ impl<'o> ProgressBar<'o> {
         table
     }
 
-    fn head(&self, step: u64) -> String {
-        let rate = self.seen as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
+    fn header(&self, step: u64) -> String {
+        let rate = self.steps_done as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
         let left = Duration::from_secs_f64((self.total - step) as f64 / rate.max(1e-9));
         format!(
             "epoch {}/{} step {step}/{}, {rate:.1} steps/s, {} left",
             self.epoch,
             self.epochs,
             self.total,
-            in_words(left)
+            format_duration(left)
         )
     }
 }
 
-/// The name of an objective without what all of them begin with.
+/// The name of an objective without the common prefix.
 fn short(name: &str) -> &str {
     name.strip_prefix("p_").unwrap_or(name)
 }
 
-/// A share as a bar, with a mark where the plan is.
+/// A share as a bar, with a mark at the planned share.
 fn bar(share: f64, plan: Option<f64>) -> String {
     const WIDTH: usize = 24;
     let cells = |share: f64| (share.clamp(0.0, 1.0) * WIDTH as f64).round() as usize;
@@ -179,7 +179,8 @@ fn bar(share: f64, plan: Option<f64>) -> String {
     (0..WIDTH).map(cell).collect()
 }
 
-pub(crate) fn in_words(time: Duration) -> String {
+/// A duration as `12 s`, `3:05 min` or `1:20 h`.
+pub(crate) fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         s if s < 60 => format!("{s} s"),
         s if s < 3600 => format!("{}:{:02} min", s / 60, s % 60),
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_long_as_the_share_and_marks_the_plan() {
+    fn bar_shows_share_and_plan() {
         assert_eq!(bar(0.5, None), "############............");
         assert_eq!(bar(0.25, Some(0.5)), "######......|...........");
         assert_eq!(bar(7.0, Some(1.0)), "#######################|");

@@ -1,4 +1,4 @@
-//! `controlg compare` as a user meets it: to the end, after a kill, in shards, with a grid, and what is refused.
+//! `controlg compare` end to end: complete runs, interruption, shards, grid search, invalid input.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn compare(out: &Path, arguments: &[&str]) -> Output {
     output
 }
 
-/// The cells of a file without what a clock or the system has to do with, by name.
+/// The sorted lines of a results file without timings and memory.
 fn cells(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let mut lines: Vec<String> = text
@@ -46,13 +46,13 @@ fn cells(path: &Path) -> Vec<String> {
     lines
 }
 
-const ASKED: [&str; 6] = ["--methods", "controlg,round-robin", "--seeds", "2", "--tasks", "nc,lp,cluster"];
+const ARGS: [&str; 6] = ["--methods", "controlg,round-robin", "--seeds", "2", "--tasks", "nc,lp,cluster"];
 
 #[test]
-fn a_comparison_runs_to_the_end_and_has_nothing_left_to_do() {
+fn runs_to_completion_and_then_has_nothing_left() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("all");
-    let first = compare(&out, &[&ASKED[..], &["--against", "paper"]].concat());
+    let first = compare(&out, &[&ARGS[..], &["--against", "paper"]].concat());
     let found = cells(&out.join("results.jsonl"));
     // Two methods, five objectives, three floors; two seeds; three tasks.
     assert_eq!(found.len(), 10 * 2 * 3);
@@ -60,21 +60,21 @@ fn a_comparison_runs_to_the_end_and_has_nothing_left_to_do() {
     for method in ["controlg", "round-robin", "p_par", "raw", "untrained", "sgc", "best single objective"] {
         assert!(text.contains(&format!("| {method} |")), "{method} in {text}");
     }
-    assert!(text.contains("Ours / the paper's") && text.contains("random-10-10-80"), "{text}");
+    assert!(text.contains("Ours / paper") && text.contains("random-10-10-80"), "{text}");
     for name in ["tables.md", "tables.html", "tables/nc.csv", "tables/lp.tex", "tables/costs.csv"] {
         assert!(out.join(name).metadata().unwrap().len() > 100, "{name}");
     }
     let before = fs::read(out.join("results.jsonl")).unwrap();
-    let again = compare(&out, &ASKED);
+    let again = compare(&out, &ARGS);
     assert_eq!(fs::read(out.join("results.jsonl")).unwrap(), before);
     assert!(!String::from_utf8_lossy(&again.stderr).contains("runs to do"));
 
-    // Every run can be looked at: its record stays, what takes room does not.
+    // The records of all runs are kept, the embeddings are not.
     let runs: Vec<_> = fs::read_dir(out.join("runs")).unwrap().map(|run| run.unwrap().path()).collect();
     assert_eq!(runs.len(), 8 * 2 * 2);
     assert!(runs.iter().all(|run| run.join("trace.jsonl").exists() && !run.join("embeddings.npy").exists()));
 
-    // The evaluations of the record are those of the cell.
+    // The number of evaluations matches the record.
     let cell: Value = before
         .split(|&byte| byte == b'\n')
         .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
@@ -83,22 +83,22 @@ fn a_comparison_runs_to_the_end_and_has_nothing_left_to_do() {
     let hash = &cell["config_hash"].as_str().unwrap()[..8];
     let run = runs.iter().find(|run| run.to_str().unwrap().ends_with(hash)).unwrap();
     let trace = fs::read_to_string(run.join("trace.jsonl")).unwrap();
-    let looks = trace.matches(r#""kind":"sense""#).count() + trace.matches(r#""kind":"warmup""#).count();
-    assert_eq!(cell["evaluations"].as_u64().unwrap(), 60 + 5 * looks as u64);
+    let sensings = trace.matches(r#""kind":"sense""#).count() + trace.matches(r#""kind":"warmup""#).count();
+    assert_eq!(cell["evaluations"].as_u64().unwrap(), 60 + 5 * sensings as u64);
 }
 
 #[test]
-fn killed_and_sharded_comparisons_give_the_same_cells() {
+fn interrupted_and_sharded_comparisons_give_the_same_results() {
     let folder = TempDir::new().unwrap();
-    let asked = ["--methods", "random", "--seeds", "2", "--tasks", "nc,lp", "--skip-singles"];
+    let args = ["--methods", "random", "--seeds", "2", "--tasks", "nc,lp", "--no-singles"];
     let (whole, killed, shared) =
         (folder.path().join("whole"), folder.path().join("killed"), folder.path().join("shared"));
-    compare(&whole, &asked);
+    compare(&whole, &args);
     let want = cells(&whole.join("results.jsonl"));
     assert_eq!(want.len(), 4 * 2 * 2);
 
     for lines in [2, 6] {
-        let mut child = command(&killed, &asked).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = command(&killed, &args).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let results = killed.join("results.jsonl");
         let start = Instant::now();
         let count = || fs::read_to_string(&results).map_or(0, |text| text.matches('\n').count());
@@ -108,36 +108,33 @@ fn killed_and_sharded_comparisons_give_the_same_cells() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        // As if it had been killed while a line was being written.
+        // Simulate a kill in the middle of a write.
         let text = fs::read_to_string(&results).unwrap();
         fs::write(&results, text + r#"{"data":"synth"#).unwrap();
     }
-    compare(&killed, &asked);
+    compare(&killed, &args);
     assert_eq!(cells(&killed.join("results.jsonl")), want);
 
     for shard in ["1/2", "2/2"] {
-        compare(&shared, &[&asked[..], &["--shard", shard]].concat());
+        compare(&shared, &[&args[..], &["--shard", shard]].concat());
     }
     assert!(!shared.join("results.jsonl").exists());
-    let merged = compare(&shared, &asked);
+    let merged = compare(&shared, &args);
     assert!(!String::from_utf8_lossy(&merged.stderr).contains("runs to do"));
     assert_eq!(cells(&shared.join("results.jsonl")), want);
 }
 
 #[test]
-fn a_grid_is_searched_on_validation_and_the_choice_recorded() {
+fn grid_search_uses_validation_and_records_its_choice() {
     let folder = TempDir::new().unwrap();
     let (out, grid) = (folder.path().join("grid"), folder.path().join("grid.toml"));
     fs::write(&grid, "[all]\n\"train.lr\" = [1e-6, 1e-2]\n[random]\n\"train.block\" = [1, 2]\n").unwrap();
-    let asked = ["--methods", "random", "--seeds", "2", "--tasks", "nc", "--skip-singles", "--grid"];
-    compare(&out, &[&asked[..], &[grid.to_str().unwrap()]].concat());
+    let args = ["--methods", "random", "--seeds", "2", "--tasks", "nc", "--no-singles", "--grid"];
+    compare(&out, &[&args[..], &[grid.to_str().unwrap()]].concat());
     let trials = fs::read_to_string(out.join("trials.jsonl")).unwrap();
     assert_eq!(trials.lines().count(), 4);
     let trials: Vec<Value> = trials.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(
-        trials.iter().all(|trial| trial.get("value").is_none()),
-        "a trial tells nothing of the test nodes"
-    );
+    assert!(trials.iter().all(|trial| trial.get("value").is_none()), "a trial has no test score");
     let best = trials.iter().map(|trial| trial["validation"].as_f64().unwrap()).fold(0.0, f64::max);
     let chosen: Value = serde_json::from_slice(&fs::read(out.join("chosen.json")).unwrap()).unwrap();
     assert!((chosen[0]["validation"].as_f64().unwrap() - best).abs() < 1e-12);
@@ -149,11 +146,11 @@ fn a_grid_is_searched_on_validation_and_the_choice_recorded() {
 }
 
 #[test]
-fn equal_evaluations_mean_fewer_steps_for_those_who_look_more() {
+fn evaluation_budget_reduces_the_steps_of_sensing_methods() {
     let folder = TempDir::new().unwrap();
-    let asked = ["--methods", "controlg,random", "--seeds", "1", "--tasks", "nc", "--skip-singles"];
+    let args = ["--methods", "controlg,random", "--seeds", "1", "--tasks", "nc", "--no-singles"];
     let more = ["--budget", "evaluations", "--set", "train.epochs=5"];
-    compare(folder.path(), &[&asked[..], &more].concat());
+    compare(folder.path(), &[&args[..], &more].concat());
     let results = fs::read_to_string(folder.path().join("results.jsonl")).unwrap();
     let of = |method: &str| -> (u64, u64) {
         let cells = results.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -169,7 +166,7 @@ fn equal_evaluations_mean_fewer_steps_for_those_who_look_more() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_said_before_any_work() {
+fn invalid_input_is_reported_before_any_work() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("none");
     let grid = folder.path().join("grid.toml");
@@ -186,9 +183,9 @@ fn what_cannot_be_compared_is_said_before_any_work() {
     ];
     for (arguments, word) in cases {
         let output = command(&out, arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(word), "{arguments:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(word), "{arguments:?}: {stderr}");
     }
     let output = Command::new(env!("CARGO_BIN_EXE_controlg"))
         .args(["compare", "--data", "no-such-graph", "--methods", "random", "--out"])
@@ -197,7 +194,7 @@ fn what_cannot_be_compared_is_said_before_any_work() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(!out.join("runs").exists());
-    // A file of results that is not ours is named, and left as it is.
+    // A results file in another format is reported and not changed.
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("results.jsonl"), "my notes\n").unwrap();
     let output = command(&out, &["--methods", "random"]).output().unwrap();
@@ -207,7 +204,7 @@ fn what_cannot_be_compared_is_said_before_any_work() {
 }
 
 #[test]
-fn a_graph_that_has_changed_is_judged_anew_and_floors_have_the_features_of_the_runs() {
+fn changed_data_is_evaluated_again_and_floors_use_the_features_of_the_runs() {
     let folder = TempDir::new().unwrap();
     let program = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_controlg"));
@@ -216,11 +213,11 @@ fn a_graph_that_has_changed_is_judged_anew_and_floors_have_the_features_of_the_r
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     program(&["data", "convert", DATA, "graph"]);
-    // A folder of that name is not the floor.
+    // A folder named like a floor does not shadow it.
     fs::create_dir(folder.path().join("raw")).unwrap();
-    let asked =
-        ["compare", "--data", "graph", "--methods", "raw", "--skip-singles", "--seeds", "1", "--tasks", "nc"];
-    let all = |more: &[&str]| program(&[&asked[..], &SMALL, more].concat());
+    let args =
+        ["compare", "--data", "graph", "--methods", "raw", "--no-singles", "--seeds", "1", "--tasks", "nc"];
+    let all = |more: &[&str]| program(&[&args[..], &SMALL, more].concat());
     assert!(all(&[]).contains("3 runs to do"));
     assert!(!all(&[]).contains("runs to do"));
     let labels = folder.path().join("graph/labels.csv");
@@ -228,8 +225,8 @@ fn a_graph_that_has_changed_is_judged_anew_and_floors_have_the_features_of_the_r
     let (first, rest) = text.split_once('\n').unwrap();
     let other: Vec<&str> = rest.lines().skip(1).collect();
     fs::write(&labels, format!("{first}\n{}\n", other.join("\n"))).unwrap();
-    assert!(all(&[]).contains("3 runs to do"), "a node without its label");
-    // Of the floor `raw`: every line names the data that it is of.
+    assert!(all(&[]).contains("3 runs to do"), "a label was removed");
+    // Data hashes of the results of `raw`.
     let hashes = || {
         let cells = cells(&folder.path().join("comparison/results.jsonl"));
         let raw: Vec<Value> = cells.iter().map(|cell| serde_json::from_str(cell).unwrap()).collect();

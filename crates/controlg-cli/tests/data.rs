@@ -1,4 +1,4 @@
-//! `controlg data` and `controlg list` as a user meets them: the program itself, its output and its exit codes.
+//! `controlg data` and `controlg list` end to end: output and exit codes.
 
 use std::fs;
 use std::io::Read;
@@ -23,7 +23,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The one line on standard error of a command that must fail with this code.
+/// The single stderr line of a command that must fail with this exit code.
 fn failure(args: &[&str], code: i32) -> String {
     let output = run(args);
     let words = String::from_utf8(output.stderr).unwrap();
@@ -46,7 +46,7 @@ fn path(folder: &Path) -> &str {
 }
 
 #[test]
-fn info_of_the_embedded_graph_has_every_promised_key() {
+fn info_has_every_documented_key() {
     let info = json(&["data", "info", "synthetic", "--json"]);
     for key in [
         "name",
@@ -78,13 +78,13 @@ fn info_of_the_embedded_graph_has_every_promised_key() {
 }
 
 #[test]
-fn results_do_not_depend_on_the_number_of_threads() {
+fn info_does_not_depend_on_the_number_of_threads() {
     let at = |threads| run(&["data", "info", "synthetic:nodes=50000", "--json", "--threads", threads]).stdout;
     assert_eq!(at("1"), at("3"));
 }
 
 #[test]
-fn the_readmes_own_graph_is_read_with_its_ids() {
+fn custom_graph_keeps_its_ids() {
     let folder = folder(&[
         ("edges.csv", "src,dst\nann,bob\nbob,carl\ncarl,ann\ncarl,dora\n"),
         ("features.csv", "id,age,height\nann,31,1.7\nbob,45,1.8\ncarl,27,1.9\ndora,60,1.6\n"),
@@ -101,7 +101,7 @@ fn the_readmes_own_graph_is_read_with_its_ids() {
 }
 
 #[test]
-fn a_graph_without_labels_or_features_is_described_and_told_so() {
+fn graph_without_labels_or_features() {
     let folder = folder(&[("edges.csv", "src,dst\n1,2\n2,3\n")]);
     let info = json(&["data", "info", path(folder.path()), "--json"]);
     assert_eq!((&info["classes"], &info["homophily"]), (&Value::Null, &Value::Null));
@@ -111,7 +111,7 @@ fn a_graph_without_labels_or_features_is_described_and_told_so() {
 }
 
 #[test]
-fn mistakes_give_one_line_and_exit_code_2() {
+fn errors_are_one_line_with_exit_code_2() {
     let wrong = folder(&[("edges.csv", "src,dst\n1,2\n2\n")]);
     assert!(failure(&["data", "info", path(wrong.path())], 2).contains("edges.csv: line 3"));
     assert!(failure(&["data", "info", "coar"], 2).contains("did you mean 'cora'?"));
@@ -124,13 +124,13 @@ fn mistakes_give_one_line_and_exit_code_2() {
     let full = folder(&[("precious.txt", "mine")]);
     failure(&["data", "convert", "synthetic", path(full.path())], 2);
     assert_eq!(fs::read_to_string(full.path().join("precious.txt")).unwrap(), "mine");
-    // Wrong use is the argument parser's to tell, with the same exit code.
+    // Usage errors have the same exit code.
     assert_eq!(run(&["data", "infos"]).status.code(), Some(2));
     assert_eq!(run(&["data", "list", "--threads", "0"]).status.code(), Some(2));
 }
 
 #[test]
-fn a_data_set_whose_files_are_missing_says_which_and_where_from() {
+fn missing_files_are_reported_with_their_source() {
     let empty = folder(&[]);
     for (name, file, address) in [
         ("cora", "cora/ind.cora.", "githubusercontent"),
@@ -145,7 +145,7 @@ fn a_data_set_whose_files_are_missing_says_which_and_where_from() {
 }
 
 #[test]
-fn lists_are_arrays_of_name_summary_and_paper() {
+fn lists_have_name_summary_and_paper() {
     for what in ["methods", "objectives", "encoders", "protocols", "datasets"] {
         let list = json(&["list", what, "--json"]);
         for entry in list.as_array().unwrap() {
@@ -170,7 +170,7 @@ fn lists_are_arrays_of_name_summary_and_paper() {
 }
 
 #[test]
-fn a_reader_that_stops_reading_is_no_failure() {
+fn closed_pipe_is_not_an_error() {
     let mut child =
         controlg(&["list", "datasets"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -192,8 +192,8 @@ fn real_data(test: &str) -> Option<PathBuf> {
 type Row = (&'static str, u64, u64, u64, u64, u64, u64, &'static str, (&'static str, u64, u64, u64));
 
 #[test]
-fn the_public_data_sets_have_their_published_figures() {
-    let Some(data) = real_data("the_public_data_sets_have_their_published_figures") else { return };
+fn public_data_sets_have_their_published_statistics() {
+    let Some(data) = real_data("public_data_sets_have_their_published_statistics") else { return };
     let rows: [Row; 7] = [
         ("cora", 2708, 5278, 0, 1433, 7, 0, "0.8100", ("planetoid-public", 140, 500, 1000)),
         ("citeseer", 3327, 4552, 124, 3703, 6, 48, "0.7355", ("planetoid-public", 120, 500, 1000)),
@@ -218,8 +218,8 @@ fn the_public_data_sets_have_their_published_figures() {
 }
 
 #[test]
-fn ogbn_arxiv_loads_without_its_features_when_asked_to() {
-    let Some(data) = real_data("ogbn_arxiv_loads_without_its_features_when_asked_to") else { return };
+fn ogbn_arxiv_loads_with_structural_features() {
+    let Some(data) = real_data("ogbn_arxiv_loads_with_structural_features") else { return };
     if data.join("ogbn-arxiv/raw/node-feat.csv.gz").exists() {
         return;
     }

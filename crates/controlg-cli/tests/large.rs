@@ -1,4 +1,4 @@
-//! Large graphs through the binary: plans, limits, binary folders, a disk that fills up.
+//! Large graphs end to end: dry runs, memory limits, the binary format, a full disk.
 
 use std::fs;
 use std::path::Path;
@@ -37,16 +37,16 @@ fn pretrain(data: &str, out: &Path, more: &[&str]) -> Output {
     run(&[&["pretrain", data, "--out", out.to_str().unwrap()], SMALL, more].concat())
 }
 
-fn said(output: &Output) -> String {
+fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
-fn a_plan_is_printed_and_nothing_is_written() {
+fn dry_run_prints_an_estimate_and_writes_nothing() {
     let home = TempDir::new().unwrap();
     let out = home.path().join("run");
     let output = pretrain(GRAPH, &out, &["--dry-run", "--json"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&plan["batch"], &plan["steps"], &plan["nodes"]), (&"parts".into(), &60.into(), &900.into()));
     assert!(plan["memory_bytes"].as_u64() > Some(10_000_000) && plan["seconds"].as_f64() > Some(0.0));
@@ -56,63 +56,64 @@ fn a_plan_is_printed_and_nothing_is_written() {
 }
 
 #[test]
-fn a_limit_that_is_too_small_is_refused_with_what_is_needed() {
+fn too_small_a_memory_limit_is_rejected_with_the_required_size() {
     let home = TempDir::new().unwrap();
     let out = home.path().join("run");
     let output = pretrain(GRAPH, &out, &["--memory", "10MB"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("--memory: found 10 MB, expected at least "), "{}", said(&output));
+    assert!(stderr(&output).contains("--memory: found 10 MB, expected at least "), "{}", stderr(&output));
     assert!(!out.exists());
     assert_eq!(pretrain(GRAPH, &out, &["--memory", "much"]).status.code(), Some(2));
     let output = pretrain(GRAPH, &out, &["--memory", "1GB"]);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]
-fn training_from_a_binary_folder_gives_the_same_bytes() {
+fn binary_format_gives_the_same_embeddings() {
     let home = TempDir::new().unwrap();
-    let [binary, old_name, plain, from_disk] =
-        ["binary", "old-name", "plain", "from-disk"].map(|name| home.path().join(name));
+    let [binary, in_memory, from_disk] =
+        ["binary", "in-memory", "from-disk"].map(|name| home.path().join(name));
     let output = run(&["data", "convert", GRAPH, binary.to_str().unwrap(), "--to", "binary"]);
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("labels and splits stay with"), "{}", said(&output));
-    // Version 0.1 called the format "mapped".
-    assert!(run(&["data", "convert", GRAPH, old_name.to_str().unwrap(), "--to", "mapped"]).status.success());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no labels and splits"), "{}", stderr(&output));
     let info = run(&["data", "info", binary.to_str().unwrap(), "--json"]);
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!((&info["format"], &info["nodes"]), (&"binary".into(), &900.into()));
-    for (data, out) in [(GRAPH, &plain), (binary.to_str().unwrap(), &from_disk)] {
+    for (data, out) in [(GRAPH, &in_memory), (binary.to_str().unwrap(), &from_disk)] {
         let output = pretrain(data, out, &[]);
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", stderr(&output));
     }
     let npy = |folder: &Path| fs::read(folder.join("embeddings.npy")).unwrap();
-    assert_eq!(npy(&plain), npy(&from_disk));
-    // The encoder embeds in blocks from disk as training did.
-    let output = run(&["embed", plain.to_str().unwrap(), binary.to_str().unwrap()]);
-    assert!(output.status.success(), "{}", said(&output));
-    assert_eq!(npy(&plain.join("embed")), npy(&plain));
+    assert_eq!(npy(&in_memory), npy(&from_disk));
+    // Embedding from disk gives the same bytes as training.
+    let output = run(&["embed", in_memory.to_str().unwrap(), binary.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(npy(&in_memory.join("embed")), npy(&in_memory));
     assert!(
-        fs::read_dir(&plain).unwrap().flatten().all(|e| !e.file_name().to_string_lossy().ends_with(".rows"))
+        fs::read_dir(&in_memory)
+            .unwrap()
+            .flatten()
+            .all(|e| !e.file_name().to_string_lossy().ends_with(".rows"))
     );
 }
 
-/// A file that may not grow stands for a disk that is full: the write fails in the same place.
+/// A file size limit simulates a full disk.
 #[cfg(unix)]
 #[test]
-fn a_disk_that_fills_up_ends_the_run_with_a_checkpoint_to_go_on_from() {
+fn full_disk_leaves_a_checkpoint_to_resume_from() {
     let home = TempDir::new().unwrap();
-    let (whole, full) = (home.path().join("whole"), home.path().join("full"));
-    // One small head: the embeddings are larger than a checkpoint.
+    let (complete, full) = (home.path().join("complete"), home.path().join("full"));
+    // With one small head the embeddings are larger than a checkpoint.
     let graph = "synthetic:nodes=5000,features=120";
-    let alone = &["--method", "p_par"];
-    let output = pretrain(graph, &whole, alone);
-    assert!(output.status.success(), "{}", said(&output));
-    let largest = fs::metadata(whole.join("embeddings.npy")).unwrap().len();
-    let checkpoint = fs::read_dir(whole.join("checkpoint")).unwrap().flatten().next().unwrap();
-    // Room for a checkpoint and the record, not for the embeddings; in blocks of 512 bytes.
+    let single = &["--method", "p_par"];
+    let output = pretrain(graph, &complete, single);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let largest = fs::metadata(complete.join("embeddings.npy")).unwrap().len();
+    let checkpoint = fs::read_dir(complete.join("checkpoint")).unwrap().flatten().next().unwrap();
+    // Enough for a checkpoint and the record, but not for the embeddings; in units of 512 bytes.
     let limit = largest / 2 / 512;
     assert!(checkpoint.metadata().unwrap().len() < largest / 3);
-    let arguments = [&["pretrain", graph, "--out", full.to_str().unwrap()], SMALL, alone].concat();
+    let arguments = [&["pretrain", graph, "--out", full.to_str().unwrap()], SMALL, single].concat();
     let arguments: Vec<String> = arguments.iter().map(|argument| format!("'{argument}'")).collect();
     let line = format!(
         "trap '' XFSZ; ulimit -f {limit}; exec '{}' {}",
@@ -120,11 +121,19 @@ fn a_disk_that_fills_up_ends_the_run_with_a_checkpoint_to_go_on_from() {
         arguments.join(" ")
     );
     let output = Command::new("sh").args(["-c", &line]).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
-    assert!(said(&output).contains("writing ") && !said(&output).contains("panicked"), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("writing ") && !stderr(&output).contains("panicked"),
+        "{}",
+        stderr(&output)
+    );
     assert!(!full.join("embeddings.npy").exists());
     let output = pretrain(graph, &full, &["--method", "p_par", "--resume"]);
-    assert!(output.status.success() && said(&output).contains("going on after step 60"), "{}", said(&output));
+    assert!(
+        output.status.success() && stderr(&output).contains("resumed after step 60"),
+        "{}",
+        stderr(&output)
+    );
     let npy = |folder: &Path| fs::read(folder.join("embeddings.npy")).unwrap();
-    assert_eq!(npy(&full), npy(&whole));
+    assert_eq!(npy(&full), npy(&complete));
 }

@@ -1,4 +1,4 @@
-//! Runs through the binary: what is written, what survives a kill, what an audit sees.
+//! `controlg pretrain` and `controlg audit` end to end: files, resuming, audits, invalid settings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A small graph and a small network: a run of about a second.
+/// A small graph and a small network; a run takes about a second.
 const SMALL: &[&str] = &[
     "synthetic:nodes=240",
     "--set",
@@ -38,14 +38,14 @@ fn pretrain(out: &Path, more: &[&str]) -> Output {
     run(&[&["pretrain"], SMALL, &["--out", out], more].concat())
 }
 
-/// Runs to the end and gives the embeddings' bytes.
+/// Runs to completion and returns the bytes of the embeddings.
 fn embeddings(out: &Path, more: &[&str]) -> Vec<u8> {
     let output = pretrain(out, more);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     fs::read(out.join("embeddings.npy")).expect("embeddings")
 }
 
-/// The record without what a clock said.
+/// The record without timings.
 fn schedule(out: &Path) -> Vec<Value> {
     let text = fs::read_to_string(out.join("trace.jsonl")).expect("a record");
     text.lines()
@@ -74,7 +74,7 @@ fn checkpoints(out: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_run_leaves_everything_and_its_audit_passes() {
+fn a_run_writes_all_files_and_passes_the_audit() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     let output = pretrain(&out, &["--json"]);
@@ -91,13 +91,13 @@ fn a_run_leaves_everything_and_its_audit_passes() {
     let lines = schedule(&out);
     let kinds = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).count();
     assert_eq!((kinds("run"), kinds("warmup")), (1, 6));
-    // 240 steps less the 25 of the warm-up, and a sensing every fifth block of epochs of twenty.
+    // 240 steps minus 25 of the warm-up; a sensing every five blocks.
     assert_eq!((kinds("block"), kinds("sense")), (215, 43));
     let json = run(&["audit", out.to_str().unwrap(), "--json"]);
     let verdict: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!((&verdict["follows"], &verdict["blocks"]), (&Value::Bool(true), &Value::from(215)));
 
-    // The run file repeats the run.
+    // The run can be repeated from its config.toml.
     let again = folder.path().join("again");
     let config = out.join("config.toml");
     let output =
@@ -110,7 +110,7 @@ fn a_run_leaves_everything_and_its_audit_passes() {
     for file in ["embeddings.npy", "embeddings.parquet", "model.safetensors", "config.toml"] {
         assert_eq!(fs::read(out.join(file)).unwrap(), fs::read(again.join(file)).unwrap(), "{file}");
     }
-    // The encoder embeds its own graph as training did.
+    // `embed` on the training graph gives the same embeddings.
     let output = run(&["embed", out.to_str().unwrap(), SMALL[0]]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(
@@ -122,11 +122,11 @@ fn a_run_leaves_everything_and_its_audit_passes() {
 }
 
 #[test]
-fn a_run_kept_from_edges_embeds_its_own_graph_without_them() {
+fn a_run_on_training_edges_embeds_its_graph_without_held_out_edges() {
     let folder = TempDir::new().unwrap();
     for features in ["given", "structural"] {
         let out = folder.path().join(features);
-        let trained = embeddings(&out, &["--for", "lp", "--features", features]);
+        let trained = embeddings(&out, &["--task", "lp", "--features", features]);
         let output = run(&["embed", out.to_str().unwrap(), SMALL[0]]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(fs::read(out.join("embed/embeddings.npy")).unwrap(), trained, "{features}");
@@ -134,25 +134,25 @@ fn a_run_kept_from_edges_embeds_its_own_graph_without_them() {
 }
 
 #[test]
-fn a_run_file_is_judged_with_the_rest_of_the_command() {
+fn flags_override_errors_of_the_run_file() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("own.toml");
     fs::write(&file, "[train]\nepochs = 1\nbatches_per_epoch = 20\n").unwrap();
-    let asked = ["pretrain", SMALL[0], "--dry-run", "--config", file.to_str().unwrap()];
-    // The warm-up of controlg does not fit; random has none.
-    let output = run(&asked);
+    let args = ["pretrain", SMALL[0], "--dry-run", "--config", file.to_str().unwrap()];
+    // The warm-up of controlg does not fit into one epoch; random has none.
+    let output = run(&args);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("own.toml"), "said of the file");
-    let output = run(&[&asked[..], &["--method", "random"]].concat());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("own.toml"), "the error names the file");
+    let output = run(&[&args[..], &["--method", "random"]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn a_refused_run_leaves_no_folder_and_the_same_command_mended_works() {
+fn a_rejected_run_creates_no_folder() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
-    let refused = pretrain(&out, &["--tensorboard", "--set", "objective.p_par.parts=100000"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
+    let rejected = pretrain(&out, &["--tensorboard", "--set", "objective.p_par.parts=100000"]);
+    assert_eq!(rejected.status.code(), Some(2), "{}", String::from_utf8_lossy(&rejected.stderr));
     assert!(!out.exists());
     let output = pretrain(&out, &["--tensorboard"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -160,10 +160,10 @@ fn a_refused_run_leaves_no_folder_and_the_same_command_mended_works() {
 }
 
 #[test]
-fn a_run_killed_ten_times_ends_with_the_same_bytes_at_any_number_of_threads() {
+fn killed_and_resumed_runs_give_the_same_bytes_for_any_number_of_threads() {
     let folder = TempDir::new().unwrap();
-    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
-    let expected = embeddings(&whole, &["--threads", "1"]);
+    let (complete, killed) = (folder.path().join("complete"), folder.path().join("killed"));
+    let expected = embeddings(&complete, &["--threads", "1"]);
     for kill in 0..10u64 {
         let out = killed.to_str().unwrap();
         let arguments = [&["pretrain"], SMALL, &["--out", out, "--resume", "--threads", "2"]].concat();
@@ -173,14 +173,14 @@ fn a_run_killed_ten_times_ends_with_the_same_bytes_at_any_number_of_threads() {
         child.wait().unwrap();
     }
     assert_eq!(embeddings(&killed, &["--resume", "--threads", "2"]), expected);
-    assert_eq!(schedule(&killed), schedule(&whole));
+    assert_eq!(schedule(&killed), schedule(&complete));
     assert_eq!(audit(&killed).0, Some(0));
-    // A finished run that is resumed stays as it is.
+    // Resuming a finished run changes nothing.
     assert_eq!(embeddings(&killed, &["--resume"]), expected);
 }
 
 #[test]
-fn a_damaged_checkpoint_is_named_and_the_one_before_it_used() {
+fn falls_back_to_the_previous_checkpoint_if_the_last_is_damaged() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     let expected = embeddings(&out, &[]);
@@ -201,7 +201,7 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_it_used() {
 }
 
 #[test]
-fn any_changed_number_fails_the_audit_at_its_line() {
+fn the_audit_detects_any_changed_number() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     embeddings(&out, &["--set", "train.epochs=3"]);
@@ -229,7 +229,7 @@ fn any_changed_number_fails_the_audit_at_its_line() {
         ("block", "steps"),
     ] {
         let at = lines.iter().rposition(|line| line.contains(&format!("\"kind\":\"{kind}\""))).unwrap();
-        // One digit of the field's first number.
+        // Change one digit of the field's first number.
         let start = lines[at].find(&format!("\"{field}\":")).unwrap() + field.len() + 3;
         let digit = start + lines[at][start..].find(|c: char| c.is_ascii_digit()).unwrap();
         let other = if &lines[at][digit..=digit] == "7" { "6" } else { "7" };
@@ -241,7 +241,7 @@ fn any_changed_number_fails_the_audit_at_its_line() {
         assert_eq!(code, Some(1), "{kind}.{field}: {words}");
         assert!(words.contains(&format!("line {},", at + 1)), "{kind}.{field}: {words}");
     }
-    // A line that is missing, and one that is no record.
+    // A missing line, and a file that is not a record.
     fs::write(&trace, [&lines[..20], &lines[21..]].concat().join("\n") + "\n").unwrap();
     assert_eq!(audit(&out).0, Some(1));
     fs::write(&trace, "{}\n").unwrap();
@@ -249,10 +249,10 @@ fn any_changed_number_fails_the_audit_at_its_line() {
 }
 
 #[test]
-fn every_method_runs_and_passes_its_audit() {
+fn every_method_passes_its_audit() {
     let listed = run(&["list", "methods", "--json"]);
     let methods: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap();
-    let floors = controlg::eval::floors::MADE;
+    let floors = controlg::eval::floors::COMPUTED;
     let known = controlg::coordinator::METHODS.len() + controlg::objective::all().count() + floors.len();
     assert_eq!(methods.len(), known);
     let folder = TempDir::new().unwrap();
@@ -268,14 +268,14 @@ fn every_method_runs_and_passes_its_audit() {
     }
 }
 
-/// Networks that follow or are added, and draws of dropout, survive a kill like everything else.
+/// EMA networks, additional encoders and dropout draws are restored on resume.
 #[test]
-fn methods_with_a_second_network_go_on_after_a_kill() {
+fn methods_with_auxiliary_networks_can_be_resumed() {
     let folder = TempDir::new().unwrap();
     for method in ["bgrl", "mvgrl", "graphmae"] {
-        let (whole, killed) = (folder.path().join(method), folder.path().join(format!("{method}-killed")));
+        let (complete, killed) = (folder.path().join(method), folder.path().join(format!("{method}-killed")));
         let more = ["--method", method, "--set", "train.epochs=4", "--threads", "1"];
-        let expected = embeddings(&whole, &more);
+        let expected = embeddings(&complete, &more);
         for kill in 0..3u64 {
             let out = killed.to_str().unwrap();
             let arguments = [&["pretrain"], SMALL, &["--out", out, "--resume"], &more].concat();
@@ -294,7 +294,7 @@ fn methods_with_a_second_network_go_on_after_a_kill() {
 }
 
 #[test]
-fn bad_settings_are_refused_before_any_work() {
+fn invalid_settings_are_reported_before_any_work() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     for (arguments, words) in [
@@ -328,7 +328,7 @@ fn bad_settings_are_refused_before_any_work() {
 }
 
 #[test]
-fn a_folder_with_a_run_is_not_overwritten_and_other_settings_are_named() {
+fn a_run_is_not_overwritten_or_resumed_with_other_settings() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
     embeddings(&out, &["--set", "train.epochs=2"]);
@@ -341,10 +341,10 @@ fn a_folder_with_a_run_is_not_overwritten_and_other_settings_are_named() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_stops_the_run_by_name_and_keeps_the_checkpoint() {
+fn a_non_finite_loss_stops_the_run_and_keeps_the_checkpoint() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
-    // Sixteen layers without a norm, and a rate that multiplies each one's weights: the second step overflows.
+    // Sixteen layers without normalization and a huge learning rate: the second step overflows.
     let wild = [
         "--method=p_link",
         "--set=objective.p_link.decoder=dot",
@@ -358,7 +358,7 @@ fn a_loss_that_is_no_number_stops_the_run_by_name_and_keeps_the_checkpoint() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(3), "{words}");
         assert!(words.contains("the loss of p_link became ") && words.contains(" at step "), "{words}");
-        assert_eq!(words.contains("going on after step"), !more.is_empty(), "{words}");
+        assert_eq!(words.contains("resumed after step"), !more.is_empty(), "{words}");
         assert!(!out.join("embeddings.npy").exists() && !checkpoints(&out).is_empty());
     }
 }

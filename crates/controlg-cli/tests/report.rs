@@ -1,6 +1,6 @@
-//! `controlg report` and `controlg demo` in a real browser: the pages render, explain themselves and fit.
+//! `controlg report` and `controlg demo`, with the pages loaded in a real browser.
 //!
-//! Without a Chromium on the machine these tests say so and pass.
+//! The browser tests are skipped if Chromium is not installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,17 +39,17 @@ fn browser() -> Option<PathBuf> {
         .flat_map(|folder| names.map(|name| folder.join(name)))
         .find(|p| p.exists());
     if found.is_none() {
-        eprintln!("skipped: no Chromium on this machine");
+        eprintln!("skipped: Chromium is not installed");
     }
     found
 }
 
-/// Notes every error from the first line on.
+/// Collects all script errors.
 const WATCH: &str = "<script>window.errors = []; window.onerror = (m) => { errors.push(String(m)) }; \
                      console.error = (...m) => { errors.push(m.join(' ')) };</script>";
 
-/// Points at the raster, chooses another layer of the map, and writes down what is seen.
-const LOOK: &str = r##"<script>
+/// Points at the schedule, switches the colors of the map, and writes what the page shows into a `<pre>`.
+const INSPECT: &str = r##"<script>
 addEventListener("load", () => {
   const found = { errors, figures: {}, why: "", moved: "", overflow: document.documentElement.scrollWidth - innerWidth };
   document.querySelectorAll("figure").forEach((f) => { found.figures[f.id] = f.querySelectorAll(".mark").length; });
@@ -70,7 +70,7 @@ addEventListener("load", () => {
     found.repainted = colors() !== before;
   }
   found.legend = [...document.querySelectorAll("#losses text")].map((t) => t.textContent).filter((t) => t.startsWith("p_"));
-  // Words of a figure that lie on each other.
+  // Overlapping labels.
   found.overlaps = [];
   document.querySelectorAll("figure:not(#map):not(#cost) svg").forEach((svg) => {
     const boxes = [...svg.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
@@ -87,11 +87,11 @@ addEventListener("load", () => {
 });
 </script>"##;
 
-fn look(browser: &Path, page: &Path, width: usize) -> Value {
+fn inspect(browser: &Path, page: &Path, width: usize) -> Value {
     let html = fs::read_to_string(page).unwrap();
     let html = html.replacen("<head>", &format!("<head>{WATCH}"), 1).replacen(
         "</body>",
-        &format!("{LOOK}</body>"),
+        &format!("{INSPECT}</body>"),
         1,
     );
     let folder = TempDir::new().unwrap();
@@ -115,14 +115,14 @@ fn look(browser: &Path, page: &Path, width: usize) -> Value {
     let found = dom
         .split("<pre id=\"found\">")
         .nth(1)
-        .unwrap_or_else(|| panic!("the page's script did not end: {dom:.2000}"));
+        .unwrap_or_else(|| panic!("the script of the page did not finish: {dom:.2000}"));
     let found = found.split("</pre>").next().unwrap();
     let found = found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     serde_json::from_str(&found).unwrap()
 }
 
 #[test]
-fn the_page_of_a_run_renders_and_says_why_a_block_was_chosen() {
+fn run_page_renders_and_explains_blocks() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let run = run(folder.path(), DATA);
@@ -130,29 +130,29 @@ fn the_page_of_a_run_renders_and_says_why_a_block_was_chosen() {
     let figures = folder.path().join("figures");
     controlg(&["report", text(&run), "--figures", text(&figures), "--quiet"]);
     for width in [1280, 390] {
-        let found = look(&browser, &run.join("report.html"), width);
+        let found = inspect(&browser, &run.join("report.html"), width);
         assert_eq!(found["errors"], serde_json::json!([]), "{found}");
         let marks = found["figures"].as_object().unwrap();
         assert_eq!(marks.len(), 12, "{found}");
         assert!(marks.values().all(|count| count.as_u64().unwrap() > 0), "{found}");
         let why = found["why"].as_str().unwrap();
-        for word in ["Epoch", "The draw", "P part", "I part", "D part", "probability", "p_par"] {
+        for word in ["Epoch", "random draw", "P term", "I term", "D term", "probability", "p_par"] {
             assert!(why.contains(word), "{word}: {why}");
         }
-        assert_ne!(found["why"], found["moved"], "the arrow key leads to the next block");
+        assert_ne!(found["why"], found["moved"], "the arrow key selects the next block");
         assert_eq!(found["repainted"], true);
         assert_eq!(found["legend"], serde_json::json!(["p_link", "p_recon", "p_minsg", "p_decor", "p_par"]));
         assert!(found["overflow"].as_i64().unwrap() <= 0, "wider than the window: {found}");
         assert_eq!(found["overlaps"], serde_json::json!([]), "at {width}");
     }
-    // Each as SVG, as PNG and as numbers.
+    // Each figure as SVG, PNG and CSV.
     assert_eq!(fs::read_dir(&figures).unwrap().count(), 36);
     let png = fs::read(figures.join("schedule.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{} bytes", png.len());
 }
 
 #[test]
-fn the_page_of_a_comparison_renders() {
+fn comparison_page_renders() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("all");
@@ -162,7 +162,7 @@ fn the_page_of_a_comparison_renders() {
         "--set=train.batches_per_epoch=30",
         "--set=objective.p_par.parts=3",
     ];
-    let asked = [
+    let args = [
         "compare",
         "--data",
         DATA,
@@ -174,10 +174,10 @@ fn the_page_of_a_comparison_renders() {
         "nc,lp",
         "--quiet",
     ];
-    controlg(&[&asked[..], &small, &["--skip-singles", "--out", text(&out)]].concat());
+    controlg(&[&args[..], &small, &["--no-singles", "--out", text(&out)]].concat());
     controlg(&["report", text(&out), "--quiet"]);
     for width in [1280, 390] {
-        let found = look(&browser, &out.join("report.html"), width);
+        let found = inspect(&browser, &out.join("report.html"), width);
         assert_eq!(found["errors"], serde_json::json!([]), "{found}");
         assert!(
             found["figures"]["ranks"].as_u64().unwrap() > 8
@@ -189,7 +189,7 @@ fn the_page_of_a_comparison_renders() {
 }
 
 #[test]
-fn hostile_ids_and_labels_appear_as_text() {
+fn ids_and_labels_are_escaped() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let graph = folder.path().join("<b onclick=alert(1)>graph");
@@ -212,29 +212,29 @@ fn hostile_ids_and_labels_appear_as_text() {
     fs::write(graph.join("labels.csv"), labels).unwrap();
     let run = run(folder.path(), text(&graph));
     controlg(&["report", text(&run), "--quiet"]);
-    let found = look(&browser, &run.join("report.html"), 1280);
+    let found = inspect(&browser, &run.join("report.html"), 1280);
     assert_eq!(found["errors"], serde_json::json!([]), "{found}");
     assert!(found["figures"]["map"].as_u64().unwrap() == 60);
     assert!(found["overflow"].as_i64().unwrap() <= 0, "{found}");
 }
 
 #[test]
-fn the_demo_says_in_five_lines_what_it_did() {
+fn demo_prints_five_lines() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("demo");
-    let said = controlg(&["demo", "--out", text(&out), "--quiet"]);
-    assert_eq!(said.lines().count(), 5, "{said}");
+    let printed = controlg(&["demo", "--out", text(&out), "--quiet"]);
+    assert_eq!(printed.lines().count(), 5, "{printed}");
     for word in ["nc/lp/cluster", "controlg ", "random ", "untrained", "raw", "sgc", "report.html", "Next:"] {
-        assert!(said.contains(word), "{word}: {said}");
+        assert!(printed.contains(word), "{word}: {printed}");
     }
-    // They fit a terminal, but for the folder that was asked for.
-    let own = said.replace(text(&out), "controlg-demo");
+    // They fit on 80 columns with the default folder.
+    let own = printed.replace(text(&out), "controlg-demo");
     assert!(own.lines().all(|line| line.chars().count() <= 80), "{own}");
     assert!(fs::metadata(out.join("report.html")).unwrap().len() < 3_000_000);
 }
 
 #[test]
-fn what_cannot_be_drawn_is_named() {
+fn a_folder_without_results_is_an_error() {
     let folder = TempDir::new().unwrap();
     let output =
         Command::new(env!("CARGO_BIN_EXE_controlg")).args(["report", text(folder.path())]).output().unwrap();

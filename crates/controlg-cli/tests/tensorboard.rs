@@ -1,6 +1,6 @@
-//! What TensorBoard's own reader finds in the event file is what the record says.
+//! TensorBoard reads the same values from the event file as the record holds.
 //!
-//! `CONTROLG_PYTHON` names a Python that has the package `tensorboard`; without one this test says so and passes.
+//! `CONTROLG_PYTHON` names a Python with the package `tensorboard`; without it the test is skipped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag 
 ";
 
 #[test]
-fn scalars_read_back_as_the_record_has_them() {
+fn tensorboard_reads_the_values_of_the_record() {
     let python = std::env::var("CONTROLG_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let there = Command::new(&python).args(["-c", "import tensorboard"]).output();
     if !there.is_ok_and(|output| output.status.success()) {

@@ -1,4 +1,4 @@
-//! `pretrain --watch`: the page is there while the run goes on, for this machine alone.
+//! `pretrain --watch` serves the report on localhost during the run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-fn ask(address: &str, host: &str, path: &str) -> String {
+fn get(address: &str, host: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -15,7 +15,7 @@ fn ask(address: &str, host: &str, path: &str) -> String {
 }
 
 #[test]
-fn the_report_of_a_run_in_progress() {
+fn serves_the_report_of_a_running_run() {
     let folder = TempDir::new().unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_controlg"))
         .args(["pretrain", "synthetic", "--watch", "--set=train.epochs=1000", "--threads=1", "--out"])
@@ -24,29 +24,29 @@ fn the_report_of_a_run_in_progress() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let address = said
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address = stderr
         .by_ref()
         .map_while(Result::ok)
         .find_map(|line| line.strip_prefix("watch: http://").map(str::to_owned))
-        .expect("the address is said");
+        .expect("the address is printed");
     assert!(address.starts_with("127.0.0.1:"));
-    // An epoch's line means that there is a record.
-    assert!(said.map_while(Result::ok).any(|line| line.starts_with("epoch 1/")));
+    // After the first epoch there is a record.
+    assert!(stderr.map_while(Result::ok).any(|line| line.starts_with("epoch 1/")));
     let port = address.rsplit(':').next().unwrap();
 
-    let page = ask(&address, &address, "/");
+    let page = get(&address, &address, "/");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("id=\"schedule\""), "{page:.300}");
-    // Again, as after a reload, and under the other name of this machine.
-    assert!(ask(&address, &format!("localhost:{port}"), "/").starts_with("HTTP/1.1 200"));
-    let refused = ask(&address, "somewhere.example", "/");
-    assert!(refused.starts_with("HTTP/1.1 403") && !refused.contains("schedule"), "{refused}");
-    assert!(ask(&address, &address, "/etc/passwd").starts_with("HTTP/1.1 404"));
-    // Nonsense and a caller that hangs up hurt nobody.
+    // Reload, with the host name localhost.
+    assert!(get(&address, &format!("localhost:{port}"), "/").starts_with("HTTP/1.1 200"));
+    let rejected = get(&address, "somewhere.example", "/");
+    assert!(rejected.starts_with("HTTP/1.1 403") && !rejected.contains("schedule"), "{rejected}");
+    assert!(get(&address, &address, "/etc/passwd").starts_with("HTTP/1.1 404"));
+    // Invalid requests and dropped connections are ignored.
     TcpStream::connect(&address).unwrap().write_all(&[0xff; 100]).unwrap();
     drop(TcpStream::connect(&address).unwrap());
-    assert!(ask(&address, &address, "/").starts_with("HTTP/1.1 200"));
-    assert!(child.try_wait().unwrap().is_none(), "the run goes on");
+    assert!(get(&address, &address, "/").starts_with("HTTP/1.1 200"));
+    assert!(child.try_wait().unwrap().is_none(), "the run continues");
     child.kill().unwrap();
     child.wait().unwrap();
 }

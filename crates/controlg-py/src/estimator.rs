@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use controlg::compare::{self, JsonlStore};
+use controlg::compare::{self, JsonlStore, ResultCell};
 use controlg::config::Config;
 use controlg::data::memory;
 use controlg::data::{EdgeSplit, select_splits};
-use controlg::eval::table::ResultCell;
 use controlg::eval::{self, ProbeSettings, Task};
 use controlg::graph::{Dense, Features, Ids};
 use controlg::trace::{Record, RecordBuffer};
@@ -210,7 +209,7 @@ pub(crate) fn evaluate(
                     (None, None) => select_splits("the graph", &[], &labels, protocol, seed)?,
                 };
                 let (probe, embedding) = (probe.0.parse()?, probe.1.parse()?);
-                let settings = ProbeSettings { embedding, probe, ..ProbeSettings::default() };
+                let settings = ProbeSettings { normalize: embedding, probe, ..ProbeSettings::default() };
                 eval::evaluate_nc(&embeddings, &labels, &splits, &settings)
             }
             Task::Lp => eval::evaluate_lp(&embeddings, graph()?, &EdgeSplit::draw(graph()?, seed)?),

@@ -181,10 +181,10 @@ fn every_task_gives_the_same_score_at_any_number_of_threads() {
         let splits = [split(0), split(1), split(2)];
         let scores = pool.install(|| {
             let mut scores = Vec::new();
-            for embedding in
+            for normalize in
                 [EmbeddingNormalization::L2, EmbeddingNormalization::None, EmbeddingNormalization::Zscore]
             {
-                let settings = ProbeSettings { embedding, ..ProbeSettings::default() };
+                let settings = ProbeSettings { normalize, ..ProbeSettings::default() };
                 scores.push(evaluate_nc(&embeddings, &labels, &splits, &settings).unwrap());
             }
             let early = ProbeSettings { probe: Probe::AdamEs, ..ProbeSettings::default() };
@@ -308,15 +308,15 @@ fn floors_on_cora_are_where_the_literature_has_them() {
     let Some((graph, labels, split)) = cora("floors_on_cora_are_where_the_literature_has_them") else {
         return;
     };
-    let accuracy = |embeddings: &Features, embedding| {
-        let settings = ProbeSettings { embedding, ..ProbeSettings::default() };
+    let accuracy = |embeddings: &Features, normalize: EmbeddingNormalization| {
+        let settings = ProbeSettings { normalize, ..ProbeSettings::default() };
         evaluate_nc(embeddings, &labels, std::slice::from_ref(&split), &settings).unwrap().value
     };
-    for embedding in [EmbeddingNormalization::L2, EmbeddingNormalization::None] {
+    for normalize in [EmbeddingNormalization::L2, EmbeddingNormalization::None] {
         let (raw, sgc) =
-            (accuracy(&floors::raw(&graph), embedding), accuracy(&floors::sgc(&graph), embedding));
-        assert!((55.0..61.0).contains(&raw), "raw features, {}: {raw}", embedding.name());
-        assert!((79.0..83.0).contains(&sgc), "smoothed features, {}: {sgc}", embedding.name());
+            (accuracy(&floors::raw(&graph), normalize), accuracy(&floors::sgc(&graph), normalize));
+        assert!((55.0..61.0).contains(&raw), "raw features, {}: {raw}", normalize.name());
+        assert!((79.0..83.0).contains(&sgc), "smoothed features, {}: {sgc}", normalize.name());
     }
 }
 

@@ -1,4 +1,4 @@
-//! `controlg audit`: does every decision of a run follow from its record?
+//! `controlg audit`: checks that every decision of a run follows from its record.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,28 +7,28 @@ use controlg::Result;
 use controlg::audit::{self, AuditSummary};
 use serde_json::json;
 
-use crate::output::Output;
+use crate::console::Console;
 
-pub(super) fn run(run: &Path, output: &Output) -> Result<()> {
+pub(super) fn run(run: &Path, console: &Console) -> Result<()> {
     let summary = match audit::audit(run) {
         Ok(summary) => summary,
         Err(error) => {
-            // Who asked for JSON gets the verdict there too; the exit code and the error line stay the same.
-            if output.json && error.exit_code() == 1 {
-                output.result(&json!({ "follows": false, "error": error.to_string() }), "")?;
+            // With --json a failed audit is also printed as JSON; exit code and error line stay the same.
+            if console.json && error.exit_code() == 1 {
+                console.result(&json!({ "follows": false, "error": error.to_string() }), "")?;
             }
             return Err(error);
         }
     };
     let mut json = serde_json::to_value(&summary).unwrap_or_default();
     json["follows"] = true.into();
-    output.result(&json, text(&summary))
+    console.result(&json, text(&summary))
 }
 
 fn text(summary: &AuditSummary) -> String {
     let AuditSummary { blocks, sensings, steps, total_steps, .. } = summary;
-    let verdict =
-        if summary.weights.is_empty() { "every decision follows" } else { "every line is as it must be" };
+    let mixes = !summary.weights.is_empty();
+    let verdict = if mixes { "the record is consistent" } else { "every decision follows from the record" };
     let mut text = format!("{}: {verdict}\n", summary.record.display());
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -40,7 +40,7 @@ fn text(summary: &AuditSummary) -> String {
     for (name, weight) in summary.objectives.iter().zip(&summary.weights) {
         let _ = writeln!(text, "  {name:<width$}  mean weight {weight:.3}");
     }
-    if !summary.weights.is_empty() {
+    if mixes {
         return text;
     }
     for (k, name) in summary.objectives.iter().enumerate() {
@@ -48,13 +48,12 @@ fn text(summary: &AuditSummary) -> String {
         let _ = writeln!(text, "  {name:<width$}  {planned}realized {:.3}", summary.realized[k]);
     }
     if let Some(error) = summary.tracking_error {
-        let _ = writeln!(text, "largest gap between plan and share at an epoch's end: {error:.3}");
+        let _ = writeln!(text, "largest tracking error at the end of an epoch: {error:.3}");
     }
     if let Some(deficit) = summary.worst_deficit {
-        let _ = writeln!(text, "worst deficit: {deficit:.2} blocks");
+        let _ = writeln!(text, "largest deficit: {deficit:.2} blocks");
     }
-    let bound =
-        summary.drought_bound.map(|bound| format!(" (bound at 99 %: {bound:.0})")).unwrap_or_default();
-    let _ = writeln!(text, "longest drought: {} blocks{bound}", summary.longest_drought);
+    let bound = summary.drought_bound.map(|bound| format!(" (99 % bound: {bound:.0})")).unwrap_or_default();
+    let _ = writeln!(text, "longest wait of an objective: {} blocks{bound}", summary.longest_drought);
     text
 }

@@ -1,4 +1,4 @@
-//! `controlg data`: what there is, what is in it, get it, change its format.
+//! `controlg data`: list, inspect, download and convert data sets.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -10,22 +10,24 @@ use controlg::{Error, Result};
 use serde_json::json;
 
 use super::load_options;
-use crate::args::{CommonArgs, Data, Target};
-use crate::output::Output;
+use crate::args::{CommonArgs, ConvertFormat, DataCommand};
+use crate::console::Console;
 
-pub(super) fn run(command: &Data, common: &CommonArgs, output: &Output) -> Result<()> {
+pub(super) fn run(command: &DataCommand, common: &CommonArgs, console: &Console) -> Result<()> {
     match command {
-        Data::List => list(common, output),
-        Data::Info { data, features } => {
+        DataCommand::List => list(common, console),
+        DataCommand::Info { data, features } => {
             let info = DatasetInfo::of(&data::load(data, &load_options(common, *features))?);
-            output.result(&info, &info)
+            console.result(&info, &info)
         }
-        Data::Fetch { names, force } => fetch(names, *force, common, output),
-        Data::Convert { data, out, to, features } => convert(data, out, *to, *features, common, output),
+        DataCommand::Fetch { names, force } => fetch(names, *force, common, console),
+        DataCommand::Convert { data, out, to, features } => {
+            convert(data, out, *to, *features, common, console)
+        }
     }
 }
 
-fn list(common: &CommonArgs, output: &Output) -> Result<()> {
+fn list(common: &CommonArgs, console: &Console) -> Result<()> {
     let data_dir = catalog::data_dir(&load_options(common, FeatureSource::Given))?;
     let widest = |text: fn(&KnownDataset) -> &str| {
         catalog::ALL.iter().map(|known| text(known).chars().count()).max().unwrap_or(0)
@@ -36,8 +38,8 @@ fn list(common: &CommonArgs, output: &Output) -> Result<()> {
     for known in catalog::ALL {
         let missing = known.missing(&data_dir);
         let state = match (known.files.is_empty(), missing.first()) {
-            (true, _) => "needs no files".to_owned(),
-            (false, None) => "here".to_owned(),
+            (true, _) => "built in".to_owned(),
+            (false, None) => "present".to_owned(),
             (false, Some(file)) => format!("missing {}", file.path),
         };
         text += &format!("{:<name_width$}  {:<summary_width$}  {state}\n", known.name, known.summary);
@@ -51,12 +53,12 @@ fn list(common: &CommonArgs, output: &Output) -> Result<()> {
             "missing": missing.iter().map(|file| file.path).collect::<Vec<_>>(),
         }));
     }
-    text += &format!("\nlooked for in {}\n", data_dir.display());
-    output.result(&rows, text)
+    text += &format!("\ndata folder: {}\n", data_dir.display());
+    console.result(&rows, text)
 }
 
-fn fetch(names: &[String], force: bool, common: &CommonArgs, output: &Output) -> Result<()> {
-    // All names are looked up before the first byte is asked for.
+fn fetch(names: &[String], force: bool, common: &CommonArgs, console: &Console) -> Result<()> {
+    // Check all names before the first download.
     let find =
         |name: &String| catalog::find(name).ok_or_else(|| Error::unknown("data set", name, catalog::names()));
     let known: Vec<&KnownDataset> = names.iter().map(find).collect::<Result<_>>()?;
@@ -66,15 +68,15 @@ fn fetch(names: &[String], force: bool, common: &CommonArgs, output: &Output) ->
     for known in known {
         let mut last = String::new();
         let report = fetch::fetch(known, &data_dir, &options, &mut |progress| {
-            show_progress(known.name, progress, &mut last, output);
+            show_progress(known.name, progress, &mut last, console);
         });
         if std::io::stderr().is_terminal() {
-            output.status("");
+            console.status("");
         }
         let report = report?;
         let (fetched, kept) = (report.fetched.len(), report.kept.len());
         text += &format!(
-            "{}: {fetched} files fetched, {kept} already there: {}\n",
+            "{}: downloaded {fetched} files to {}, {kept} already present\n",
             known.name,
             report.folder.display()
         );
@@ -82,17 +84,17 @@ fn fetch(names: &[String], force: bool, common: &CommonArgs, output: &Output) ->
             "name": known.name, "folder": report.folder, "fetched": report.fetched, "kept": report.kept,
         }));
     }
-    output.result(&rows, text)
+    console.result(&rows, text)
 }
 
-/// On a terminal one line that grows; elsewhere a line a file.
-fn show_progress(name: &str, progress: DownloadProgress<'_>, last: &mut String, output: &Output) {
+/// Updates one line on a terminal; otherwise prints one line per file.
+fn show_progress(name: &str, progress: DownloadProgress<'_>, last: &mut String, console: &Console) {
     let DownloadProgress { file, done, total } = progress;
     if std::io::stderr().is_terminal() {
         let total = total.map(|total| format!(" of {:.1}", total as f64 / 1e6)).unwrap_or_default();
-        output.status(format_args!("{name}: {file} {:.1}{total} MB", done as f64 / 1e6));
+        console.status(format_args!("{name}: {file} {:.1}{total} MB", done as f64 / 1e6));
     } else if last != file {
-        output.remark(format_args!("{name}: fetching {file}"));
+        console.log(format_args!("{name}: downloading {file}"));
     }
     if last != file {
         *last = file.to_owned();
@@ -102,27 +104,28 @@ fn show_progress(name: &str, progress: DownloadProgress<'_>, last: &mut String, 
 fn convert(
     data: &str,
     out: &Path,
-    to: Target,
+    to: ConvertFormat,
     features: FeatureSource,
     common: &CommonArgs,
-    output: &Output,
+    console: &Console,
 ) -> Result<()> {
     let dataset = data::load(data, &load_options(common, features))?;
     let format = match to {
-        Target::Folder => {
+        ConvertFormat::Folder => {
             convert::to_folder(&dataset, out)?;
             "folder"
         }
-        Target::Binary => {
+        ConvertFormat::Binary => {
             binary::to_binary(&dataset, out)?;
             if dataset.labels.is_some() {
-                output
-                    .remark(format_args!("labels and splits stay with {data}: evaluate with --data {data}"));
+                console.log(format_args!(
+                    "note: the binary format has no labels and splits; evaluate with --data {data}"
+                ));
             }
             "binary"
         }
     };
     let (nodes, edges) = (dataset.graph.n_nodes(), dataset.graph.n_edges());
-    let text = format!("{}: {nodes} nodes and {edges} edges of {data}", out.display());
-    output.result(&json!({ "out": out, "format": format, "nodes": nodes, "edges": edges }), text)
+    let text = format!("{}: wrote {nodes} nodes and {edges} edges of {data}", out.display());
+    console.result(&json!({ "out": out, "format": format, "nodes": nodes, "edges": edges }), text)
 }

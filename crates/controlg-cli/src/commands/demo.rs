@@ -1,26 +1,25 @@
-//! `controlg demo`: the whole path on the embedded graph, in under a minute.
+//! `controlg demo`: pretraining, evaluation and report on the built-in graph, in about a minute.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use controlg::compare::{Budget, Subject};
+use controlg::compare::{Budget, EmbeddingSource, ResultCell};
 use controlg::config::EdgeScope;
-use controlg::eval::table::ResultCell;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
 use controlg::{Error, Result, files, run_files};
 use serde_json::json;
 
-use super::compare::{Done, conduct};
+use super::compare::{CompletedComparison, execute};
 use super::report;
 use crate::args::{CommonArgs, CompareArgs};
-use crate::output::Output;
+use crate::console::Console;
 
 const DATA: &str = "synthetic";
-/// Steps are fewer than the preset's: enough to see the schedule settle.
+/// Fewer epochs than the preset; enough for the schedule to settle.
 const SETTINGS: [&str; 1] = ["train.epochs=6"];
 
-pub(super) fn run(out: &Path, common: &CommonArgs, output: &Output) -> Result<()> {
-    let comparison = CompareArgs {
+pub(super) fn run(out: &Path, common: &CommonArgs, console: &Console) -> Result<()> {
+    let args = CompareArgs {
         data: vec![DATA.to_owned()],
         methods: vec!["controlg".to_owned(), "random".to_owned()],
         seeds: NonZeroUsize::MIN,
@@ -35,44 +34,47 @@ pub(super) fn run(out: &Path, common: &CommonArgs, output: &Output) -> Result<()
         against: None,
         reference: None,
         probe: Probe::Lbfgs,
-        embedding: EmbeddingNormalization::L2,
+        normalize: EmbeddingNormalization::L2,
         jobs: None,
-        skip_singles: true,
+        no_singles: true,
         keep_runs: true,
     };
-    output.remark("controlg and random on a synthetic graph, beside what needs no training");
-    let Some(Done { kept, cells, .. }) = conduct(&comparison, common, output)? else { return Ok(()) };
-    let jobs = kept.comparison.jobs(&[])?;
+    console.log("comparing controlg and random with untrained embeddings on a synthetic graph");
+    let Some(CompletedComparison { manifest, cells, .. }) = execute(&args, common, console)? else {
+        return Ok(());
+    };
+    let jobs = manifest.comparison.jobs(&[])?;
     let job = jobs.iter().find(|job| job.method == "controlg" && job.edges == EdgeScope::All);
-    let Some((job, Subject::Run(config))) = job.map(|job| (job, &job.subject)) else {
+    let Some((job, EmbeddingSource::Run(config))) = job.map(|job| (job, &job.source)) else {
         return Err(Error::Failed("the demo has no run of controlg".to_owned()));
     };
     let folder = out.join("runs").join(job.folder_name()?);
-    let drawn = report::draw(&folder, common, output)?;
+    let rendered = report::render(&folder, common, console)?;
     let page = out.join(run_files::REPORT);
-    files::atomic_write_bytes(&page, &drawn.page)?;
+    files::atomic_write_bytes(&page, &rendered.page)?;
 
-    // Five lines that fit a terminal of 80 columns.
+    // Five lines that fit on 80 columns.
+    let scores = |method: &str| scores_of(&cells, &args.tasks, method);
     let text = format!(
-        "Pretrained on the synthetic graph, five objectives, {} steps; {}:\n\
+        "Pretrained on a synthetic graph: 5 objectives, {} steps. Scores ({}):\n\
          controlg {}, random {}, untrained {},\n\
          raw features {}, smoothed features (sgc) {}.\n\
-         Look: {} says which objective learned when, and why.\n\
-         Next: controlg pretrain my-graph/ (edges.csv in it), or controlg compare --help.",
+         Report: {} shows what was trained when, and why.\n\
+         Next: controlg pretrain my-graph/ (with edges.csv), or controlg compare --help.",
         config.total_steps(),
-        comparison.tasks.iter().map(|task| task.name()).collect::<Vec<_>>().join("/"),
-        scores(&cells, &comparison.tasks, "controlg"),
-        scores(&cells, &comparison.tasks, "random"),
-        scores(&cells, &comparison.tasks, "untrained"),
-        scores(&cells, &comparison.tasks, "raw"),
-        scores(&cells, &comparison.tasks, "sgc"),
+        args.tasks.iter().map(|task| task.name()).collect::<Vec<_>>().join("/"),
+        scores("controlg"),
+        scores("random"),
+        scores("untrained"),
+        scores("raw"),
+        scores("sgc"),
         page.display(),
     );
-    output.result(&json!({ "report": page, "run": folder, "results": cells }), text)
+    console.result(&json!({ "report": page, "run": folder, "results": cells }), text)
 }
 
 /// The scores of a method in the order of the tasks.
-fn scores(cells: &[ResultCell], tasks: &[Task], method: &str) -> String {
+fn scores_of(cells: &[ResultCell], tasks: &[Task], method: &str) -> String {
     let score = |task: &Task| {
         let cell = cells.iter().find(|cell| cell.method == method && cell.task == task.name());
         cell.map_or_else(|| "-".to_owned(), |cell| format!("{:.1}", cell.value))

@@ -1,4 +1,4 @@
-//! `controlg embed`: a trained encoder on a graph that changed or is new.
+//! `controlg embed`: applies a trained encoder to a changed or new graph.
 
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,23 @@ use controlg::{Result, run_files};
 use serde_json::json;
 
 use crate::args::CommonArgs;
-use crate::output::Output;
+use crate::console::Console;
 
 pub(super) fn run(
     run: &Path,
     data: &str,
     out: Option<&PathBuf>,
     common: &CommonArgs,
-    output: &Output,
+    console: &Console,
 ) -> Result<()> {
     let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(data, &options)?;
-    dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
+    dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
     let graph = dataset.graph;
-    let folder = match out {
-        Some(out) => out.clone(),
-        None => run.join("embed"),
-    };
+    let folder = out.cloned().unwrap_or_else(|| run.join("embed"));
     let (nodes, width) = (graph.n_nodes(), train::embed_into(run, &graph, &folder)?);
-    let text = format!("{}: {nodes} nodes, {width} columns", folder.display());
-    output.result(&json!({ "out": folder, "nodes": nodes, "width": width }), text)
+    let text = format!("{}: embeddings of {nodes} nodes, width {width}", folder.display());
+    console.result(&json!({ "out": folder, "nodes": nodes, "width": width }), text)
 }

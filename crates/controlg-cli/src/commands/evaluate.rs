@@ -1,4 +1,4 @@
-//! `controlg evaluate`: how good are the embeddings of a run, or anybody's?
+//! `controlg evaluate`: scores the embeddings of a run, of a file, or of a floor.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,51 +10,48 @@ use controlg::graph::Features;
 use controlg::{Error, Result, files, run_files};
 
 use crate::args::{CommonArgs, EvaluateArgs};
-use crate::output::Output;
+use crate::console::Console;
 
-pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, output: &Output) -> Result<()> {
-    let subject = EvaluationInput::open(args)?;
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: subject.features,
-        ..LoadOptions::default()
-    };
-    let dataset = data::load(&subject.data, &options)?;
-    let tasks = subject.tasks(&args.tasks, dataset.labels.is_some())?;
+pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -> Result<()> {
+    let input = EvaluationInput::open(args)?;
+    let options =
+        LoadOptions { data_dir: common.data_dir.clone(), features: input.features, ..LoadOptions::default() };
+    let dataset = data::load(&input.data, &options)?;
+    let tasks = input.tasks(&args.tasks, dataset.labels.is_some())?;
     if tasks.contains(&Task::Lp) {
-        subject.check_held_out(args, common, &dataset)?;
+        input.check_held_out(args, common, &dataset)?;
     }
-    let given = match subject.floor {
+    let given = match input.floor {
         Some(_) => None,
-        None => Some(data::read_embeddings(&subject.embeddings, dataset.graph.ids(), &subject.data)?),
+        None => Some(data::read_embeddings(&input.embeddings, dataset.graph.ids(), &input.data)?),
     };
     let mut scores = serde_json::Map::new();
     let mut text = String::new();
     for task in tasks {
-        output.remark(format_args!("{}: {} on {}", task.name(), subject.embeddings.display(), subject.data));
-        let made = match subject.floor {
-            Some(floor) => Some(subject.make(floor, task, &dataset)?),
+        console.log(format_args!("{}: {} on {}", task.name(), input.embeddings.display(), input.data));
+        let computed = match input.floor {
+            Some(floor) => Some(input.compute_floor(floor, task, &dataset)?),
             None => None,
         };
-        let Some(embeddings) = made.as_ref().or(given.as_ref()) else { continue };
-        let score = judge(task, embeddings, &dataset, &subject, args)?;
+        let Some(embeddings) = computed.as_ref().or(given.as_ref()) else { continue };
+        let score = evaluate(task, embeddings, &dataset, &input, args)?;
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<8} {}", task.name(), line(&score));
+        let _ = writeln!(text, "{:<8} {}", task.name(), describe(&score));
         let score = serde_json::to_value(&score).map_err(|error| Error::Failed(error.to_string()))?;
         scores.insert(task.name().to_owned(), score);
     }
-    if let Some((run, _)) = &subject.run {
-        keep(&run.join(run_files::METRICS), &scores)?;
+    if let Some((run, _)) = &input.run {
+        update_metrics(&run.join(run_files::METRICS), &scores)?;
     }
-    output.result(&scores, text)
+    console.result(&scores, text)
 }
 
-/// What is to be judged, and what is known of how it came about.
+/// The embeddings to evaluate and their origin.
 struct EvaluationInput {
     embeddings: PathBuf,
-    /// The run's folder and settings, where it is one; of other embeddings nobody knows which edges they saw.
+    /// Folder and settings if the embeddings come from a run; otherwise the edges they were trained on are unknown.
     run: Option<(PathBuf, Config)>,
-    /// The floor that it is, `raw` or `sgc`.
+    /// Name of the floor, `raw` or `sgc`.
     floor: Option<&'static str>,
     data: String,
     features: FeatureSource,
@@ -63,18 +60,18 @@ struct EvaluationInput {
 
 impl EvaluationInput {
     fn open(args: &EvaluateArgs) -> Result<EvaluationInput> {
-        let floor = floors::MADE.into_iter().find(|name| args.subject.as_os_str() == *name);
+        let floor = floors::COMPUTED.into_iter().find(|name| args.subject.as_os_str() == *name);
         if !args.subject.exists() && floor.is_none() {
             return Err(Error::input(
                 &args.subject,
                 "",
                 "no such file or folder",
-                "a run's folder, embeddings, or the floor raw or sgc",
+                "a run folder, a file of embeddings, or the floor raw or sgc",
             ));
         }
         if floor.is_some() || !args.subject.is_dir() {
             let Some(data) = args.data.clone() else {
-                return Err(Error::value("--data", "nothing", "the graph that the embeddings belong to"));
+                return Err(Error::value("--data", "nothing", "the graph of the embeddings"));
             };
             let seed = args.seed.unwrap_or(0);
             let features = args.features.unwrap_or_default();
@@ -84,7 +81,7 @@ impl EvaluationInput {
         if args.features.is_some() {
             return Err(Error::value(
                 "--features",
-                "a run, which has its own",
+                "the folder of a run, which sets its own features",
                 "a floor or a file of embeddings",
             ));
         }
@@ -112,47 +109,44 @@ impl EvaluationInput {
         })
     }
 
-    /// The tasks asked for; else all that what was seen and what is known allow.
-    fn tasks(&self, asked: &[Task], labeled: bool) -> Result<Vec<Task>> {
-        if asked.is_empty() {
-            let kept_from = self.run.as_ref().is_some_and(|(_, config)| config.edges == EdgeScope::Train);
-            let lp = (kept_from || self.floor.is_some()).then_some(Task::Lp);
-            let of_labels = if labeled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
-            let tasks: Vec<Task> = of_labels.into_iter().chain(lp).collect();
+    /// The requested tasks; by default all that the training edges and the labels allow.
+    fn tasks(&self, requested: &[Task], labeled: bool) -> Result<Vec<Task>> {
+        if requested.is_empty() {
+            let held_out = self.run.as_ref().is_some_and(|(_, config)| config.edges == EdgeScope::Train);
+            let lp = (held_out || self.floor.is_some()).then_some(Task::Lp);
+            let with_labels = if labeled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
+            let tasks: Vec<Task> = with_labels.into_iter().chain(lp).collect();
             if tasks.is_empty() {
                 return Err(Error::value(
                     &self.data,
                     "no labels",
-                    "labels for nc and cluster, or a run for lp",
+                    "labels (for nc and cluster) or a run made with --task lp",
                 ));
             }
             return Ok(tasks);
         }
         let saw_all = self.run.as_ref().filter(|(_, config)| config.edges == EdgeScope::All);
-        if let (true, Some((run, _))) = (asked.contains(&Task::Lp), saw_all) {
+        if let (true, Some((run, _))) = (requested.contains(&Task::Lp), saw_all) {
             let command =
-                format!("controlg pretrain --config {} --for lp", run.join(run_files::CONFIG).display());
-            let found = "lp on a run that saw all edges, those it would be judged on among them";
+                format!("controlg pretrain --config {} --task lp", run.join(run_files::CONFIG).display());
+            let found = "lp for a run that was trained on all edges, including the test edges";
             return Err(Error::value(
                 "--tasks",
                 found,
-                format_args!("a run on the training edges only: {command}"),
+                format_args!("a run on training edges only: {command}"),
             ));
         }
-        if !labeled && asked.iter().any(|task| *task != Task::Lp) {
-            return Err(Error::value(&self.data, "no labels", "labels, which nc and cluster are judged by"));
+        if !labeled && requested.iter().any(|task| *task != Task::Lp) {
+            return Err(Error::value(&self.data, "no labels", "labels, which nc and cluster need"));
         }
-        Ok(asked.to_vec())
+        Ok(requested.to_vec())
     }
-}
 
-impl EvaluationInput {
-    /// Whether the edges that a run would be judged on are those that it was kept from: other seeds and other graphs
-    /// hold out others.
+    /// Checks that the test edges are those held out from the run: another seed or graph holds out others.
     fn check_held_out(&self, args: &EvaluateArgs, common: &CommonArgs, dataset: &Dataset) -> Result<()> {
         let Some((_, config)) = &self.run else { return Ok(()) };
         if self.seed != config.seed {
-            let expected = format!("{} for lp, whose test edges the run was kept from", config.seed);
+            let expected = format!("{} for lp: the run held out the edges of that seed", config.seed);
             return Err(Error::value("--seed", self.seed, expected));
         }
         if args.data.as_ref().is_some_and(|data| *data != config.data) {
@@ -162,53 +156,53 @@ impl EvaluationInput {
                 stay_on_disk: true,
             };
             if data::load(&config.data, &options)?.graph.adjacency() != dataset.graph.adjacency() {
-                let found = format!("{}, with other edges than {}", self.data, config.data);
-                return Err(Error::value("--data", found, "for lp the edges that the run was made of"));
+                let found = format!("{}, whose edges differ from {}", self.data, config.data);
+                return Err(Error::value("--data", found, "the graph of the run, for lp"));
             }
         }
         Ok(())
     }
 
-    /// A floor's embeddings for a task: those for link prediction know the training edges only.
-    fn make(&self, floor: &str, task: Task, dataset: &Dataset) -> Result<Features> {
-        let made = match task {
+    /// Computes the embeddings of a floor; for link prediction from the training edges only.
+    fn compute_floor(&self, floor: &str, task: Task, dataset: &Dataset) -> Result<Features> {
+        let computed = match task {
             Task::Lp => {
                 let split = EdgeSplit::draw(&dataset.graph, self.seed)?;
                 floors::by_name(floor, &split.training_graph(&dataset.graph)?)
             }
             Task::Nc | Task::Cluster => floors::by_name(floor, &dataset.graph),
         };
-        made.ok_or_else(|| Error::unknown("floor", floor, floors::MADE))
+        computed.ok_or_else(|| Error::unknown("floor", floor, floors::COMPUTED))
     }
 }
 
-fn judge(
+fn evaluate(
     task: Task,
     embeddings: &Features,
     dataset: &Dataset,
-    subject: &EvaluationInput,
+    input: &EvaluationInput,
     args: &EvaluateArgs,
 ) -> Result<Score> {
     let labels = || {
-        dataset.labels.as_ref().ok_or_else(|| Error::value(&subject.data, "no labels", "labels to judge by"))
+        dataset.labels.as_ref().ok_or_else(|| Error::value(&input.data, "no labels", "labels to score by"))
     };
     match task {
         Task::Nc => {
             let labels = labels()?;
             let protocol = args.protocol.as_deref();
-            let splits = data::select_splits(&subject.data, &dataset.splits, labels, protocol, subject.seed)?;
+            let splits = data::select_splits(&input.data, &dataset.splits, labels, protocol, input.seed)?;
             let settings =
-                ProbeSettings { embedding: args.embedding, probe: args.probe, ..ProbeSettings::default() };
+                ProbeSettings { normalize: args.normalize, probe: args.probe, ..ProbeSettings::default() };
             eval::evaluate_nc(embeddings, labels, &splits, &settings)
         }
         Task::Lp => {
-            eval::evaluate_lp(embeddings, &dataset.graph, &EdgeSplit::draw(&dataset.graph, subject.seed)?)
+            eval::evaluate_lp(embeddings, &dataset.graph, &EdgeSplit::draw(&dataset.graph, input.seed)?)
         }
         Task::Cluster => eval::evaluate_cluster(embeddings, labels()?, &dataset.graph),
     }
 }
 
-fn line(score: &Score) -> String {
+fn describe(score: &Score) -> String {
     let figure =
         |name: &str| score.figure(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
     format!(
@@ -224,11 +218,11 @@ fn line(score: &Score) -> String {
     )
 }
 
-/// Puts scores into a run's `metrics.json`, beside those of other tasks.
-fn keep(path: &Path, scores: &serde_json::Map<String, serde_json::Value>) -> Result<()> {
+/// Adds scores to a run's `metrics.json`, keeping those of other tasks.
+fn update_metrics(path: &Path, scores: &serde_json::Map<String, serde_json::Value>) -> Result<()> {
     let mut all = match std::fs::read_to_string(path) {
         Ok(text) => serde_json::from_str::<serde_json::Map<_, _>>(&text)
-            .map_err(|error| Error::input(path, "", error, "scores that controlg wrote"))?,
+            .map_err(|error| Error::input(path, "", error, "a metrics.json written by controlg"))?,
         Err(_) => serde_json::Map::new(),
     };
     all.extend(scores.clone());

@@ -1,4 +1,4 @@
-//! `controlg list`: what there is to choose from, from the same lists that parse it.
+//! `controlg list`: prints the registries that also parse the names.
 
 use std::fmt::Write;
 
@@ -7,28 +7,28 @@ use controlg::coordinator::METHODS;
 use controlg::objective::{BASELINES, OBJECTIVES, Objective};
 use controlg::registry::{Entry, EntrySummary};
 
-use crate::args::List;
-use crate::output::Output;
+use crate::args::Listing;
+use crate::console::Console;
 
-pub(super) fn run(what: List, output: &Output) -> Result<()> {
+pub(super) fn run(what: Listing, console: &Console) -> Result<()> {
     let summaries: Vec<EntrySummary> = match what {
-        List::Config => return config(output),
-        List::Methods => {
-            let alone = |entry: &Entry<dyn Objective>| EntrySummary {
-                summary: "this objective alone",
+        Listing::Config => return config(console),
+        Listing::Methods => {
+            let single = |entry: &Entry<dyn Objective>| EntrySummary {
+                summary: "single objective",
                 ..entry.summary()
             };
             let methods = METHODS.iter().map(|method| method.summary());
-            let own = BASELINES.iter().map(|entry| entry.summary());
-            let alone = OBJECTIVES.iter().map(alone);
-            methods.chain(own).chain(alone).chain(controlg::eval::floors::SUMMARIES).collect()
+            let baselines = BASELINES.iter().map(|entry| entry.summary());
+            let singles = OBJECTIVES.iter().map(single);
+            methods.chain(baselines).chain(singles).chain(controlg::eval::floors::SUMMARIES).collect()
         }
-        List::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
-        List::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),
-        List::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
-        List::Datasets => controlg::data::catalog::ALL.iter().map(|known| known.summary()).collect(),
+        Listing::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
+        Listing::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),
+        Listing::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
+        Listing::Datasets => controlg::data::catalog::ALL.iter().map(|known| known.summary()).collect(),
     };
-    output.result(&summaries, table(&summaries))
+    console.result(&summaries, table(&summaries))
 }
 
 fn table(summaries: &[EntrySummary]) -> String {
@@ -42,12 +42,12 @@ fn table(summaries: &[EntrySummary]) -> String {
     text
 }
 
-fn config(output: &Output) -> Result<()> {
+fn config(console: &Console) -> Result<()> {
     let keys = controlg::config::documented()?;
     let width = keys.iter().map(|key| key.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for key in &keys {
         let _ = writeln!(text, "{:<width$} = {}  # {} ({})", key.name, key.default, key.doc, key.range);
     }
-    output.result(&keys, text)
+    console.result(&keys, text)
 }

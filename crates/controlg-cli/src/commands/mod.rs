@@ -1,4 +1,4 @@
-//! What each command means: calls to the library, and what is printed of their results.
+//! One module per command: calls to the library and formatting of the results.
 
 mod audit;
 mod compare;
@@ -15,27 +15,28 @@ use controlg::Result;
 use controlg::data::{FeatureSource, LoadOptions};
 
 use crate::args::{Args, Command, CommonArgs};
-use crate::output::Output;
+use crate::console::Console;
 
-/// Does what was asked for.
+/// Runs the chosen command.
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let output = Output::new(&args.common);
+    let console = Console::new(&args.common);
     match &args.command {
-        Command::Demo { out } => demo::run(out, &args.common, &output),
-        Command::Data(command) => data::run(command, &args.common, &output),
-        Command::Pretrain(command) => pretrain::run(command, &args.common, &output),
-        Command::Evaluate(command) => evaluate::run(command, &args.common, &output),
-        Command::Compare(command) => compare::run(command, &args.common, &output),
+        Command::Demo { out } => demo::run(out, &args.common, &console),
+        Command::Data(command) => data::run(command, &args.common, &console),
+        Command::Pretrain(command) => pretrain::run(command, &args.common, &console),
+        Command::Evaluate(command) => evaluate::run(command, &args.common, &console),
+        Command::Compare(command) => compare::run(command, &args.common, &console),
         Command::Report { folder, out, figures } => {
-            report::run(folder, out.as_ref(), figures.as_ref(), &args.common, &output)
+            report::run(folder, out.as_ref(), figures.as_ref(), &args.common, &console)
         }
-        Command::Audit { run } => audit::run(run, &output),
-        Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &output),
-        Command::Generate(what) => generate::run(what, &output),
-        Command::List { what } => list::run(*what, &output),
+        Command::Audit { run } => audit::run(run, &console),
+        Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &console),
+        Command::Generate(command) => generate::run(command, &console),
+        Command::List { what } => list::run(*what, &console),
     }
 }
 
+/// Options that load a whole data set into memory.
 fn load_options(common: &CommonArgs, features: FeatureSource) -> LoadOptions {
     LoadOptions { data_dir: common.data_dir.clone(), features, stay_on_disk: false }
 }

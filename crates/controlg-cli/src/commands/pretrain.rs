@@ -1,4 +1,4 @@
-//! `controlg pretrain`: from what was typed to a run's folder.
+//! `controlg pretrain`: resolves the settings, runs the training and reports progress.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
 use controlg::{Error, Result, run_files};
 
 use crate::args::{CommonArgs, PretrainArgs};
-use crate::output::Output;
+use crate::console::Console;
 use crate::progress::ProgressBar;
 use crate::watch;
 
-pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> Result<()> {
-    let mut config = resolve(args, common, output)?;
+pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<()> {
+    let mut config = resolve(args, common, console)?;
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
-    // What is wrong with the folder is said before the data is read; a limit of memory may change the settings after.
+    // Check the folder before loading the data, unless --memory may still change the settings.
     if args.memory.is_none() && !args.dry_run {
         RunFolder::open(&folder, &config, args.resume)?;
     }
@@ -27,7 +27,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> 
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(&config.data, &options)?;
     let graph = dataset.graph;
-    output.remark(format_args!(
+    console.log(format_args!(
         "{}: {} nodes, {} edges, {} features; {} on {}, seed {}, {} steps",
         config.data,
         graph.n_nodes(),
@@ -38,70 +38,70 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> 
         config.seed,
         config.total_steps(),
     ));
-    dataset.notes.iter().for_each(|note| output.remark(format_args!("note: {note}")));
+    dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
     if let Some(limit) = args.memory {
         let fitting = train::within(&graph, &config, limit)?;
         if fitting != config {
-            let allowed = match fitting.train.batch.on(graph.n_nodes()) {
-                BatchMode::Full => "the whole graph when views are encoded again".to_owned(),
-                _ => format!("steps of about {} nodes", fitting.train.batch_nodes),
+            let change = match fitting.train.batch.on(graph.n_nodes()) {
+                BatchMode::Full => "full batch with gradient checkpointing".to_owned(),
+                _ => format!("mini-batches of about {} nodes", fitting.train.batch_nodes),
             };
-            output.remark(format_args!("{} allow {allowed}", train::size(limit)));
+            console.log(format_args!("to fit into {}: {change}", train::size(limit)));
         }
         config = fitting;
     }
     if args.dry_run {
         let plan = RunEstimate::new(&graph, &config)?;
-        return output.result(&plan, &plan);
+        return console.result(&plan, &plan);
     }
     let run = RunFolder::open(&folder, &config, args.resume)?;
 
     if let Some(port) = args.watch {
         let address = watch::serve(&folder, port)?;
-        output.remark(format_args!("watch: http://{address}"));
+        console.log(format_args!("watch: http://{address}"));
     }
-    // Made with the first line: a run that is refused leaves nothing behind.
+    // Create the event file with the first line, so that a rejected run leaves no files.
     let mut events: Option<EventFile> = None;
-    let mut unwritten = None;
-    let begin = |events: &mut Option<EventFile>, unwritten: &mut Option<Error>| {
-        if args.tensorboard && events.is_none() && unwritten.is_none() {
+    let mut event_error = None;
+    let open_events = |events: &mut Option<EventFile>, event_error: &mut Option<Error>| {
+        if args.tensorboard && events.is_none() && event_error.is_none() {
             match EventFile::create(&folder.join("tensorboard"), &config.objectives) {
                 Ok(file) => *events = Some(file),
-                Err(error) => *unwritten = Some(error),
+                Err(error) => *event_error = Some(error),
             }
         }
     };
     let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
-    let mut progress = ProgressBar::new(&config, output);
+    let mut progress = ProgressBar::new(&config, console);
     let outcome = run.pretrain(&graph, |event| match event {
         RunEvent::Memory(bytes) => {
-            output.remark(format_args!("memory: about {} MB", bytes.div_ceil(1_000_000)))
+            console.log(format_args!("estimated memory: {} MB", bytes.div_ceil(1_000_000)))
         }
-        RunEvent::Damaged(error) => output.remark(format_args!("{error}; the checkpoint before it is tried")),
+        RunEvent::Damaged(error) => console.log(format_args!("{error}; trying the previous checkpoint")),
         RunEvent::Resumed(steps) => {
-            output.remark(format_args!("going on after step {steps}"));
-            begin(&mut events, &mut unwritten);
-            let before = events.as_mut().map(|events| so_far(events, &folder, steps));
-            unwritten = unwritten.take().or(before.and_then(Result::err));
+            console.log(format_args!("resumed after step {steps}"));
+            open_events(&mut events, &mut event_error);
+            let before = events.as_mut().map(|events| replay_events(events, &folder, steps));
+            event_error = event_error.take().or(before.and_then(Result::err));
         }
         RunEvent::Line(record) => {
             progress.show(record);
-            begin(&mut events, &mut unwritten);
+            open_events(&mut events, &mut event_error);
             if let Some(Err(error)) = events.as_mut().map(|events| events.append(record)) {
-                unwritten.get_or_insert(error);
+                event_error.get_or_insert(error);
             }
             if orphaned(parent) {
-                // As after any kill, the last checkpoint is there to go on from.
+                // The run can be resumed from its last checkpoint.
                 std::process::exit(3);
             }
         }
     });
     progress.end();
     let outcome = outcome?;
-    if let Some(error) = unwritten {
-        output.remark(format_args!("the event file is not whole: {error}"));
+    if let Some(error) = event_error {
+        console.log(format_args!("the TensorBoard event file is incomplete: {error}"));
     }
-    let peak = outcome.peak_bytes.map(|bytes| format!(", at most {} MB", bytes.div_ceil(1_000_000)));
+    let peak = outcome.peak_bytes.map(|bytes| format!(", peak memory {} MB", bytes.div_ceil(1_000_000)));
     let text = format!(
         "{}: embeddings of {} nodes after {} steps, {:.1} s{}{}",
         outcome.run.display(),
@@ -109,13 +109,13 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> 
         outcome.steps,
         outcome.seconds,
         peak.unwrap_or_default(),
-        if outcome.features == FeatureSource::Structural { ", of structural features" } else { "" },
+        if outcome.features == FeatureSource::Structural { ", structural features" } else { "" },
     );
-    output.result(&outcome, text)
+    console.result(&outcome, text)
 }
 
-/// Writes the events of the lines before the step that a run goes on after.
-fn so_far(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
+/// Writes the events of the record up to the step at which the run resumes.
+fn replay_events(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
     for line in trace::read(&run.join(run_files::TRACE))? {
         let before = match &line.record {
             Record::Run(_) | Record::Scheduler(_) => false,
@@ -130,10 +130,10 @@ fn so_far(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
     Ok(())
 }
 
-/// The process that this one works for, and ends with.
+/// Environment variable with the process id of the parent; this process exits with its parent.
 pub(super) const PARENT: &str = "CONTROLG_PARENT";
 
-/// Whether the process that this one works for is gone: nobody would take the result.
+/// Whether the parent process is gone, so that nobody would read the result.
 fn orphaned(parent: Option<u32>) -> bool {
     #[cfg(unix)]
     return parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent);
@@ -141,9 +141,9 @@ fn orphaned(parent: Option<u32>) -> bool {
     return false;
 }
 
-/// The settings in their layers: preset, run file, single keys, flags. A known data set of which the features alone are
-/// missing is taken with structural ones, unless the settings say which to take.
-fn resolve(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> Result<Config> {
+/// Merges preset, run file, `--set` and flags, in this order. If only the feature file of a known data set is missing and
+/// `features` is not set, structural features are used.
+fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<Config> {
     let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
     let mut table = file.clone();
     if let Some(data) = &args.data {
@@ -174,24 +174,24 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, output: &Output) -> Result<
         let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
         if known.lacks_only_features(&catalog::data_dir(&options)?) {
             let file = known.feature_file.unwrap_or_default();
-            output.remark(format_args!("note: {file} of {name} is missing: its features are structural"));
+            console.log(format_args!("note: {file} of {name} is missing, using structural features"));
             table.insert("features".to_owned(), "structural".into());
         }
     }
     Config::from_table(table).map_err(|error| match &args.config {
-        // What is wrong in the file by itself is said of the file; the rest of the command may have made it right.
-        Some(path) if is_wrong_alone(file, &error) => in_file(error, path),
+        // Blame the run file only if it has this error on its own.
+        Some(path) if has_error(file, &error) => in_file(error, path),
         _ => error,
     })
 }
 
-/// Whether a run file by itself has this mistake.
-fn is_wrong_alone(mut file: toml::Table, error: &Error) -> bool {
+/// Whether the run file alone has this error.
+fn has_error(mut file: toml::Table, error: &Error) -> bool {
     file.entry("data").or_insert_with(|| "any".into());
     Config::from_table(file).is_err_and(|own| own.to_string() == error.to_string())
 }
 
-/// The same error, with the file that it is about.
+/// Adds the file to an error.
 fn in_file(error: Error, path: &Path) -> Error {
     match error {
         Error::Input { file: None, place, found, expected } => {
@@ -201,14 +201,13 @@ fn in_file(error: Error, path: &Path) -> Error {
     }
 }
 
-/// `runs/DATA-METHOD-SEED`, beside the user; of a run on the training edges with `-lp` behind, so that it has a place
-/// beside the one on all edges.
+/// `runs/DATA-METHOD-SEED` in the current folder, plus `-lp` for a run on training edges only.
 fn default_folder(config: &Config) -> PathBuf {
-    // `.` and `..` are folders with names too.
+    // Resolve `.` and `..` to the name of their folder.
     let path = Path::new(&config.data).canonicalize().unwrap_or_else(|_| PathBuf::from(&config.data));
     let name = path.file_name().map_or("graph".into(), |name| name.to_string_lossy());
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.chars().map(plain).collect();
-    let seen = if config.edges == EdgeScope::Train { "-lp" } else { "" };
-    PathBuf::from("runs").join(format!("{name}-{}-{}{seen}", config.method, config.seed))
+    let suffix = if config.edges == EdgeScope::Train { "-lp" } else { "" };
+    PathBuf::from("runs").join(format!("{name}-{}-{}{suffix}", config.method, config.seed))
 }

@@ -1,7 +1,6 @@
-//! Settings chosen by trying them, on validation figures only.
+//! Grid search over settings, on validation scores only.
 //!
-//! A grid file has a table for each method, and `[all]` for what every method tries; a key of the run file leads to the
-//! values to try:
+//! A grid file has one table per method and `[all]` for every method; each entry lists the values of one setting:
 //!
 //! ```toml
 //! [all]
@@ -10,7 +9,7 @@
 //! "control.kp" = [0.5, 1.0, 2.0]
 //! ```
 //!
-//! Every combination is tried with the first seed. The test nodes and edges are not looked at: a [`Trial`] has no place
+//! Every combination is run with the first seed. Test scores cannot leak into the choice: a [`GridTrial`] has no field
 //! for them.
 
 use std::collections::BTreeMap;
@@ -18,89 +17,89 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Comparison, Job, edges_of};
+use super::{Comparison, Job, edge_scope};
 use crate::config::{self, EdgeScope};
 use crate::error::{Error, Result};
 use crate::eval::{Task, floors};
 use crate::rng::Stream;
 
-/// Values to try, by method and key.
+/// Candidate values by method and setting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     methods: BTreeMap<String, Vec<(String, Vec<String>)>>,
 }
 
-/// What one combination of settings came to: a line of `trials.jsonl`.
+/// Validation score of one combination of settings: a line of `trials.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GridTrial {
-    /// The data set.
+    /// Data set.
     pub data: String,
-    /// The method.
+    /// Method.
     pub method: String,
-    /// The seed.
+    /// Seed.
     pub seed: u64,
-    /// The task whose validation figure it is.
+    /// Task of the validation score.
     pub task: Task,
-    /// The combination, as `key=value`.
+    /// Settings, as `key=value`.
     pub settings: Vec<String>,
-    /// The validation figure in percent; `None` of a combination that could not be trained.
+    /// Validation score in percent; `None` if training failed.
     pub validation: Option<f64>,
-    /// The hash of the run's settings.
+    /// Hash of the settings.
     pub config_hash: String,
-    /// The probe whose figure it is.
+    /// Probe.
     #[serde(default)]
     pub probe: String,
-    /// What was done to the embeddings before it.
+    /// Normalization of the embeddings.
     #[serde(default)]
     pub embedding: String,
-    /// The hash of the data set.
+    /// Hash of the data set.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data_hash: String,
 }
 
 impl GridTrial {
-    /// Whether it is of this job in this comparison. Lines of versions that did not write the probe are taken as they are.
-    pub fn is_of(&self, job: &Job, comparison: &Comparison) -> bool {
+    /// Whether the trial belongs to this job. Early versions wrote no probe; it then matches.
+    pub fn matches(&self, job: &Job, comparison: &Comparison) -> bool {
         let same_probe = self.task == Task::Lp
             || self.probe.is_empty()
-            || (self.probe == comparison.probe.name() && self.embedding == comparison.embedding.name());
+            || (self.probe == comparison.probe.name() && self.embedding == comparison.normalize.name());
         same_probe
-            && comparison.is_of_data(&job.data, &self.data_hash)
+            && comparison.matches_data(&job.data, &self.data_hash)
             && job.tasks.contains(&self.task)
-            && job.subject.hash().is_ok_and(|hash| hash == self.config_hash)
+            && job.source.hash().is_ok_and(|hash| hash == self.config_hash)
     }
 }
 
-/// The combination that did best on validation.
+/// Best combination on validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GridChoice {
-    /// The data set.
+    /// Data set.
     pub data: String,
-    /// The method.
+    /// Method.
     pub method: String,
-    /// The task whose validation figure decided.
+    /// Task of the validation score.
     pub task: Task,
-    /// The combination, as `key=value`.
+    /// Settings, as `key=value`.
     pub settings: Vec<String>,
-    /// Its validation figure in percent.
+    /// Validation score in percent.
     pub validation: f64,
-    /// How many combinations were tried.
+    /// Number of successful trials.
     pub trials: usize,
 }
 
-/// The table that holds for every method.
+/// Table that applies to every method.
 const ALL: &str = "all";
 
-/// The grids of the paper.
+/// Grids of the paper.
 const PAPER: &str = include_str!("../../grids/paper.toml");
 
 impl Grid {
-    /// Reads a grid file; `paper` stands for the paper's grids.
+    /// Reads a grid file; `paper` selects the built-in grids of the paper.
     pub fn read(path: &Path) -> Result<Grid> {
         let table = match path.to_str() {
-            Some("paper") if !path.exists() => PAPER.parse().map_err(|error: toml::de::Error| {
-                Error::Failed(format!("the grids that come with controlg: {error}"))
-            })?,
+            Some("paper") if !path.exists() => PAPER
+                .parse()
+                .map_err(|error: toml::de::Error| Error::Failed(format!("the built-in grids: {error}")))?,
             _ => config::read(path)?,
         };
         let wrong =
@@ -108,7 +107,7 @@ impl Grid {
         let mut methods = BTreeMap::new();
         for (method, keys) in &table {
             let Some(keys) = keys.as_table() else {
-                return Err(wrong(method, keys, "a table of keys, each with a list of values"));
+                return Err(wrong(method, keys, "a table of settings, each with a list of values"));
             };
             let mut lists = Vec::new();
             for (key, values) in keys {
@@ -125,10 +124,10 @@ impl Grid {
         Ok(Grid { methods })
     }
 
-    /// All combinations for a method, as lists of `key=value`; no more than `limit`, drawn where there are more.
+    /// All combinations for a method, as lists of `key=value`; a random sample if there are more than `limit`.
     pub fn combinations(&self, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
         let of = |name: &str| self.methods.get(name).cloned().unwrap_or_default();
-        // What is said for the method counts more than what is said for all.
+        // The method's own table overrides `[all]`.
         let own = of(method);
         let mut keys = of(ALL);
         keys.retain(|(key, _)| !own.iter().any(|(known, _)| known == key));
@@ -156,7 +155,7 @@ impl Grid {
         }
     }
 
-    /// The jobs that try every combination with the first seed, each judged by the task that decides.
+    /// Jobs that run every combination with the first seed, each evaluated on the selection task.
     pub fn jobs(&self, comparison: &Comparison, limit: Option<usize>) -> Result<Vec<Job>> {
         let seed = comparison.seeds.first().copied().unwrap_or_default();
         let mut jobs = Vec::new();
@@ -167,9 +166,9 @@ impl Grid {
                 if combinations.len() < 2 {
                     continue;
                 }
-                for task in deciding(&comparison.tasks) {
+                for task in selection_tasks(&comparison.tasks) {
                     for settings in &combinations {
-                        let edges = edges_of(task);
+                        let edges = edge_scope(task);
                         jobs.push(comparison.job(data, method, seed, edges, &[task], settings.clone())?);
                     }
                 }
@@ -179,24 +178,24 @@ impl Grid {
     }
 }
 
-/// The tasks whose validation figures decide: clustering has none of its own and goes with node classification.
-fn deciding(tasks: &[Task]) -> Vec<Task> {
-    let mut deciding: Vec<Task> =
+/// Tasks whose validation scores select the settings; clustering has none and uses node classification.
+fn selection_tasks(tasks: &[Task]) -> Vec<Task> {
+    let mut selection: Vec<Task> =
         tasks.iter().map(|task| if *task == Task::Lp { Task::Lp } else { Task::Nc }).collect();
-    deciding.sort();
-    deciding.dedup();
-    deciding
+    selection.sort();
+    selection.dedup();
+    selection
 }
 
 impl GridChoice {
-    /// Whether it settles the runs of a method on a data set that see these edges.
-    pub fn is_for(&self, data: &str, method: &str, edges: EdgeScope) -> bool {
-        self.data == data && self.method == method && edges_of(self.task) == edges
+    /// Whether the choice applies to runs of a method on a data set with these training edges.
+    pub fn applies_to(&self, data: &str, method: &str, edges: EdgeScope) -> bool {
+        self.data == data && self.method == method && edge_scope(self.task) == edges
     }
 }
 
-/// The best combination for each data set, method and task; `None` while trials are missing. Of equals the one that stands
-/// first in the grid is taken; one that could not be trained is no choice, and where none could that is an error.
+/// The best combination for each data set, method and task; `None` while trials are missing. Ties go to the first in the
+/// grid. Failed trials are skipped; it is an error if all failed.
 pub fn choose(
     comparison: &Comparison,
     jobs: &[Job],
@@ -204,10 +203,10 @@ pub fn choose(
 ) -> Result<Option<Vec<GridChoice>>> {
     let mut choices: Vec<GridChoice> = Vec::new();
     for job in jobs {
-        let own: Vec<&GridTrial> = trials.iter().filter(|trial| trial.is_of(job, comparison)).collect();
+        let own: Vec<&GridTrial> = trials.iter().filter(|trial| trial.matches(job, comparison)).collect();
         let Some(GridTrial { task, .. }) = own.last() else { return Ok(None) };
         let Some(validation) = own.iter().rev().find_map(|trial| trial.validation) else { continue };
-        let known = choices.iter_mut().find(|known| known.is_for(&job.data, &job.method, job.edges));
+        let known = choices.iter_mut().find(|known| known.applies_to(&job.data, &job.method, job.edges));
         match known {
             Some(known) => {
                 known.trials += 1;
@@ -227,12 +226,12 @@ pub fn choose(
         }
     }
     let unsettled =
-        |job: &&Job| !choices.iter().any(|choice| choice.is_for(&job.data, &job.method, job.edges));
+        |job: &&Job| !choices.iter().any(|choice| choice.applies_to(&job.data, &job.method, job.edges));
     match jobs.iter().find(unsettled) {
         None => Ok(Some(choices)),
         Some(job) => {
             let place = format!("--grid, {} on {}", job.method, job.data);
-            Err(Error::value(place, "no combination that could be trained", "at least one"))
+            Err(Error::value(place, "no combination that trains", "at least one"))
         }
     }
 }

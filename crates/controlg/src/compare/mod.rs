@@ -1,20 +1,24 @@
-//! Data sets × methods × seeds × tasks: what is to be run, what is done, and the tables of it.
+//! Comparisons: data sets × methods × seeds × tasks.
 //!
-//! [`Comparison`] says what is compared and lists its [`Job`]s. [`work`] does those that no line of the results
-//! ([`JsonlStore`] of [`Cell`]s) tells of yet, several at once, by whatever function is given to run
-//! one. [`Report`] makes the tables. [`Grid`] chooses settings on validation figures first.
+//! A [`Comparison`] lists its [`Job`]s. [`run_jobs`] runs those without a result ([`ResultCell`]s in a [`JsonlStore`])
+//! in parallel. [`ComparisonReport`] builds the tables. A [`Grid`] chooses settings on validation scores first.
 
+mod cell;
 mod grid;
 mod job;
 mod jsonl;
-mod report;
+mod manifest;
 mod run_jobs;
+pub mod table;
+mod tables;
 
+pub use cell::ResultCell;
 pub use grid::{Grid, GridChoice, GridTrial, choose};
-pub use job::{Job, Subject};
+pub use job::{EmbeddingSource, Job};
 pub use jsonl::JsonlStore;
-pub use report::{ComparisonReport, Manifest, TaskTables};
-pub use run_jobs::{JobProgress, work};
+pub use manifest::Manifest;
+pub use run_jobs::{JobProgress, run_jobs};
+pub use tables::{ComparisonReport, TaskTables};
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -25,44 +29,43 @@ use crate::config::{self, Config, EdgeScope};
 use crate::coordinator::UNTRAINED;
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
-use crate::eval::table::ResultCell;
 use crate::eval::{EmbeddingNormalization, Probe, Task, floors};
 use crate::objective::OBJECTIVES;
 
-/// What is compared.
+/// Definition of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Data sets, by name or path.
     pub data: Vec<String>,
-    /// Methods, floors among them.
+    /// Methods, including floors.
     pub methods: Vec<String>,
-    /// Seeds of runs and drawn splits.
+    /// Seeds of the runs and of random splits.
     pub seeds: Vec<u64>,
-    /// What the embeddings are judged by.
+    /// Downstream tasks.
     pub tasks: Vec<Task>,
-    /// Settings of all runs, over the presets: `key=value`.
+    /// Settings of all runs on top of the presets, as `key=value`.
     pub set: Vec<String>,
-    /// What all methods have the same of.
+    /// Budget shared by all methods.
     pub budget: Budget,
-    /// The probe of node classification.
+    /// Probe of node classification.
     pub probe: Probe,
-    /// What is done to the embeddings before it.
-    pub embedding: EmbeddingNormalization,
-    /// The hash of each data set as it was when the comparison was made: results on others are not its own.
+    /// Normalization of the embeddings before the probe.
+    #[serde(rename = "embedding")]
+    pub normalize: EmbeddingNormalization,
+    /// Hash of each data set; results with another hash do not belong to this comparison.
     #[serde(default)]
     pub data_hashes: BTreeMap<String, String>,
 }
 
-/// What all methods have the same of.
+/// Budget shared by all methods of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Budget {
-    /// Steps of the optimizer, however many objectives each looks at: those of its settings, which are the data set's but
-    /// for methods that have an author's own.
+    /// Optimizer steps as set by the run's settings, no matter how many objectives a step evaluates.
     #[default]
     Steps,
-    /// Evaluations of an objective, those of sensing included, as many as its settings have steps: a method that looks at
-    /// five objectives a step has a fifth of the steps. Whole epochs only, so a method may have less, never more.
+    /// Evaluations of an objective, including sensing; at most as many as the settings have steps. A method that evaluates
+    /// five objectives per step gets a fifth of the steps. Rounded down to whole epochs.
     Evaluations,
 }
 
@@ -78,12 +81,12 @@ impl FromStr for Budget {
     }
 }
 
-/// One of several machines that share a comparison; the first has index 1.
+/// Part of a comparison that one of several machines runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which.
+    /// Index, starting at 1.
     pub index: usize,
-    /// Of how many.
+    /// Number of shards.
     pub of: usize,
 }
 
@@ -101,15 +104,15 @@ impl FromStr for Shard {
 }
 
 impl Shard {
-    /// Whether the job at this place of the list is its own.
-    pub fn takes(self, place: usize) -> bool {
-        place % self.of == self.index - 1
+    /// Whether the job with this index in the list belongs to the shard.
+    pub fn contains(self, index: usize) -> bool {
+        index % self.of == self.index - 1
     }
 }
 
 impl Comparison {
-    /// Adds what no table goes without: the floors, and the objectives alone where `singles` is set. Repeated names count once.
-    pub fn complete(&mut self, singles: bool) {
+    /// Adds the floors and, if `singles` is set, every single objective; removes duplicates.
+    pub fn add_baselines(&mut self, singles: bool) {
         let singles = OBJECTIVES.iter().map(|entry| entry.name).filter(|_| singles);
         let missing: Vec<String> = singles.chain(floors::NAMES).map(str::to_owned).collect();
         self.methods.extend(missing);
@@ -121,8 +124,8 @@ impl Comparison {
         self.tasks.dedup();
     }
 
-    /// Every run that it takes, checked before any work: seed by seed, so that a part of the list is a smaller comparison.
-    /// `choices` are the settings that a grid search found.
+    /// All jobs with validated settings, ordered by seed, so that a prefix of the list is a smaller comparison. `choices` are
+    /// the settings found by a grid search.
     pub fn jobs(&self, choices: &[GridChoice]) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for &seed in &self.seeds {
@@ -130,11 +133,11 @@ impl Comparison {
                 for method in &self.methods {
                     for edges in [EdgeScope::All, EdgeScope::Train] {
                         let tasks: Vec<Task> =
-                            self.tasks.iter().copied().filter(|task| edges_of(*task) == edges).collect();
+                            self.tasks.iter().copied().filter(|task| edge_scope(*task) == edges).collect();
                         if tasks.is_empty() {
                             continue;
                         }
-                        let chosen = choices.iter().find(|choice| choice.is_for(data, method, edges));
+                        let chosen = choices.iter().find(|choice| choice.applies_to(data, method, edges));
                         let settings = chosen.map(|choice| choice.settings.clone()).unwrap_or_default();
                         jobs.push(self.job(data, method, seed, edges, &tasks, settings)?);
                     }
@@ -153,16 +156,16 @@ impl Comparison {
         tasks: &[Task],
         settings: Vec<String>,
     ) -> Result<Job> {
-        let subject = match floors::MADE.into_iter().find(|name| *name == method) {
-            Some(floor) => Subject::Floor(floor),
-            None => Subject::Run(Box::new(self.config(data, method, seed, edges, &settings)?)),
+        let source = match floors::COMPUTED.into_iter().find(|name| *name == method) {
+            Some(floor) => EmbeddingSource::Floor(floor),
+            None => EmbeddingSource::Run(Box::new(self.config(data, method, seed, edges, &settings)?)),
         };
         let (data, method) = (data.to_owned(), method.to_owned());
-        Ok(Job { data, method, seed, edges, tasks: tasks.to_vec(), subject, settings })
+        Ok(Job { data, method, seed, edges, tasks: tasks.to_vec(), source, settings })
     }
 
-    /// Where the node features of all runs on a data set come from, and so those of its floors.
-    pub fn features_of(&self, data: &str) -> Result<FeatureSource> {
+    /// Feature source of all runs and floors on a data set.
+    pub fn feature_source(&self, data: &str) -> Result<FeatureSource> {
         Ok(self.config(data, UNTRAINED, 0, EdgeScope::All, &[])?.features)
     }
 
@@ -184,11 +187,11 @@ impl Comparison {
         table.insert("seed".to_owned(), seed.into());
         table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
         let config = Config::from_table(table.clone())?;
-        let least = config.total_steps();
-        if self.budget == Budget::Steps || config.evaluations() <= least {
+        let budget = config.total_steps();
+        if self.budget == Budget::Steps || config.evaluations() <= budget {
             return Ok(config);
         }
-        // Evaluations grow with the epochs: the most epochs that stay within the budget.
+        // Find the largest number of epochs within the budget; evaluations grow with the epochs.
         let with = |epochs: usize| {
             let mut table = table.clone();
             config::set(&mut table, &format!("train.epochs={epochs}"))?;
@@ -196,40 +199,41 @@ impl Comparison {
         };
         for epochs in (1..config.train.epochs).rev() {
             let fewer = with(epochs)?;
-            if fewer.evaluations() <= least {
+            if fewer.evaluations() <= budget {
                 return Ok(fewer);
             }
         }
-        let expected = format!("a budget of more than {least} evaluations for {method}: more train.epochs");
+        let expected =
+            format!("a budget of more than {budget} evaluations for {method}: increase train.epochs");
         Err(Error::value("--budget", "evaluations", expected))
     }
 
-    /// Whether a line of the results is what this job would give for a task.
+    /// Whether a result belongs to this job and task.
     pub fn is_result(&self, job: &Job, task: Task, cell: &ResultCell) -> bool {
         let same_probe =
-            task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.embedding.name());
+            task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.normalize.name());
         cell.data == job.data
             && cell.method == job.method
             && cell.seed == job.seed
             && cell.task == task.name()
-            && job.subject.hash().is_ok_and(|hash| hash == cell.config_hash)
-            && self.is_of_data(&job.data, &cell.data_hash)
+            && job.source.hash().is_ok_and(|hash| hash == cell.config_hash)
+            && self.matches_data(&job.data, &cell.data_hash)
             && same_probe
     }
 
-    /// Whether a line with this hash is of a data set as it is now. Lines of versions that wrote none are taken as they are.
-    fn is_of_data(&self, data: &str, hash: &str) -> bool {
+    /// Whether a result with this hash belongs to the current data set. Early versions wrote no hash; it then matches.
+    fn matches_data(&self, data: &str, hash: &str) -> bool {
         hash.is_empty() || self.data_hashes.get(data).is_none_or(|known| known == hash)
     }
 
-    /// The job without the tasks that are done; `None` when nothing is left of it.
-    pub fn left_of(&self, job: &Job, done: &[ResultCell]) -> Option<Job> {
+    /// The job without its finished tasks; `None` if all are done.
+    pub fn remaining(&self, job: &Job, done: &[ResultCell]) -> Option<Job> {
         let open = |task: &Task| !done.iter().any(|cell| self.is_result(job, *task, cell));
         let tasks: Vec<Task> = job.tasks.iter().copied().filter(open).collect();
         (!tasks.is_empty()).then(|| Job { tasks, ..job.clone() })
     }
 
-    /// The lines that belong to these jobs, each once: of a cell that was run again the last.
+    /// The results of these jobs; if a cell was run twice, the last one.
     pub fn results_of(&self, jobs: &[Job], all: &[ResultCell]) -> Vec<ResultCell> {
         let each = jobs.iter().flat_map(|job| job.tasks.iter().map(move |task| (job, *task)));
         each.filter_map(|(job, task)| all.iter().rev().find(|cell| self.is_result(job, task, cell)).cloned())
@@ -237,8 +241,8 @@ impl Comparison {
     }
 }
 
-/// The edges that a run for a task may see.
-pub fn edges_of(task: Task) -> EdgeScope {
+/// Edges on which a run for this task may train.
+pub fn edge_scope(task: Task) -> EdgeScope {
     if task == Task::Lp { EdgeScope::Train } else { EdgeScope::All }
 }
 

@@ -1,7 +1,7 @@
-//! Jobs done several at once.
+//! Runs jobs in parallel.
 //!
-//! A small run on one core wastes nothing on keeping cores in step, so as many jobs go at once as there are cores, each
-//! with one thread; when fewer are left than cores, each gets more.
+//! One thread per job is most efficient, so the default is one job per core. When fewer jobs than cores are left, each
+//! gets more threads.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
@@ -10,33 +10,34 @@ use std::time::{Duration, Instant};
 use super::Job;
 use crate::error::{Error, Result};
 
-/// How far a comparison is.
+/// Progress of a comparison.
 pub struct JobProgress<'p, T> {
-    /// The job that has just ended.
+    /// The job that has just finished.
     pub job: &'p Job,
-    /// What it gave.
+    /// Its outcome.
     pub outcome: &'p Result<T>,
-    /// Jobs that have ended.
+    /// Number of finished jobs.
     pub done: usize,
-    /// Jobs in all.
+    /// Number of all jobs.
     pub total: usize,
-    /// How long the rest may take.
+    /// Estimated remaining time.
     pub left: Duration,
 }
 
-/// Runs the jobs, `at_once` at a time on `cores` cores. What each gives is handed to `on_end` as it ends, one at a time; an
-/// error of `on_end` ends the comparison, one of a job does not.
-pub fn work<T: Send>(
+/// Runs jobs, `parallel` at a time, on `cores` cores. `run` gets a job and its number of threads. `on_end` is called after
+/// every job, one call at a time; an error in `on_end` stops the comparison, an error in a job does not.
+pub fn run_jobs<T: Send>(
     jobs: Vec<Job>,
-    at_once: usize,
+    parallel: usize,
     cores: usize,
     run: impl Fn(&Job, usize) -> Result<T> + Sync,
     on_end: impl FnMut(JobProgress<'_, T>) -> Result<()> + Send,
 ) -> Result<()> {
     let total = jobs.len();
-    let at_once = at_once.clamp(1, total.max(1));
+    let parallel = parallel.clamp(1, total.max(1));
     let queue = Mutex::new(VecDeque::from(jobs));
-    let ended = Mutex::new((Ended { at_once, done: 0, times: BTreeMap::new(), is_over: false }, on_end));
+    let finished =
+        Mutex::new((JobTimes { parallel, done: 0, times: BTreeMap::new(), stopped: false }, on_end));
     let worker = || -> Result<()> {
         loop {
             let (job, waiting) = {
@@ -44,62 +45,62 @@ pub fn work<T: Send>(
                 let Some(job) = queue.pop_front() else { return Ok(()) };
                 (job, queue.len())
             };
-            let threads = cores / at_once.min(waiting + 1);
+            let threads = cores / parallel.min(waiting + 1);
             let start = Instant::now();
             let outcome = run(&job, threads.max(1));
-            let mut guard = ended.lock().map_err(poisoned)?;
-            let (ended, on_end) = &mut *guard;
-            if ended.is_over {
+            let mut guard = finished.lock().map_err(poisoned)?;
+            let (times, on_end) = &mut *guard;
+            if times.stopped {
                 return Ok(());
             }
-            ended.add(&job, start.elapsed());
-            let left = ended.left(queue.lock().map_err(poisoned)?.iter());
-            let progress = JobProgress { job: &job, outcome: &outcome, done: ended.done, total, left };
+            times.add(&job, start.elapsed());
+            let left = times.remaining(queue.lock().map_err(poisoned)?.iter());
+            let progress = JobProgress { job: &job, outcome: &outcome, done: times.done, total, left };
             if let Err(error) = on_end(progress) {
-                ended.is_over = true;
+                times.stopped = true;
                 queue.lock().map_err(poisoned)?.clear();
                 return Err(error);
             }
         }
     };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(worker)).collect();
+        let workers: Vec<_> = (0..parallel).map(|_| scope.spawn(worker)).collect();
         let ends: Vec<Result<()>> =
             workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(poisoned(())))).collect();
         ends.into_iter().collect()
     })
 }
 
-/// How long jobs took, to foretell the rest.
-struct Ended {
-    at_once: usize,
+/// Durations of finished jobs, used to estimate the remaining time.
+struct JobTimes {
+    parallel: usize,
     done: usize,
-    /// Seconds and number of the jobs of a data set and method.
+    /// Total seconds and number of jobs by data set and method.
     times: BTreeMap<(String, String), (f64, usize)>,
-    /// Whether the comparison was ended: what still comes in is not handed on.
-    is_over: bool,
+    /// Whether `on_end` has failed; later outcomes are dropped.
+    stopped: bool,
 }
 
-impl Ended {
+impl JobTimes {
     fn add(&mut self, job: &Job, time: Duration) {
         self.done += 1;
         let sum = self.times.entry((job.data.clone(), job.method.clone())).or_default();
         *sum = (sum.0 + time.as_secs_f64(), sum.1 + 1);
     }
 
-    /// Jobs of a kind that was met take as long as those did, others as long as any.
-    fn left<'j>(&self, jobs: impl Iterator<Item = &'j Job>) -> Duration {
+    /// Estimates a job by the mean of its data set and method, or by the overall mean.
+    fn remaining<'j>(&self, jobs: impl Iterator<Item = &'j Job>) -> Duration {
         let all = self.times.values().fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let mean = |(seconds, n): (f64, usize)| seconds / n.max(1) as f64;
         let each = jobs.map(|job| {
             self.times.get(&(job.data.clone(), job.method.clone())).map_or(mean(all), |known| mean(*known))
         });
-        Duration::from_secs_f64(each.sum::<f64>() / self.at_once as f64)
+        Duration::from_secs_f64(each.sum::<f64>() / self.parallel as f64)
     }
 }
 
 fn poisoned<E>(_: E) -> Error {
-    Error::Failed("a job of the comparison ended in a mistake of controlg itself".to_owned())
+    Error::Failed("internal error (a bug in controlg): a job of the comparison panicked".to_owned())
 }
 
 #[cfg(test)]
@@ -107,7 +108,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::compare::Subject;
+    use crate::compare::EmbeddingSource;
     use crate::config::EdgeScope;
 
     fn jobs(n: u64) -> Vec<Job> {
@@ -117,20 +118,20 @@ mod tests {
             seed,
             edges: EdgeScope::All,
             tasks: Vec::new(),
-            subject: Subject::Floor("raw"),
+            source: EmbeddingSource::Floor("raw"),
             settings: Vec::new(),
         };
         (0..n).map(job).collect()
     }
 
     #[test]
-    fn every_job_is_done_once_and_a_failure_stops_no_other() {
+    fn runs_every_job_once_despite_failures() {
         let mut seen = Vec::new();
         let run = |job: &Job, _| match job.seed {
             3 => Err(Error::Failed("no".into())),
             seed => Ok(seed),
         };
-        work(jobs(9), 4, 4, run, |progress| {
+        run_jobs(jobs(9), 4, 4, run, |progress| {
             seen.push((progress.job.seed, progress.outcome.is_ok()));
             assert_eq!((progress.done, progress.total), (seen.len(), 9));
             Ok(())
@@ -141,9 +142,9 @@ mod tests {
     }
 
     #[test]
-    fn the_last_jobs_share_all_cores() {
+    fn last_jobs_share_all_cores() {
         let threads = Mutex::new(Vec::new());
-        work(
+        run_jobs(
             jobs(3),
             1,
             4,
@@ -156,7 +157,7 @@ mod tests {
         .unwrap();
         assert_eq!(*threads.lock().unwrap(), [4, 4, 4]);
         let least = AtomicUsize::new(usize::MAX);
-        work(
+        run_jobs(
             jobs(2),
             2,
             4,
@@ -171,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_cannot_be_kept_ends_the_comparison() {
+    fn an_error_in_on_end_stops_the_comparison() {
         let done = AtomicUsize::new(0);
         let run = |_: &Job, _| {
             done.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        let end = work(jobs(50), 1, 1, run, |_| Err(Error::Failed("the disk is full".into())));
+        let end = run_jobs(jobs(50), 1, 1, run, |_| Err(Error::Failed("the disk is full".into())));
         assert!(end.is_err());
         assert_eq!(done.into_inner(), 1);
     }

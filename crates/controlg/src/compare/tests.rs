@@ -9,10 +9,10 @@ fn comparison() -> Comparison {
         set: vec!["encoder.width=64".into()],
         budget: Budget::Steps,
         probe: Probe::Lbfgs,
-        embedding: EmbeddingNormalization::L2,
+        normalize: EmbeddingNormalization::L2,
         data_hashes: BTreeMap::new(),
     };
-    comparison.complete(true);
+    comparison.add_baselines(true);
     comparison
 }
 
@@ -23,74 +23,74 @@ fn cell_of(job: &Job, task: Task) -> ResultCell {
         job.method,
         job.seed,
         task.name(),
-        job.subject.hash().unwrap()
+        job.source.hash().unwrap()
     );
     serde_json::from_str(&text).unwrap()
 }
 
 #[test]
-fn floors_and_objectives_alone_are_never_missing() {
+fn adds_floors_and_single_objectives() {
     let names = ["controlg", "raw", "p_link", "p_recon", "p_minsg", "p_decor", "p_par", "untrained", "sgc"];
     assert_eq!(comparison().methods, names);
 }
 
 #[test]
-fn a_run_serves_all_tasks_that_may_see_the_same_edges() {
+fn tasks_with_the_same_edges_share_a_run() {
     let jobs = comparison().jobs(&[]).unwrap();
     assert_eq!(jobs.len(), 2 * 2 * 9 * 2);
     assert!(jobs.iter().all(|job| (job.edges == EdgeScope::Train) == (job.tasks == [Task::Lp])));
     assert!(jobs[..36].iter().all(|job| job.seed == 0), "seed by seed");
-    let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
-    // The data set's preset under what was set.
+    let EmbeddingSource::Run(config) = &jobs[0].source else { panic!("a run") };
+    // `set` overrides the preset.
     assert_eq!((config.train.lr, config.encoder.settings()["width"].as_integer()), (1e-3, Some(64)));
 }
 
 #[test]
-fn shards_part_the_jobs() {
+fn shards_partition_the_jobs() {
     let shards: Vec<Shard> = (1..=3).map(|index| Shard { index, of: 3 }).collect();
-    assert!((0..100).all(|place| shards.iter().filter(|shard| shard.takes(place)).count() == 1));
+    assert!((0..100).all(|place| shards.iter().filter(|shard| shard.contains(place)).count() == 1));
     assert!(
         "0/3".parse::<Shard>().is_err() && "4/3".parse::<Shard>().is_err() && "2".parse::<Shard>().is_err()
     );
 }
 
 #[test]
-fn what_is_done_is_not_done_again_but_other_settings_are() {
+fn finished_jobs_are_skipped_unless_settings_change() {
     let mut comparison = comparison();
     let jobs = comparison.jobs(&[]).unwrap();
     let done = vec![cell_of(&jobs[0], Task::Nc)];
-    let left = comparison.left_of(&jobs[0], &done).unwrap();
+    let left = comparison.remaining(&jobs[0], &done).unwrap();
     assert_eq!(left.tasks, [Task::Cluster]);
     let done = vec![cell_of(&jobs[0], Task::Nc), cell_of(&jobs[0], Task::Cluster)];
-    assert_eq!(comparison.left_of(&jobs[0], &done), None);
+    assert_eq!(comparison.remaining(&jobs[0], &done), None);
     assert_eq!(comparison.results_of(&jobs, &done).len(), 2);
 
     comparison.set = vec!["encoder.width=32".into()];
     let others = comparison.jobs(&[]).unwrap();
-    assert_eq!(comparison.left_of(&others[0], &done).as_ref(), Some(&others[0]));
+    assert_eq!(comparison.remaining(&others[0], &done).as_ref(), Some(&others[0]));
     assert_eq!(comparison.results_of(&others, &done), []);
     comparison.probe = Probe::AdamEs;
-    assert_eq!(comparison.left_of(&jobs[0], &done).unwrap().tasks, [Task::Nc]);
+    assert_eq!(comparison.remaining(&jobs[0], &done).unwrap().tasks, [Task::Nc]);
 }
 
 #[test]
-fn evaluations_are_counted_with_those_of_sensing() {
+fn evaluation_budget_includes_sensing() {
     let mut comparison = comparison();
     comparison.budget = Budget::Evaluations;
     let jobs = comparison.jobs(&[]).unwrap();
     for job in &jobs {
-        if let Subject::Run(config) = &job.subject {
+        if let EmbeddingSource::Run(config) = &job.source {
             assert!(config.evaluations() <= 1000, "{}", job.title());
         }
     }
-    let Subject::Run(config) = &jobs[0].subject else { panic!("a run") };
-    // Cora: an epoch has 50 steps and five looks at five objectives; the warm-up six looks.
+    let EmbeddingSource::Run(config) = &jobs[0].source else { panic!("a run") };
+    // Cora: an epoch has 50 steps and senses five objectives five times; the warm-up senses six times.
     let (epochs, evaluations) = (config.train.epochs, config.evaluations());
     assert_eq!((epochs, evaluations), (13, 650 + 30 + 12 * 25 + 15));
 }
 
 #[test]
-fn combinations_of_a_grid() {
+fn grid_combinations() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grid.toml");
     let text =
@@ -99,7 +99,7 @@ fn combinations_of_a_grid() {
     let grid = Grid::read(&path).unwrap();
     assert_eq!(grid.combinations("random", None), [["train.lr=0.001"], ["train.lr=0.01"]]);
     let own = grid.combinations("controlg", None);
-    assert_eq!(own.len(), 3, "a method's own list counts more: {own:?}");
+    assert_eq!(own.len(), 3, "the method's own list overrides [all]: {own:?}");
     let paper = Grid::read(std::path::Path::new("paper")).unwrap();
     assert_eq!(paper.combinations("controlg", None).len(), 11_520);
     let drawn = paper.combinations("controlg", Some(7));
@@ -118,7 +118,7 @@ fn combinations_of_a_grid() {
 }
 
 #[test]
-fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
+fn chooses_the_best_on_validation_once_all_trials_are_done() {
     let comparison = Comparison { tasks: vec![Task::Nc], methods: vec!["random".into()], ..comparison() };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grid.toml");
@@ -132,7 +132,7 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
         task: Task::Nc,
         settings: job.settings.clone(),
         validation: Some(validation),
-        config_hash: job.subject.hash().unwrap(),
+        config_hash: job.source.hash().unwrap(),
         probe: "lbfgs".to_owned(),
         embedding: "l2".to_owned(),
         data_hash: "then".to_owned(),
@@ -140,20 +140,21 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
     let trials: Vec<GridTrial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
     assert_eq!(choose(&comparison, &jobs, &trials[..5]).unwrap(), None);
     let other = Comparison { probe: Probe::AdamEs, ..comparison.clone() };
-    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "another probe's figures decide nothing");
+    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "scores of another probe do not count");
     let hashes =
         [("cora", "now"), ("citeseer", "then")].map(|(data, hash)| (data.to_owned(), hash.to_owned()));
     let other = Comparison { data_hashes: BTreeMap::from(hashes), ..comparison.clone() };
-    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "nor do those of other data");
+    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "nor do scores on other data");
     let choices = choose(&comparison, &jobs, &trials).unwrap().unwrap();
     let settings: Vec<&str> = choices.iter().map(|choice| choice.settings[0].as_str()).collect();
     assert_eq!(settings, ["train.lr=0.001", "train.lr=0.0001"]);
     let chosen = comparison.jobs(&choices).unwrap();
-    let Subject::Run(config) = &chosen.iter().find(|job| job.data == "citeseer").unwrap().subject else {
+    let EmbeddingSource::Run(config) = &chosen.iter().find(|job| job.data == "citeseer").unwrap().source
+    else {
         panic!("a run")
     };
     assert!((config.train.lr - 1e-4).abs() < 1e-18);
-    // One that could not be trained is no choice; where none could, nothing is chosen in silence.
+    // Failed trials are skipped; if all failed, that is an error.
     let mut failed = trials.clone();
     failed[1].validation = None;
     let choices = choose(&comparison, &jobs, &failed).unwrap().unwrap();
@@ -164,33 +165,33 @@ fn the_best_on_validation_is_chosen_and_nothing_before_all_is_tried() {
 }
 
 #[test]
-fn every_combination_is_tried_once_whatever_the_tasks() {
+fn every_combination_runs_once_per_edge_scope() {
     let comparison = Comparison { methods: vec!["random".into()], ..comparison() };
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grid.toml");
     std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
     let jobs = Grid::read(&path).unwrap().jobs(&comparison, None).unwrap();
-    // Two data sets, once on all edges and once on the training edges.
+    // Two data sets, on all edges and on training edges.
     assert_eq!(jobs.len(), 2 * 2 * 3);
     let names: std::collections::HashSet<_> = jobs.iter().map(|job| job.folder_name().unwrap()).collect();
     assert_eq!(names.len(), jobs.len());
 }
 
 #[test]
-fn results_of_other_data_are_not_taken() {
+fn ignores_results_on_other_data() {
     let mut comparison = comparison();
     let jobs = comparison.jobs(&[]).unwrap();
     let cell = |hash: &str| ResultCell { data_hash: hash.to_owned(), ..cell_of(&jobs[0], Task::Nc) };
     comparison.data_hashes.insert("cora".to_owned(), "now".to_owned());
     let taken = |comparison: &Comparison, hash| comparison.is_result(&jobs[0], Task::Nc, &cell(hash));
     assert!(taken(&comparison, "now") && !taken(&comparison, "before"));
-    assert!(taken(&comparison, ""), "of a version that did not write it");
+    assert!(taken(&comparison, ""), "versions that wrote no hash");
     comparison.data_hashes.clear();
-    assert!(taken(&comparison, "before"), "of a comparison that did not note it");
+    assert!(taken(&comparison, "before"), "a comparison without hashes");
 }
 
 #[test]
-fn the_row_of_the_best_single_objective_is_chosen_by_validation_alone() {
+fn best_single_objective_is_chosen_on_validation() {
     let mut comparison = comparison();
     (comparison.data, comparison.tasks) = (vec!["cora".into()], vec![Task::Nc]);
     let jobs = comparison.jobs(&[]).unwrap();
@@ -208,13 +209,13 @@ fn the_row_of_the_best_single_objective_is_chosen_by_validation_alone() {
     // The paper's 81.92 on Cora.
     assert!(report.markdown().contains("80.00 / 81.92 (-1.92)"), "{}", report.markdown());
     assert!(report.html().contains("<h2>Node classification"));
-    // The row repeats others, so it has no place.
+    // The row repeats others and has no place.
     let (_, csv) = report.files().into_iter().find(|(name, _)| name == "nc.csv").unwrap();
     assert!(csv.contains("best single objective,1,60,,,,,0,"), "{csv}");
-    // Steps are said to be the same only where they are.
+    // The setup mentions equal steps only if they are equal.
     assert!(report.markdown().contains("the same number of optimizer steps"));
     let mut unequal = cells.to_vec();
     (unequal[0].steps, unequal[1].steps) = (1000, 50);
     let report = ComparisonReport::new(&comparison, &unequal, "controlg", true).unwrap();
-    assert!(report.markdown().contains("as each method's settings have them"));
+    assert!(report.markdown().contains("as set for each method"));
 }

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 pub const NAMES: [&str; 3] = ["raw", UNTRAINED, "sgc"];
 
 /// Those that are made of the graph at once.
-pub const MADE: [&str; 2] = ["raw", "sgc"];
+pub const COMPUTED: [&str; 2] = ["raw", "sgc"];
 
 /// What a listing shows of them.
 pub const SUMMARIES: [EntrySummary; 2] = [
@@ -104,7 +104,7 @@ fn sparse_product(a: &Csr, b: &Csr) -> Csr {
     Csr::from_parts(b.n_cols(), offsets, columns, Some(values))
 }
 
-/// The embeddings of a floor by its name, one of [`MADE`]; `None` for anything else.
+/// The embeddings of a floor by its name, one of [`COMPUTED`]; `None` for anything else.
 pub fn by_name(name: &str, graph: &Graph) -> Option<Features> {
     let make: fn(&Graph) -> Features = match name {
         "raw" => raw,

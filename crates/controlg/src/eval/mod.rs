@@ -5,7 +5,7 @@
 //! [`Features`], dense or sparse, so that the [`floors`] are judged in the same way as anybody's embeddings. All of it
 //! depends on the embeddings and the split alone, never on the number of threads.
 //!
-//! [`stats`] and [`ranks`] sum up many scores, [`table`] shows them, and [`paper`] holds the published ones.
+//! [`stats`] and [`ranks`] sum up many scores, and [`paper`] holds the published ones.
 
 mod adam_es;
 mod check;
@@ -22,7 +22,6 @@ mod probe;
 pub mod ranks;
 mod score;
 pub mod stats;
-pub mod table;
 mod task;
 
 pub use adam_es::{DECAYS, EPOCHS};
@@ -60,11 +59,11 @@ pub fn evaluate_nc(
         let found = format_args!("splits of {} and of {}", first.protocol, other.protocol);
         return Err(Error::value("node classification", found, "one protocol"));
     }
-    let shared = (settings.embedding != EmbeddingNormalization::Zscore)
-        .then(|| settings.embedding.apply(embeddings, &first.train));
+    let shared = (settings.normalize != EmbeddingNormalization::Zscore)
+        .then(|| settings.normalize.apply(embeddings, &first.train));
     let judge = |split: &Split| match &shared {
         Some(shared) => probe::judge(shared, labels, split, settings),
-        None => probe::judge(&settings.embedding.apply(embeddings, &split.train), labels, split, settings),
+        None => probe::judge(&settings.normalize.apply(embeddings, &split.train), labels, split, settings),
     };
     let judged = splits.iter().map(judge).collect::<Result<Vec<_>>>()?;
 
@@ -75,7 +74,7 @@ pub fn evaluate_nc(
         Probe::Lbfgs => "penalties",
         Probe::AdamEs => "decays",
     };
-    let score = new_score(&test, &first.protocol, settings.embedding.name(), settings.probe.name())
+    let score = new_score(&test, &first.protocol, settings.normalize.name(), settings.probe.name())
         .with("splits", splits.len())
         .with("split0", test[0])
         .with("validation", stats::mean(&percent(|j| j.val)))

@@ -54,8 +54,9 @@ impl FromStr for Probe {
 /// How nodes are classified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbeSettings {
-    /// How embeddings are normalized.
-    pub embedding: EmbeddingNormalization,
+    /// Normalization of the embeddings.
+    #[serde(rename = "embedding")]
+    pub normalize: EmbeddingNormalization,
     /// Which linear model judges.
     pub probe: Probe,
     /// The most iterations of a fit; by default 300, and 100 from 50,000 training nodes on.

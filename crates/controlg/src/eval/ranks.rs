@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// What becomes of a method that has no value on a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Missing {
+pub enum MissingRank {
     /// It has no rank there, and the data set does not count in its average.
     #[default]
     Skip,
@@ -23,7 +23,7 @@ pub struct AverageRank {
 }
 
 /// The rank of each value, 1 for the highest; equals share the mean of their ranks.
-pub fn ranks(values: &[Option<f64>], missing: Missing) -> Vec<Option<f64>> {
+pub fn ranks(values: &[Option<f64>], missing: MissingRank) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..values.len()).filter(|&at| values[at].is_some()).collect();
     let value = |at: usize| values[at].unwrap_or(f64::NEG_INFINITY);
     order.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
@@ -33,7 +33,7 @@ pub fn ranks(values: &[Option<f64>], missing: Missing) -> Vec<Option<f64>> {
         share(group.iter().copied(), above, &mut ranks);
         above += group.len();
     }
-    if missing == Missing::Last {
+    if missing == MissingRank::Last {
         share((0..values.len()).filter(|&at| values[at].is_none()), above, &mut ranks);
     }
     ranks
@@ -41,7 +41,7 @@ pub fn ranks(values: &[Option<f64>], missing: Missing) -> Vec<Option<f64>> {
 
 /// The average rank of each method over data sets; `values[data set][method]`. `None` for a method that no data set
 /// counts.
-pub fn average_ranks(values: &[Vec<Option<f64>>], missing: Missing) -> Vec<Option<AverageRank>> {
+pub fn average_ranks(values: &[Vec<Option<f64>>], missing: MissingRank) -> Vec<Option<AverageRank>> {
     let n_methods = values.iter().map(Vec::len).max().unwrap_or(0);
     let ranked: Vec<_> = values.iter().map(|of_methods| ranks(of_methods, missing)).collect();
     let average = |method: usize| {
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn equals_share_and_missing_ones_stand_aside_or_last() {
         let values = [Some(3.0), None, Some(5.0), Some(3.0), None];
-        assert_eq!(ranks(&values, Missing::Skip), [Some(2.5), None, Some(1.0), Some(2.5), None]);
+        assert_eq!(ranks(&values, MissingRank::Skip), [Some(2.5), None, Some(1.0), Some(2.5), None]);
         let last = [Some(2.5), Some(4.5), Some(1.0), Some(2.5), Some(4.5)];
-        assert_eq!(ranks(&values, Missing::Last), last);
+        assert_eq!(ranks(&values, MissingRank::Last), last);
     }
 
     #[test]
@@ -77,8 +77,8 @@ mod tests {
         let values = [vec![Some(2.0), Some(1.0), None], vec![Some(1.0), None, None]];
         let first = Some(AverageRank { rank: 1.0, n: 2 });
         let second = Some(AverageRank { rank: 2.0, n: 1 });
-        assert_eq!(average_ranks(&values, Missing::Skip), [first, second, None]);
-        let last = average_ranks(&values, Missing::Last);
+        assert_eq!(average_ranks(&values, MissingRank::Skip), [first, second, None]);
+        let last = average_ranks(&values, MissingRank::Last);
         assert_eq!(last[2], Some(AverageRank { rank: 2.75, n: 2 }));
     }
 
@@ -88,8 +88,8 @@ mod tests {
             let values: Vec<Option<f64>> = values.into_iter().map(|value| value.map(f64::from)).collect();
             let places = |n: usize| (n * (n + 1)) as f64 / 2.0;
             let sum = |missing| ranks(&values, missing).into_iter().flatten().sum::<f64>();
-            prop_assert!((sum(Missing::Last) - places(values.len())).abs() < 1e-9);
-            prop_assert!((sum(Missing::Skip) - places(values.iter().flatten().count())).abs() < 1e-9);
+            prop_assert!((sum(MissingRank::Last) - places(values.len())).abs() < 1e-9);
+            prop_assert!((sum(MissingRank::Skip) - places(values.iter().flatten().count())).abs() < 1e-9);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::axis::{Axis, short};
-use crate::eval::table::html_safe;
+use crate::compare::table::html_escape;
 
 /// Okabe and Ito's colors, which the color-blind can tell apart, in an order that also reads on dark.
 pub(super) const COLOURS: [&str; 8] =
@@ -129,7 +129,7 @@ impl Plot {
         match words.is_empty() {
             true => self.marks += "/>\n",
             false => {
-                let _ = writeln!(self.marks, "><title>{}</title></circle>", html_safe(words));
+                let _ = writeln!(self.marks, "><title>{}</title></circle>", html_escape(words));
             }
         }
     }
@@ -141,7 +141,7 @@ impl Plot {
             "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
             self.px(x),
             self.py(y),
-            html_safe(&clipped(words))
+            html_escape(&clipped(words))
         );
     }
 
@@ -178,7 +178,7 @@ impl Plot {
                 "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
                 side.0,
                 side.1 + 10.0,
-                html_safe(&name)
+                html_escape(&name)
             );
         }
     }
@@ -191,7 +191,7 @@ impl Plot {
              fill=\"currentColor\">{}</text>",
             self.left - 6.0,
             self.py(y),
-            html_safe(&clipped(words))
+            html_escape(&clipped(words))
         );
     }
 
@@ -242,7 +242,7 @@ impl Plot {
              <text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>",
             f64::midpoint(x0, x1),
             bottom + 31.0,
-            html_safe(&self.x.label)
+            html_escape(&self.x.label)
         );
         if !self.y.label.is_empty() {
             let middle = f64::midpoint(self.py(self.y.max), bottom);
@@ -250,7 +250,7 @@ impl Plot {
                 svg,
                 "<text transform=\"translate(12 {middle:.1}) rotate(-90)\" font-size=\"11\" text-anchor=\"middle\" \
                  fill=\"currentColor\">{}</text>",
-                html_safe(&self.y.label)
+                html_escape(&self.y.label)
             );
         }
         svg += &self.marks;
@@ -294,7 +294,7 @@ fn legend(
              x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
             x + 25.0,
             y + 4.0,
-            html_safe(&name)
+            html_escape(&name)
         );
         x += room;
     }
@@ -325,7 +325,7 @@ impl Picture {
             "<svg viewBox=\"0 0 {:.0} {:.0}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
             self.width,
             self.height,
-            html_safe(title),
+            html_escape(title),
             self.body
         )
     }

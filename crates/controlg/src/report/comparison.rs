@@ -6,9 +6,9 @@ use std::fmt::Write;
 use super::axis::Axis;
 use super::chart::{Plot, stacked};
 use super::figures::Figure;
-use crate::compare::ComparisonReport;
+use crate::compare::table::ResultTable;
+use crate::compare::{ComparisonReport, ResultCell};
 use crate::eval::stats;
-use crate::eval::table::{ResultCell, ResultTable};
 use crate::eval::{Task, paper};
 
 /// All figures that a comparison has something for.

@@ -20,7 +20,7 @@ const CLUSTERS: usize = 6;
 const QUANTILES: usize = 5;
 
 /// Nodes on a plane, and the ways to color them.
-pub struct Map {
+pub struct EmbeddingMap {
     nodes: Vec<usize>,
     places: Vec<(f64, f64)>,
     /// Share of the variance that the plane shows.
@@ -38,9 +38,9 @@ pub(super) struct Layer {
     pub(super) of: Vec<Option<usize>>,
 }
 
-impl Map {
+impl EmbeddingMap {
     /// Places the nodes of a graph by their embeddings.
-    pub fn new(embeddings: &Features, graph: &Graph, labels: Option<&Labels>) -> Result<Map> {
+    pub fn new(embeddings: &Features, graph: &Graph, labels: Option<&Labels>) -> Result<EmbeddingMap> {
         let unit = EmbeddingNormalization::L2.apply(embeddings, &[]);
         let n = graph.n_nodes();
         let mut nodes: Vec<usize> = match n > MOST {
@@ -62,7 +62,7 @@ impl Map {
         let of = nodes.iter().map(|&node| Some(found.parts[node] as usize)).collect();
         layers.push(Layer { name: "cluster", groups: (1..=k).map(|c| format!("cluster {c}")).collect(), of });
         layers.push(by_degree(graph, &nodes));
-        Ok(Map { nodes, places, shown, n_nodes: n, layers })
+        Ok(EmbeddingMap { nodes, places, shown, n_nodes: n, layers })
     }
 
     /// The picture, colored by the first layer.

@@ -14,15 +14,14 @@ mod page;
 mod tensorboard;
 
 pub use figures::Figure;
-pub use map::Map;
+pub use map::EmbeddingMap;
 pub use tensorboard::EventFile;
 
 use std::path::Path;
 
 use crate::audit;
-use crate::compare::{JsonlStore, Manifest};
+use crate::compare::{JsonlStore, Manifest, ResultCell};
 use crate::error::Result;
-use crate::eval::table::ResultCell;
 use crate::graph::Graph;
 use crate::run_files;
 use crate::trace;
@@ -38,7 +37,7 @@ pub struct RenderedReport {
 }
 
 /// Draws a run's folder, or its record. `map` is the map of its embeddings with the graph, where both are at hand.
-pub fn of_run(run: &Path, map: Option<(&Map, &Graph)>) -> Result<RenderedReport> {
+pub fn of_run(run: &Path, map: Option<(&EmbeddingMap, &Graph)>) -> Result<RenderedReport> {
     let record = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
     let history = History::new(trace::read(&record)?)?;
     let verdict = audit::audit(&record).map_err(|error| error.to_string());

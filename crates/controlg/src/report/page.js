@@ -1,5 +1,5 @@
 "use strict";
-// Why a block went to its objective: pointing at the raster, or the arrow keys on it, fill the table below.
+// Explains the block under the pointer, or the one selected with the arrow keys, in the table below the schedule.
 function explainBlocks() {
   const source = document.getElementById("blocks");
   const figure = document.getElementById("schedule");
@@ -7,8 +7,8 @@ function explainBlocks() {
   const data = JSON.parse(source.textContent);
   const svg = figure.querySelector("svg");
   const why = document.getElementById("why");
-  const [left, right] = [88, 630]; // the raster's sides in the picture's own units
-  let at = -1;
+  const [left, right] = [88, 630]; // left and right edge of the raster in SVG units
+  let selected = -1;
   const number = (x, digits = 3) => (x === null || x === undefined ? "–" : x.toFixed(digits));
   const cell = (tag, text) => { const e = document.createElement(tag); e.textContent = text; return e; };
   const cursor = document.createElementNS("http://www.w3.org/2000/svg", "path");
@@ -18,27 +18,27 @@ function explainBlocks() {
   svg.setAttribute("aria-describedby", "why");
 
   function show(index) {
-    at = Math.max(0, Math.min(data.blocks.length - 1, index));
-    const b = data.blocks[at];
-    const x = left + ((at + 0.5) / data.blocks.length) * (right - left);
+    selected = Math.max(0, Math.min(data.blocks.length - 1, index));
+    const b = data.blocks[selected];
+    const x = left + ((selected + 0.5) / data.blocks.length) * (right - left);
     cursor.setAttribute("d", `M${x} 4V${svg.viewBox.baseVal.height - 60}`);
     const chosen = b.task === null ? "all objectives" : data.objectives[b.task];
-    const every = data.every > 1 ? ` (one of every ${data.every} blocks is kept here)` : "";
+    const every = data.every > 1 ? ` (the page holds one of every ${data.every} blocks)` : "";
     const head = document.createElement("p");
-    let words = `Epoch ${b.epoch}, block ${b.block}, after ${b.step} steps: ${chosen}`;
+    let text = `Epoch ${b.epoch}, block ${b.block}, after ${b.step} steps: ${chosen}`;
     if (b.draw !== null && b.prob.length) {
       let sum = 0;
-      const parts = b.prob.map((p, k) => [data.objectives[k], sum, (sum += p)]);
-      const own = parts[b.task];
-      words += `. The draw ${number(b.draw, 4)} fell between ${number(own[1], 4)} and ${number(own[2], 4)}, its part of the probabilities`;
+      const intervals = b.prob.map((p, k) => [data.objectives[k], sum, (sum += p)]);
+      const own = intervals[b.task];
+      text += `. The random draw ${number(b.draw, 4)} fell into its interval from ${number(own[1], 4)} to ${number(own[2], 4)}`;
     } else if (b.deficit.length) {
-      words += ". It was furthest behind its plan";
+      text += ". It had the largest deficit";
     }
-    head.textContent = `${words}. Loss ${number(b.loss, 4)}.${every}`;
+    head.textContent = `${text}. Loss ${number(b.loss, 4)}.${every}`;
     why.replaceChildren(head);
     if (!b.plan.length) return;
     const table = document.createElement("table");
-    const names = ["objective", "plan", "blocks so far", "deficit", "P part", "I part", "D part", "probability"];
+    const names = ["objective", "plan", "blocks so far", "deficit", "P term", "I term", "D term", "probability"];
     const top = document.createElement("tr");
     names.forEach((name) => top.append(cell("th", name)));
     table.append(top);
@@ -53,22 +53,22 @@ function explainBlocks() {
     });
     why.append(table);
   }
-  const place = (event) => {
+  const blockAt = (event) => {
     const box = svg.getBoundingClientRect();
     const x = ((event.clientX - box.left) / box.width) * svg.viewBox.baseVal.width;
     return Math.floor(((x - left) / (right - left)) * data.blocks.length);
   };
-  svg.addEventListener("pointermove", (event) => show(place(event)));
-  svg.addEventListener("pointerdown", (event) => show(place(event)));
+  svg.addEventListener("pointermove", (event) => show(blockAt(event)));
+  svg.addEventListener("pointerdown", (event) => show(blockAt(event)));
   svg.addEventListener("keydown", (event) => {
     const steps = { ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
     if (!(event.key in steps)) return;
     event.preventDefault();
     const by = steps[event.key];
-    show(by === Infinity ? data.blocks.length - 1 : by === -Infinity ? 0 : at + by);
+    show(by === Infinity ? data.blocks.length - 1 : by === -Infinity ? 0 : selected + by);
   });
 }
-// The map's colors.
+// Colors the map by the chosen layer.
 function paintMap() {
   const source = document.getElementById("layers");
   const figure = document.getElementById("map");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::figures::{Figure, colors};
 use super::history::History;
-use crate::eval::table::html_safe;
+use crate::compare::table::html_escape;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -24,7 +24,7 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn new(title: &str) -> Page {
         let title: String = title.chars().take(200).collect();
-        let body = format!("<h1>{}</h1>\n", html_safe(&title));
+        let body = format!("<h1>{}</h1>\n", html_escape(&title));
         Page { title, body, data: Vec::new() }
     }
 
@@ -32,7 +32,7 @@ impl Page {
     pub(super) fn story(&mut self, sentences: &[String]) {
         self.body += "<div class=\"story\">\n";
         for sentence in sentences {
-            let _ = writeln!(self.body, "<p>{}</p>", html_safe(sentence));
+            let _ = writeln!(self.body, "<p>{}</p>", html_escape(sentence));
         }
         self.body += "</div>\n";
     }
@@ -40,7 +40,7 @@ impl Page {
     /// Whether a check held, and what it said.
     pub(super) fn verdict(&mut self, good: bool, words: &str) {
         let class = if good { "good" } else { "bad" };
-        let _ = writeln!(self.body, "<p><span class=\"verdict {class}\">{}</span></p>", html_safe(words));
+        let _ = writeln!(self.body, "<p><span class=\"verdict {class}\">{}</span></p>", html_escape(words));
     }
 
     /// A few numbers in a row.
@@ -50,7 +50,7 @@ impl Page {
         }
         self.body += "<ul class=\"numbers\">\n";
         for (name, value) in numbers {
-            let _ = writeln!(self.body, "<li>{} <b>{}</b></li>", html_safe(name), html_safe(value));
+            let _ = writeln!(self.body, "<li>{} <b>{}</b></li>", html_escape(name), html_escape(value));
         }
         self.body += "</ul>\n";
     }
@@ -64,8 +64,8 @@ impl Page {
                 self.body,
                 "<figure id=\"{}\">\n<h2>{}</h2>\n<figcaption>{}</figcaption>\n{}{under}</figure>",
                 figure.name,
-                html_safe(&figure.title),
-                html_safe(&figure.caption),
+                html_escape(&figure.title),
+                html_escape(&figure.caption),
                 figure.picture.in_page(&format!("{}. {}", figure.title, figure.caption)),
             );
         }
@@ -74,7 +74,7 @@ impl Page {
 
     /// A text that opens when it is asked for.
     pub(super) fn details(&mut self, title: &str, text: &str) {
-        let (title, text) = (html_safe(title), html_safe(text));
+        let (title, text) = (html_escape(title), html_escape(text));
         let _ = writeln!(self.body, "<details><summary>{title}</summary><pre>{text}</pre></details>");
     }
 
@@ -100,7 +100,7 @@ impl Page {
              content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
              <main>\n{}<footer>Made by controlg {} from the record alone.</footer>\n</main>\n{data}<script>\n{SCRIPT}</script>\n\
              </body>\n</html>\n",
-            html_safe(&self.title),
+            html_escape(&self.title),
             self.body,
             env!("CARGO_PKG_VERSION")
         )

@@ -35,7 +35,7 @@ fn every_figure_of_a_run_has_marks_and_numbers() {
     let dataset = crate::data::load("synthetic:nodes=120", &Default::default()).unwrap();
     let embeddings = path.join("embeddings.npy");
     let embeddings = crate::data::read_embeddings(&embeddings, dataset.graph.ids(), "synthetic").unwrap();
-    let map = Map::new(&embeddings, &dataset.graph, dataset.labels.as_ref()).unwrap();
+    let map = EmbeddingMap::new(&embeddings, &dataset.graph, dataset.labels.as_ref()).unwrap();
     let drawn = of_run(&path, Some((&map, &dataset.graph))).unwrap();
     let all = [
         "losses",

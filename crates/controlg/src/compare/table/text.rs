@@ -1,26 +1,26 @@
-//! A table of texts, for figures that are not ranked.
+//! A plain table of strings, for results that are not ranked.
 
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::render::{html_safe, latex_safe, quoted};
+use super::render::{csv_quoted, html_escape, latex_escape};
 
-/// A head and rows of the same length; the first column names the row.
+/// Header and rows of the same length; the first column holds the row names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Plain {
-    /// A word for file names.
+pub struct TextTable {
+    /// File name without extension.
     pub name: String,
-    /// One line on what is shown.
+    /// Title.
     pub title: String,
-    /// The columns' names.
+    /// Column names.
     pub head: Vec<String>,
-    /// The texts.
+    /// Cells.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Plain {
-    /// As Markdown.
+impl TextTable {
+    /// Renders as Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
@@ -30,18 +30,21 @@ impl Plain {
         line(&self.head) + &rule + &self.rows.iter().map(|row| line(row)).collect::<String>()
     }
 
-    /// As CSV.
+    /// Renders as CSV.
     pub fn csv(&self) -> String {
-        let line =
-            |cells: &Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
+        let line = |cells: &Vec<String>| {
+            cells.iter().map(|cell| csv_quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
+        };
         line(&self.head) + &self.rows.iter().map(line).collect::<String>()
     }
 
-    /// As LaTeX; needs the package `booktabs`.
+    /// Renders as LaTeX; needs the package `booktabs`.
     pub fn latex(&self) -> String {
         let line = |cells: &Vec<String>| {
-            let cells: Vec<String> =
-                cells.iter().map(|cell| latex_safe(cell).replace('±', "$\\pm$").replace('–', "--")).collect();
+            let cells: Vec<String> = cells
+                .iter()
+                .map(|cell| latex_escape(cell).replace('±', "$\\pm$").replace('–', "--"))
+                .collect();
             cells.join(" & ") + " \\\\\n"
         };
         let columns = "r".repeat(self.head.len() - 1);
@@ -52,18 +55,18 @@ impl Plain {
         )
     }
 
-    /// As an HTML fragment.
+    /// Renders as an HTML fragment.
     pub fn html(&self) -> String {
         let mut out = String::from("<table>\n<thead><tr>");
         for cell in &self.head {
-            let _ = write!(out, "<th>{}</th>", html_safe(cell));
+            let _ = write!(out, "<th>{}</th>", html_escape(cell));
         }
         out += "</tr></thead>\n<tbody>\n";
         for row in &self.rows {
             out += "<tr>";
             for (at, cell) in row.iter().enumerate() {
                 let tag = if at == 0 { "th" } else { "td" };
-                let _ = write!(out, "<{tag}>{}</{tag}>", html_safe(cell));
+                let _ = write!(out, "<{tag}>{}</{tag}>", html_escape(cell));
             }
             out += "</tr>\n";
         }
@@ -76,8 +79,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_texts_in_four_ways() {
-        let table = Plain {
+    fn renders_in_four_formats() {
+        let table = TextTable {
             name: "costs".into(),
             title: "costs".into(),
             head: vec!["method".into(), "a|b".into()],

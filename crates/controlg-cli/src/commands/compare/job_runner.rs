@@ -1,13 +1,12 @@
-//! One job as processes of their own.
+//! Runs one job of a comparison in child processes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use controlg::compare::{Comparison, Job, Subject};
+use controlg::compare::{Comparison, EmbeddingSource, Job, ResultCell};
 use controlg::data::FeatureSource;
-use controlg::eval::table::ResultCell;
 use controlg::eval::{Score, Task};
 use controlg::trace::{self, Record};
 use controlg::{Error, Result, files, run_files};
@@ -16,49 +15,49 @@ use serde::Deserialize;
 use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
-/// Runs jobs of a comparison.
-pub(super) struct Children<'c> {
+/// Runs the jobs of a comparison.
+pub(super) struct JobRunner<'c> {
     pub(super) comparison: &'c Comparison,
-    /// The comparison's folder.
+    /// Folder of the comparison.
     pub(super) folder: &'c Path,
     pub(super) common: &'c CommonArgs,
-    /// Whether embeddings and models stay.
+    /// Whether to keep embeddings and models.
     pub(super) keep: bool,
 }
 
-/// What is wanted of what `pretrain --json` says.
+/// The part of the output of `pretrain --json` that is used here.
 #[derive(Deserialize)]
 struct ChildOutcome {
     steps: u64,
     peak_bytes: Option<u64>,
 }
 
-/// What a run took.
+/// Cost of a run.
 #[derive(Default)]
-struct Cost {
+struct RunCost {
     steps: u64,
     evaluations: u64,
     seconds: f64,
     peak_mb: f64,
 }
 
-impl Children<'_> {
-    /// Pretrains where there is something to pretrain, judges, and gives a cell for each task.
+impl JobRunner<'_> {
+    /// Pretrains unless the job is a floor, evaluates, and returns one cell per task.
     pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<ResultCell>> {
         let tasks: Vec<&str> = job.tasks.iter().map(|task| task.name()).collect();
         let (tasks, seed) = (tasks.join(","), job.seed.to_string());
-        let (probe, embedding) = (self.comparison.probe.name(), self.comparison.embedding.name());
+        let (probe, normalize) = (self.comparison.probe.name(), self.comparison.normalize.name());
         let mut evaluate = vec!["evaluate", "--tasks", &tasks, "--seed", &seed];
-        evaluate.extend(["--probe", probe, "--embedding", embedding]);
-        let (scores, cost) = match &job.subject {
-            Subject::Floor(name) => {
+        evaluate.extend(["--probe", probe, "--normalize", normalize]);
+        let (scores, cost) = match &job.source {
+            EmbeddingSource::Floor(name) => {
                 evaluate.extend([name, "--data", &job.data]);
-                if self.comparison.features_of(&job.data)? == FeatureSource::Structural {
+                if self.comparison.feature_source(&job.data)? == FeatureSource::Structural {
                     evaluate.extend(["--features", "structural"]);
                 }
-                (self.call::<BTreeMap<Task, Score>>(&evaluate, threads)?, Cost::default())
+                (self.call::<BTreeMap<Task, Score>>(&evaluate, threads)?, RunCost::default())
             }
-            Subject::Run(config) => {
+            EmbeddingSource::Run(config) => {
                 let run = self.folder.join("runs").join(job.folder_name()?);
                 fs::create_dir_all(&run)
                     .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
@@ -71,12 +70,12 @@ impl Children<'_> {
                 let scores = self.call(&evaluate, threads)?;
                 let cost = cost(&run, &outcome, config.evaluations())?;
                 if !self.keep {
-                    tidy(&run)?;
+                    remove_artifacts(&run)?;
                 }
                 (scores, cost)
             }
         };
-        let hash = job.subject.hash()?;
+        let hash = job.source.hash()?;
         let data_hash = self.comparison.data_hashes.get(&job.data).cloned().unwrap_or_default();
         Ok(scores
             .into_iter()
@@ -84,11 +83,11 @@ impl Children<'_> {
             .collect())
     }
 
-    /// Runs this program with other arguments and reads the document that it prints.
+    /// Runs this program with other arguments and parses the JSON that it prints.
     fn call<T: serde::de::DeserializeOwned>(&self, arguments: &[&str], threads: usize) -> Result<T> {
-        let again = crate::again();
-        let Some((program, first)) = again.split_first() else {
-            return Err(Error::Failed("no way to start this program again".to_owned()));
+        let launcher = crate::launcher();
+        let Some((program, first)) = launcher.split_first() else {
+            return Err(Error::Failed("the path of this program is unknown".to_owned()));
         };
         let mut command = Command::new(program);
         command.args(first);
@@ -99,16 +98,18 @@ impl Children<'_> {
         command.stdin(Stdio::null()).env(PARENT, std::process::id().to_string());
         let output = command.output().map_err(|error| Error::io("starting a run", error))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let last = said.lines().last().unwrap_or_default();
-            let last = last.strip_prefix("controlg: ").unwrap_or(last);
-            return Err(Error::Failed(match last.is_empty() {
-                true => format!("controlg {} ended with {}", arguments[0], output.status),
-                false => last.to_owned(),
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let message = stderr.lines().last().unwrap_or_default();
+            let message = message.strip_prefix("controlg: ").unwrap_or(message);
+            return Err(Error::Failed(if message.is_empty() {
+                format!("controlg {} ended with {}", arguments[0], output.status)
+            } else {
+                message.to_owned()
             }));
         }
-        serde_json::from_slice(&output.stdout)
-            .map_err(|error| Error::Failed(format!("what controlg {} printed: {error}", arguments[0])))
+        serde_json::from_slice(&output.stdout).map_err(|error| {
+            Error::Failed(format!("cannot parse the output of controlg {}: {error}", arguments[0]))
+        })
     }
 }
 
@@ -116,7 +117,7 @@ fn cell(
     job: &Job,
     task: Task,
     score: &Score,
-    cost: &Cost,
+    cost: &RunCost,
     [hash, data_hash]: [&str; 2],
     threads: usize,
 ) -> ResultCell {
@@ -143,8 +144,8 @@ fn cell(
     }
 }
 
-/// The seconds come from the record, which knows those of before a kill too.
-fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<Cost> {
+/// The seconds come from the record, which includes the time before an interruption.
+fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<RunCost> {
     let lines = trace::read(&run.join(run_files::TRACE))?;
     let milliseconds: f64 = lines
         .iter()
@@ -156,11 +157,11 @@ fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<Cost> {
         })
         .sum();
     let peak_mb = outcome.peak_bytes.map_or(0.0, |bytes| (bytes as f64 / 1e5).round() / 10.0);
-    Ok(Cost { steps: outcome.steps, evaluations, seconds: (milliseconds / 10.0).round() / 100.0, peak_mb })
+    Ok(RunCost { steps: outcome.steps, evaluations, seconds: (milliseconds / 10.0).round() / 100.0, peak_mb })
 }
 
-/// Leaves a run's settings, record and scores.
-fn tidy(run: &Path) -> Result<()> {
+/// Removes the large files of a run; keeps settings, record and scores.
+fn remove_artifacts(run: &Path) -> Result<()> {
     for name in [
         run_files::EMBEDDINGS_NPY,
         run_files::EMBEDDINGS_PARQUET,
@@ -169,10 +170,12 @@ fn tidy(run: &Path) -> Result<()> {
         run_files::CHECKPOINTS,
     ] {
         let path = run.join(name);
-        let removed = match path.is_dir() {
-            true => fs::remove_dir_all(&path),
-            false if path.exists() => fs::remove_file(&path),
-            false => Ok(()),
+        let removed = if path.is_dir() {
+            fs::remove_dir_all(&path)
+        } else if path.exists() {
+            fs::remove_file(&path)
+        } else {
+            Ok(())
         };
         removed.map_err(|error| Error::io(format_args!("removing {}", path.display()), error))?;
     }
@@ -180,5 +183,5 @@ fn tidy(run: &Path) -> Result<()> {
 }
 
 fn as_text(path: &Path) -> Result<&str> {
-    path.to_str().ok_or_else(|| Error::value("--out", path.display(), "a path that is valid UTF-8"))
+    path.to_str().ok_or_else(|| Error::value("--out", path.display(), "a path in valid UTF-8"))
 }

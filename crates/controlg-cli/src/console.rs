@@ -1,4 +1,4 @@
-//! Where results and remarks go: results to standard output, remarks to standard error.
+//! Terminal output: results on stdout, log messages and progress on stderr.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -7,23 +7,23 @@ use controlg::{Error, Result};
 
 use crate::args::CommonArgs;
 
-/// How this run speaks.
-pub(crate) struct Output {
-    /// One JSON document instead of text.
+/// Output settings of this process.
+pub(crate) struct Console {
+    /// Print results as JSON instead of text.
     pub(crate) json: bool,
     quiet: bool,
 }
 
-impl Output {
+impl Console {
     pub(crate) fn new(common: &CommonArgs) -> Self {
-        Output { json: common.json, quiet: common.quiet }
+        Console { json: common.json, quiet: common.quiet }
     }
 
-    /// Prints a result: as JSON, or as text when that is what the user reads.
+    /// Prints a result as JSON or as text.
     pub(crate) fn result(&self, json: &impl serde::Serialize, text: impl Display) -> Result<()> {
         let mut line = if self.json {
             serde_json::to_string_pretty(json)
-                .map_err(|error| Error::Failed(format!("a result that JSON cannot hold: {error}")))?
+                .map_err(|error| Error::Failed(format!("cannot write the result as JSON: {error}")))?
         } else {
             text.to_string()
         };
@@ -32,15 +32,14 @@ impl Output {
         }
         let mut out = std::io::stdout().lock();
         match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
-            // Whoever reads us has seen enough (`controlg list | head`).
+            // The reader has closed the pipe (`controlg list | head`).
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
             Err(error) => Err(Error::io("writing to standard output", error)),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Shows on a terminal how far something is, in the place of what was shown before. What would wrap or scroll could
-    /// not be replaced: it is cut.
+    /// Replaces the status shown on the terminal. Text that would wrap or scroll is cut, since it could not be replaced.
     pub(crate) fn status(&self, text: impl Display) {
         if !self.quiet {
             let size = terminal_size::terminal_size_of(std::io::stderr());
@@ -48,16 +47,16 @@ impl Output {
             let text = text.to_string();
             let fits = |line: &str| line.chars().take(width.saturating_sub(1)).collect::<String>();
             let lines: Vec<String> = text.lines().take(height.saturating_sub(1).max(1)).map(fits).collect();
-            // The cursor waits where the next status begins.
+            // Leave the cursor where the next status starts.
             let back = if lines.len() > 1 { format!("\x1b[{}A\r", lines.len() - 1) } else { String::new() };
             let _ = write!(std::io::stderr(), "\r\x1b[J{}{back}", lines.join("\r\n"));
         }
     }
 
-    /// Says something that is not the result.
-    pub(crate) fn remark(&self, text: impl Display) {
+    /// Prints a log message unless `--quiet` is set.
+    pub(crate) fn log(&self, text: impl Display) {
         if !self.quiet {
-            // A closed standard error is no reason to stop.
+            // A closed stderr is not an error.
             let _ = writeln!(std::io::stderr(), "{text}");
         }
     }

@@ -1,93 +1,47 @@
-//! The tables of a comparison, with everything that is needed to know what they mean.
+//! Tables of a comparison, with the protocol behind every number.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{Budget, Comparison, GridChoice};
-use crate::data::limits;
-use crate::error::{Error, Result};
+use super::table::{ResultRow, ResultTable, TextTable, html_escape};
+use super::{Budget, Comparison, ResultCell};
+use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
-use crate::eval::table::{Plain, ResultCell, ResultRow, ResultTable, html_safe};
-use crate::eval::{Task, floors, paper};
-use crate::files;
+use crate::eval::{EmbeddingNormalization, Task, floors, paper};
 use crate::objective::OBJECTIVES;
 
-/// The tables of a comparison.
+/// All tables of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparisonReport {
-    /// What was compared.
+    /// Definition of the comparison.
     pub comparison: Comparison,
-    /// For each task its tables.
+    /// Tables by task.
     pub tasks: Vec<TaskTables>,
-    /// Steps, evaluations, seconds and memory of the runs.
-    pub costs: Plain,
-    /// Whether all runs on a data set had the same number of steps.
+    /// Steps, evaluations, time and memory of the runs.
+    pub costs: TextTable,
+    /// Whether all runs on a data set have the same number of steps.
     pub equal_steps: bool,
 }
 
-/// The tables of one task.
+/// Tables of one task.
 #[derive(Clone, Debug, Serialize)]
 pub struct TaskTables {
-    /// The task.
+    /// Task.
     pub task: Task,
-    /// Means with intervals, places and ranks.
+    /// Means with confidence intervals and average ranks.
     pub table: ResultTable,
-    /// The objective alone that is best on validation, for each data set.
+    /// Best single objective on validation, by data set.
     pub best_single: Vec<(String, String)>,
-    /// Differences to the chosen method, seed by seed.
-    pub differences: Plain,
-    /// The paper's numbers beside ours, where asked for.
-    pub paper: Option<Plain>,
-}
-
-/// What a comparison's folder says of it, so that its tables can be made again.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Manifest {
-    /// What was compared.
-    pub comparison: Comparison,
-    /// The method that differences are taken to.
-    pub reference: String,
-    /// Whether the paper's numbers stand beside ours.
-    pub against_paper: bool,
-    /// What a grid search chose.
-    pub choices: Vec<GridChoice>,
-}
-
-impl Manifest {
-    /// The file in a comparison's folder.
-    pub const FILE: &str = "comparison.json";
-
-    /// Reads it.
-    pub fn read(folder: &Path) -> Result<Manifest> {
-        let path = folder.join(Self::FILE);
-        let text = limits::read_text(&path)?;
-        serde_json::from_str(&text).map_err(|error| {
-            Error::input(&path, format_args!("line {}", error.line()), error, "what controlg compare wrote")
-        })
-    }
-
-    /// Writes it.
-    pub fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        files::atomic_write_bytes(&folder.join(Self::FILE), text + "\n")
-    }
-
-    /// The cells of these results that belong to it.
-    pub fn cells(&self, all: &[ResultCell]) -> Result<Vec<ResultCell>> {
-        Ok(self.comparison.results_of(&self.comparison.jobs(&self.choices)?, all))
-    }
-
-    /// The tables of its cells.
-    pub fn report(&self, cells: &[ResultCell]) -> Result<ComparisonReport> {
-        ComparisonReport::new(&self.comparison, cells, &self.reference, self.against_paper)
-    }
+    /// Differences to the reference method, paired by seed.
+    pub differences: TextTable,
+    /// The paper's numbers next to ours, if requested.
+    pub paper: Option<TextTable>,
 }
 
 impl ComparisonReport {
-    /// The tables of these cells; differences are to the method `reference`.
+    /// Builds the tables; differences are relative to the method `reference`.
     pub fn new(
         comparison: &Comparison,
         cells: &[ResultCell],
@@ -96,58 +50,58 @@ impl ComparisonReport {
     ) -> Result<Self> {
         let mut tasks = Vec::new();
         for &task in &comparison.tasks {
-            let of_task: Vec<&ResultCell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
+            let task_cells: Vec<&ResultCell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
             let mut table = ResultTable::new(cells, task.name(), &comparison.methods, &comparison.data)?;
             let best_single = best_singles(comparison, cells, task);
             if !best_single.is_empty() {
-                table.rows.push(single_row(comparison, &of_task, &best_single));
+                table.rows.push(single_row(comparison, &task_cells, &best_single));
             }
             tasks.push(TaskTables {
                 task,
                 table,
                 best_single,
-                differences: differences(comparison, &of_task, task, reference),
-                paper: against_paper.then(|| beside_paper(comparison, &of_task, task)),
+                differences: differences(comparison, &task_cells, task, reference),
+                paper: against_paper.then(|| paper_comparison(comparison, &task_cells, task)),
             });
         }
         let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
         Ok(ComparisonReport { comparison: comparison.clone(), tasks, costs, equal_steps })
     }
 
-    /// All tables as one text.
+    /// Renders all tables as Markdown.
     pub fn markdown(&self) -> String {
-        let mut out = format!("{}\n", self.setting());
+        let mut out = format!("{}\n", self.setup());
         for report in &self.tasks {
             let _ = writeln!(out, "\n## {}\n\n{}", report.title(), report.table.markdown());
             out += &report.single_note();
-            for plain in report.plain() {
-                let _ = writeln!(out, "\n### {}\n\n{}", plain.title, plain.markdown());
+            for table in report.text_tables() {
+                let _ = writeln!(out, "\n### {}\n\n{}", table.title, table.markdown());
             }
         }
         let _ = writeln!(out, "\n## {}\n\n{}", self.costs.title, self.costs.markdown());
         out
     }
 
-    /// All tables as one page.
+    /// Renders all tables as an HTML page.
     pub fn html(&self) -> String {
         format!("{HTML_HEAD}{}</body>\n</html>\n", self.fragment())
     }
 
-    /// The tables alone, for another page.
+    /// Renders the tables as an HTML fragment.
     pub(crate) fn fragment(&self) -> String {
-        let mut body = format!("<p>{}</p>\n", html_safe(&self.setting()));
+        let mut body = format!("<p>{}</p>\n", html_escape(&self.setup()));
         for report in &self.tasks {
-            let _ = writeln!(body, "<h2>{}</h2>\n{}", html_safe(&report.title()), report.table.html());
-            let _ = writeln!(body, "<p>{}</p>", html_safe(&report.single_note()));
-            for plain in report.plain() {
-                let _ = writeln!(body, "<h3>{}</h3>\n{}", html_safe(&plain.title), plain.html());
+            let _ = writeln!(body, "<h2>{}</h2>\n{}", html_escape(&report.title()), report.table.html());
+            let _ = writeln!(body, "<p>{}</p>", html_escape(&report.single_note()));
+            for table in report.text_tables() {
+                let _ = writeln!(body, "<h3>{}</h3>\n{}", html_escape(&table.title), table.html());
             }
         }
-        let _ = writeln!(body, "<h2>{}</h2>\n{}", html_safe(&self.costs.title), self.costs.html());
+        let _ = writeln!(body, "<h2>{}</h2>\n{}", html_escape(&self.costs.title), self.costs.html());
         body
     }
 
-    /// Every table alone as CSV and LaTeX: file names and texts.
+    /// Every table as CSV and LaTeX: file names and contents.
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         for report in &self.tasks {
@@ -155,36 +109,41 @@ impl ComparisonReport {
             files.push((format!("{name}.csv"), report.table.csv()));
             files.push((format!("{name}.tex"), report.table.latex()));
         }
-        let plain = self.tasks.iter().flat_map(|report| report.plain()).chain([&self.costs]);
-        for table in plain {
+        let text_tables = self.tasks.iter().flat_map(|report| report.text_tables()).chain([&self.costs]);
+        for table in text_tables {
             files.push((format!("{}.csv", table.name), table.csv()));
             files.push((format!("{}.tex", table.name), table.latex()));
         }
         files
     }
 
-    /// What all the tables have in common.
-    fn setting(&self) -> String {
-        let Comparison { seeds, budget, probe, embedding, set, .. } = &self.comparison;
+    /// Describes the setup of all tables.
+    fn setup(&self) -> String {
+        let Comparison { seeds, budget, probe, normalize, set, .. } = &self.comparison;
         let budget = match budget {
             Budget::Steps if self.equal_steps => "the same number of optimizer steps for every method",
-            Budget::Steps => "optimizer steps as each method's settings have them (see what a run takes)",
-            Budget::Evaluations => {
-                "at most as many evaluations of objectives as a method's settings have steps"
-            }
+            Budget::Steps => "optimizer steps as set for each method (see the cost of a run)",
+            Budget::Evaluations => "at most as many objective evaluations as a method has steps by default",
         };
-        let set = match set.is_empty() {
-            true => "the presets of the data sets".to_owned(),
-            false => format!("the presets of the data sets with {}", set.join(", ")),
+        let set = if set.is_empty() {
+            "presets of the data sets".to_owned()
+        } else {
+            format!("presets of the data sets with {}", set.join(", "))
+        };
+        let normalization = match normalize {
+            EmbeddingNormalization::L2 => "L2-normalized",
+            EmbeddingNormalization::None => "unnormalized",
+            EmbeddingNormalization::Zscore => "standardized",
         };
         format!(
-            "{} seeds ({}), {budget}, {set}. Percent, mean ± 95 % t-interval over the seeds; first, second and third are bold, \
-             underlined and italic; the average rank is over the data sets on which a method has a value. Node classification by the \
-             probe {} (embeddings normalized: {}). Settings of a probe are chosen on validation; test figures choose nothing.",
+            "{} seeds ({}), {budget}, {set}. Values are percent, mean ± 95 % t-interval over seeds; first, second and third are \
+             bold, underlined and italic. The average rank covers the data sets for which a method has a value. Node \
+             classification uses the {} probe on {} embeddings. Probe settings are chosen on validation data, never on test \
+             data.",
             seeds.len(),
             seeds.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
             probe.name(),
-            embedding.name(),
+            normalization,
         )
     }
 }
@@ -199,7 +158,7 @@ impl TaskTables {
         format!("{name} ({}, {} in percent)", self.task.name(), self.task.measure())
     }
 
-    fn plain(&self) -> impl Iterator<Item = &Plain> {
+    fn text_tables(&self) -> impl Iterator<Item = &TextTable> {
         [Some(&self.differences), self.paper.as_ref()].into_iter().flatten()
     }
 
@@ -209,18 +168,18 @@ impl TaskTables {
         }
         let each: Vec<String> =
             self.best_single.iter().map(|(data, method)| format!("{data} {method}")).collect();
-        format!("Best single objective, by validation: {}.\n", each.join(", "))
+        format!("Best single objective on validation: {}.\n", each.join(", "))
     }
 }
 
-/// For each data set the objective alone with the best mean validation figure. Clustering has none: that of node
-/// classification decides.
+/// For each data set, the single objective with the best mean validation score. Clustering has no validation score and
+/// uses that of node classification.
 fn best_singles(comparison: &Comparison, cells: &[ResultCell], task: Task) -> Vec<(String, String)> {
-    let deciding = if task == Task::Lp { Task::Lp } else { Task::Nc };
+    let selection = if task == Task::Lp { Task::Lp } else { Task::Nc };
     let validation = |data: &str, method: &str| {
         let own = cells
             .iter()
-            .filter(|cell| cell.task == deciding.name() && cell.data == data && cell.method == method);
+            .filter(|cell| cell.task == selection.name() && cell.data == data && cell.method == method);
         MeanInterval::of(&own.filter_map(|cell| cell.validation).collect::<Vec<f64>>())
             .map(|summary| summary.mean)
     };
@@ -234,7 +193,7 @@ fn best_singles(comparison: &Comparison, cells: &[ResultCell], task: Task) -> Ve
     comparison.data.iter().filter_map(best).collect()
 }
 
-/// The row of the best single objectives. They have rows of their own: this one takes no place and no rank.
+/// Row of the best single objectives. It repeats other rows and therefore has no place and no rank.
 fn single_row(comparison: &Comparison, cells: &[&ResultCell], best: &[(String, String)]) -> ResultRow {
     let summary = |data: &String| {
         let (_, method) = best.iter().find(|(known, _)| known == data)?;
@@ -245,7 +204,7 @@ fn single_row(comparison: &Comparison, cells: &[&ResultCell], best: &[(String, S
     ResultRow { method: "best single objective".to_owned(), cells, rank: None, rank_missing_last: None }
 }
 
-fn differences(comparison: &Comparison, cells: &[&ResultCell], task: Task, reference: &str) -> Plain {
+fn differences(comparison: &Comparison, cells: &[&ResultCell], task: Task, reference: &str) -> TextTable {
     let row = |method: &String| {
         let difference = |data: &String| {
             let (own, other) = (by_seed(cells, data, method), by_seed(cells, data, reference));
@@ -260,17 +219,17 @@ fn differences(comparison: &Comparison, cells: &[&ResultCell], task: Task, refer
         };
         [method.clone()].into_iter().chain(comparison.data.iter().map(difference)).collect()
     };
-    Plain {
+    TextTable {
         name: format!("{}-differences", task.name()),
-        title: format!("Difference to {reference}, paired by seed (* the 95 % interval excludes zero)"),
-        head: head(comparison),
+        title: format!("Difference to {reference}, paired by seed (*: the 95 % interval excludes zero)"),
+        head: header(comparison),
         rows: comparison.methods.iter().filter(|method| *method != reference).map(row).collect(),
     }
 }
 
-fn beside_paper(comparison: &Comparison, cells: &[&ResultCell], task: Task) -> Plain {
+fn paper_comparison(comparison: &Comparison, cells: &[&ResultCell], task: Task) -> TextTable {
     let row = |method: &String| {
-        let beside = |data: &String| {
+        let compare = |data: &String| {
             let values: Vec<f64> = by_seed(cells, data, method).into_iter().map(|(_, value)| value).collect();
             match (MeanInterval::of(&values), paper::value(data, method, task.name())) {
                 (Some(ours), Some(theirs)) => {
@@ -281,26 +240,26 @@ fn beside_paper(comparison: &Comparison, cells: &[&ResultCell], task: Task) -> P
                 (None, None) => "–".to_owned(),
             }
         };
-        [method.clone()].into_iter().chain(comparison.data.iter().map(beside)).collect()
+        [method.clone()].into_iter().chain(comparison.data.iter().map(compare)).collect()
     };
     let rows = comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str())).map(row);
-    Plain {
+    TextTable {
         name: format!("{}-paper", task.name()),
-        title: "Ours / the paper's (difference)".to_owned(),
-        head: head(comparison),
+        title: "Ours / paper (difference)".to_owned(),
+        head: header(comparison),
         rows: rows.collect(),
     }
 }
 
-/// Whether all runs on a data set had the same number of steps; floors have none.
+/// Whether all runs on a data set have the same number of steps; floors have none.
 fn equal_steps(cells: &[ResultCell]) -> bool {
     let mut steps: BTreeMap<&str, u64> = BTreeMap::new();
     let mut trained = cells.iter().filter(|cell| cell.steps > 0);
     trained.all(|cell| *steps.entry(&cell.data).or_insert(cell.steps) == cell.steps)
 }
 
-/// What a run takes, the means over its seeds and kinds of runs.
-fn costs(comparison: &Comparison, cells: &[ResultCell]) -> Plain {
+/// Mean cost of a run over its seeds and tasks.
+fn costs(comparison: &Comparison, cells: &[ResultCell]) -> TextTable {
     let mut rows = Vec::new();
     for data in &comparison.data {
         for method in &comparison.methods {
@@ -327,22 +286,22 @@ fn costs(comparison: &Comparison, cells: &[ResultCell]) -> Plain {
             ]);
         }
     }
-    let head = ["run", "steps", "evaluations", "seconds", "ms a step", "peak MB", "threads"];
-    Plain {
+    let head = ["run", "steps", "evaluations", "seconds", "ms/step", "peak MB", "threads"];
+    TextTable {
         name: "costs".to_owned(),
-        title: "What a run takes".to_owned(),
+        title: "Cost of a run".to_owned(),
         head: head.map(str::to_owned).to_vec(),
         rows,
     }
 }
 
-/// A method's values on a data set, by seed.
+/// Values of a method on a data set, by seed.
 fn by_seed(cells: &[&ResultCell], data: &str, method: &str) -> Vec<(u64, f64)> {
     let own = cells.iter().filter(|cell| cell.data == data && cell.method == method);
     own.map(|cell| (cell.seed, cell.value)).collect::<BTreeMap<u64, f64>>().into_iter().collect()
 }
 
-fn head(comparison: &Comparison) -> Vec<String> {
+fn header(comparison: &Comparison) -> Vec<String> {
     ["method".to_owned()].into_iter().chain(comparison.data.iter().cloned()).collect()
 }
 

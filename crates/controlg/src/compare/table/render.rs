@@ -1,11 +1,11 @@
-//! A table as Markdown, CSV, LaTeX and HTML. First, second and third are bold, underlined and italic.
+//! Renders a result table as Markdown, CSV, LaTeX and HTML; first, second and third are bold, underlined and italic.
 
 use std::fmt::Write;
 
 use super::{AverageRank, MeanInterval, ResultTable};
 
 impl ResultTable {
-    /// The table for a README or an issue.
+    /// Renders as Markdown.
     pub fn markdown(&self) -> String {
         let safe = |text: &str| text.replace('|', "\\|");
         let mut head = vec!["method".to_owned()];
@@ -32,7 +32,7 @@ impl ResultTable {
         out
     }
 
-    /// One line for each method and data set, every digit kept.
+    /// Renders as CSV: one line per method and data set, at full precision.
     pub fn csv(&self) -> String {
         let mut out = "task,data,protocol,method,n,mean,std,half_width_95,place,average_rank,rank_data_sets,\
                        average_rank_missing_last\n"
@@ -41,7 +41,7 @@ impl ResultTable {
         for row in &self.rows {
             for ((data, protocol), cell) in self.columns.iter().zip(&row.cells) {
                 let Some((summary, place)) = cell else { continue };
-                let names = [&self.task, data, protocol, &row.method].map(|name| quoted(name)).join(",");
+                let names = [&self.task, data, protocol, &row.method].map(|name| csv_quoted(name)).join(",");
                 let _ = writeln!(
                     out,
                     "{names},{},{},{},{},{},{},{},{}",
@@ -59,16 +59,16 @@ impl ResultTable {
         out
     }
 
-    /// The table for a paper; needs the package `booktabs`.
+    /// Renders as LaTeX; needs the package `booktabs`.
     pub fn latex(&self) -> String {
         let mut out =
             format!("\\begin{{tabular}}{{l{}}}\n\\toprule\nmethod", "r".repeat(self.columns.len() + 1));
         for (data, protocol) in &self.columns {
-            let _ = write!(out, " & {} ({})", latex_safe(data), latex_safe(protocol));
+            let _ = write!(out, " & {} ({})", latex_escape(data), latex_escape(protocol));
         }
         out += " & average rank \\\\\n\\midrule\n";
         for row in &self.rows {
-            out += &latex_safe(&row.method);
+            out += &latex_escape(&row.method);
             for cell in &row.cells {
                 out += " & ";
                 match cell {
@@ -89,15 +89,15 @@ impl ResultTable {
         out + "\\bottomrule\n\\end{tabular}\n"
     }
 
-    /// The table as an HTML fragment; marks are elements, so that it reads without a style sheet.
+    /// Renders as an HTML fragment that needs no style sheet.
     pub fn html(&self) -> String {
         let mut out = String::from("<table>\n<thead><tr><th>method</th>");
         for (data, protocol) in &self.columns {
-            let _ = write!(out, "<th>{}<br><small>{}</small></th>", html_safe(data), html_safe(protocol));
+            let _ = write!(out, "<th>{}<br><small>{}</small></th>", html_escape(data), html_escape(protocol));
         }
         out += "<th>average rank</th></tr></thead>\n<tbody>\n";
         for row in &self.rows {
-            let _ = write!(out, "<tr><th>{}</th>", html_safe(&row.method));
+            let _ = write!(out, "<tr><th>{}</th>", html_escape(&row.method));
             for cell in &row.cells {
                 let text = match cell {
                     None => "–".to_owned(),
@@ -116,7 +116,7 @@ impl ResultTable {
     }
 }
 
-/// Mean and interval; the mean alone of a single value.
+/// Mean and interval; only the mean if there is a single value.
 fn value(summary: &MeanInterval, sign: &str) -> String {
     match summary.half_width {
         Some(half) => format!("{:.2} {sign} {half:.2}", summary.mean),
@@ -124,7 +124,7 @@ fn value(summary: &MeanInterval, sign: &str) -> String {
     }
 }
 
-/// The average rank, and over how many data sets where these are not all.
+/// Average rank, with the number of data sets if it does not cover all.
 fn rank(rank: Option<AverageRank>, columns: usize) -> String {
     match rank {
         None => "–".to_owned(),
@@ -133,14 +133,15 @@ fn rank(rank: Option<AverageRank>, columns: usize) -> String {
     }
 }
 
-pub(super) fn quoted(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
+pub(super) fn csv_quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
     }
 }
 
-pub(super) fn latex_safe(text: &str) -> String {
+pub(super) fn latex_escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
@@ -154,7 +155,7 @@ pub(super) fn latex_safe(text: &str) -> String {
     out
 }
 
-pub(crate) fn html_safe(text: &str) -> String {
+pub(crate) fn html_escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_marks_the_best_and_says_what_is_missing() {
+    fn markdown_marks_the_best_and_missing_cells() {
         let want = "| method | a (own) | b (own) | average rank |\n|---|---:|---:|---:|\n\
                     | raw | **71.00** | **50.00** | 1.25 |\n\
                     | p_link | **71.00 ± 12.71** | – | 1.50 (of 1) |\n\
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_keeps_every_digit() {
+    fn csv_has_full_precision() {
         let csv = table().csv();
         assert!(
             csv.lines().any(|line| line.starts_with("nc,a,own,p_link,2,71,1.4142135623730951,12.70620473"))
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_break_out() {
+    fn names_are_escaped() {
         let odd = vec![cell("a&<b>|c", "p_x%,1", 0, 1.0)];
         let table = ResultTable::new(&odd, "nc", &[], &[]).unwrap();
         assert!(
