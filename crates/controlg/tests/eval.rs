@@ -73,8 +73,8 @@ fn rankings_are_measured_as_scikit_learn_does() {
 fn partitions_are_measured_as_scikit_learn_does() {
     for case in fixture("partitions") {
         let (u, v) = (wholes(&case["u"]), wholes(&case["v"]));
-        assert_close(metrics::mutual_information(&u, &v), &case["nmi"], 1e-9);
-        assert_close(metrics::adjusted_rand(&u, &v), &case["ari"], 1e-9);
+        assert_close(metrics::normalized_mutual_info(&u, &v), &case["nmi"], 1e-9);
+        assert_close(metrics::adjusted_rand_index(&u, &v), &case["ari"], 1e-9);
         assert_close(metrics::macro_f1(&u, &v), &case["macro_f1"], 1e-9);
         assert_close(metrics::accuracy(&u, &v), &case["accuracy"], 1e-9);
     }
@@ -92,7 +92,7 @@ fn the_probe_chooses_and_scores_as_scikit_learn_does() {
         let want = best(&case);
         let one_node = 100.0 / test.len() as f64 + 1e-9;
         assert!((score.value - 100.0 * want["test"].as_f64().unwrap() / test.len() as f64).abs() <= one_node);
-        let validation = score.figure("validation").unwrap();
+        let validation = score.metric("validation").unwrap();
         let one_val = 100.0 / val.len() as f64 + 1e-9;
         assert!((validation - 100.0 * want["val"].as_f64().unwrap() / val.len() as f64).abs() <= one_val);
         assert_eq!(score.more["penalties"][0].as_f64(), want["penalty"].as_f64());
@@ -123,9 +123,9 @@ fn the_decoder_chooses_and_scores_as_scikit_learn_does() {
         let embeddings = rows(&case);
         let score = evaluate_lp(&embeddings, &graph(embeddings.n_rows(), pairs("train")), &split).unwrap();
         let want = best(&case);
-        assert_eq!(score.figure("penalty"), want["penalty"].as_f64());
+        assert_eq!(score.metric("penalty"), want["penalty"].as_f64());
         assert_close(score.value / 100.0, &want["test"], 1e-3);
-        assert_close(score.figure("validation").unwrap() / 100.0, &want["val"], 1e-3);
+        assert_close(score.metric("validation").unwrap() / 100.0, &want["val"], 1e-3);
     }
 }
 
@@ -210,8 +210,8 @@ fn every_task_gives_the_same_score_at_any_number_of_threads() {
         (one[0].embedding.as_str(), one[2].embedding.as_str(), one[3].probe.as_str()),
         ("l2", "zscore", "adam-es")
     );
-    assert!(one[5].value > 50.0 && one[5].figure("accuracy").unwrap() > 75.0, "{:?}", one[5]);
-    assert_eq!(one[5].figure("clusters"), Some(3.0));
+    assert!(one[5].value > 50.0 && one[5].metric("accuracy").unwrap() > 75.0, "{:?}", one[5]);
+    assert_eq!(one[5].metric("clusters"), Some(3.0));
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn evaluate(
 
 fn describe(score: &Score) -> String {
     let figure =
-        |name: &str| score.figure(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
+        |name: &str| score.metric(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
     format!(
         "{:.2} % ({}, {} embeddings, {}{}{}{}, {:.1} s)",
         score.value,

@@ -155,7 +155,7 @@ impl TaskTables {
             Task::Lp => "Link prediction",
             Task::Cluster => "Clustering",
         };
-        format!("{name} ({}, {} in percent)", self.task.name(), self.task.measure())
+        format!("{name} ({}, {} in percent)", self.task.name(), self.task.metric())
     }
 
     fn text_tables(&self) -> impl Iterator<Item = &TextTable> {

@@ -1,15 +1,15 @@
-//! What an evaluation needs of its inputs, refused in one line where it is not so.
+//! Validation of evaluation inputs.
 
 use crate::data::{Labels, Split};
 use crate::error::{Error, Result};
 use crate::graph::Features;
 use crate::kernels::reduce;
 
-/// Embeddings must be of these nodes, finite, and differ.
+/// Checks that there is one row per node, that all values are finite and that the rows differ.
 pub(super) fn embeddings(matrix: &Features, n_nodes: usize) -> Result<()> {
     if matrix.n_rows() != n_nodes {
         let found = format_args!("{} rows", matrix.n_rows());
-        return Err(Error::value("embeddings", found, format_args!("{n_nodes}, one for each node")));
+        return Err(Error::value("embeddings", found, format_args!("{n_nodes}, one per node")));
     }
     let values = match matrix {
         Features::Dense(dense) => dense.data(),
@@ -29,7 +29,7 @@ pub(super) fn embeddings(matrix: &Features, n_nodes: usize) -> Result<()> {
     Ok(())
 }
 
-/// A split must speak of labeled nodes, have nodes in each part, and train on every class that it asks for.
+/// Checks that a split has labeled nodes in each part and training nodes of every class in validation and test.
 pub(super) fn split(labels: &Labels, split: &Split) -> Result<()> {
     let place = format!("split {} of {}", split.index, split.protocol);
     for (part, nodes) in split.parts() {
@@ -59,7 +59,7 @@ pub(super) fn split(labels: &Labels, split: &Split) -> Result<()> {
     for &node in split.val.iter().chain(&split.test) {
         let class = labels.classes()[node as usize] as usize;
         if !trained[class] {
-            let found = format_args!("class '{}' but no training node of it", labels.names()[class]);
+            let found = format_args!("class '{}' without training nodes", labels.names()[class]);
             return Err(Error::value(&place, found, "training nodes of every class"));
         }
     }
@@ -83,7 +83,7 @@ mod tests {
     use crate::Real;
     use crate::graph::{Csr, Dense};
 
-    fn words<T>(result: Result<T>) -> String {
+    fn message<T>(result: Result<T>) -> String {
         result.map(|_| ()).unwrap_err().to_string()
     }
 
@@ -92,39 +92,38 @@ mod tests {
     }
 
     #[test]
-    fn bad_embeddings_are_refused_with_what_is_wrong() {
+    fn rejects_invalid_embeddings() {
         assert!(embeddings(&dense([0.0, 1.0, 1.0, 0.0]), 2).is_ok());
-        let wrong = words(embeddings(&dense([0.0; 4]), 3));
-        assert_eq!(wrong, "embeddings: found 2 rows, expected 3, one for each node");
-        let wrong = words(embeddings(&dense([1.0, 2.0, 1.0, 2.0]), 2));
+        let wrong = message(embeddings(&dense([0.0; 4]), 3));
+        assert_eq!(wrong, "embeddings: found 2 rows, expected 3, one per node");
+        let wrong = message(embeddings(&dense([1.0, 2.0, 1.0, 2.0]), 2));
         assert_eq!(wrong, "embeddings: found the same row for every node, expected rows that differ");
-        let wrong = words(embeddings(&dense([1.0, 2.0, Real::NAN, 2.0]), 2));
+        let wrong = message(embeddings(&dense([1.0, 2.0, Real::NAN, 2.0]), 2));
         assert_eq!(wrong, "embeddings, row 1: found NaN, expected finite numbers");
-        let sparse =
-            |values| Features::Sparse(Csr::from_parts(3, vec![0, 1, 1, 2], vec![0, 2], Some(values)));
-        let wrong = words(embeddings(&sparse(vec![1.0, Real::INFINITY]), 3));
+        let sparse = |values| Features::Sparse(Csr::from_parts(3, vec![0, 1, 1, 2], vec![0, 2], Some(values)));
+        let wrong = message(embeddings(&sparse(vec![1.0, Real::INFINITY]), 3));
         assert_eq!(wrong, "embeddings, row 2: found inf, expected finite numbers");
         assert!(embeddings(&sparse(vec![1.0, 1.0]), 3).is_ok());
     }
 
     #[test]
-    fn bad_splits_are_refused_with_what_is_wrong() {
+    fn rejects_invalid_splits() {
         let labels = Labels::new(vec![0, 1, 0, 1, Labels::NONE], vec!["a".into(), "b".into()]);
         let of = |train: &[u32], val: &[u32], test: &[u32]| {
             split(&labels, &Split::new("own", 3, [train, val, test].map(<[u32]>::to_vec), 6).unwrap())
         };
         assert!(of(&[0, 1], &[2], &[3]).is_ok());
         assert_eq!(
-            words(of(&[0, 1], &[], &[3])),
+            message(of(&[0, 1], &[], &[3])),
             "split 3 of own: found no val nodes, expected at least one"
         );
-        let wrong = words(of(&[0, 1], &[2], &[4]));
+        let wrong = message(of(&[0, 1], &[2], &[4]));
         assert_eq!(
             wrong,
             "split 3 of own: found node 4 in test without a label, expected labeled nodes only"
         );
-        let wrong = words(of(&[0], &[2], &[3]));
-        assert!(wrong.contains("class 'b' but no training node of it"), "{wrong}");
-        assert!(words(of(&[0, 1], &[2], &[5])).contains("nodes below 5"));
+        let wrong = message(of(&[0], &[2], &[3]));
+        assert!(wrong.contains("class 'b' without training nodes"), "{wrong}");
+        assert!(message(of(&[0, 1], &[2], &[5])).contains("nodes below 5"));
     }
 }

@@ -1,10 +1,9 @@
-//! Embeddings that nobody trained: what a method must beat.
+//! Floors: embeddings without training, which every method should beat.
 //!
-//! For link prediction they are made of the graph of the training edges, as everything is: smoothing over the edges
-//! that are to be foretold would give them away.
+//! For link prediction they must be computed on the training edges only; smoothing over test edges would leak them.
 //!
-//! Sparse features stay sparse here and in everything that judges them: the 6,805 words of 18,333 Coauthor-CS
-//! nodes would take 500 MB as a dense matrix.
+//! Sparse features stay sparse here and in the probes: as a dense matrix, the 6,805 features of the 18,333 Coauthor-CS
+//! nodes would take 500 MB.
 
 use super::normalize::dense_data;
 use crate::Real;
@@ -15,24 +14,23 @@ use crate::kernels::spmm;
 use crate::registry::EntrySummary;
 use rayon::prelude::*;
 
-/// The floors by name, in the order of a table; `untrained` is a run without steps, so it is a method too.
+/// Names of all floors in table order. `untrained` is also a method: a run without steps.
 pub const NAMES: [&str; 3] = ["raw", UNTRAINED, "sgc"];
 
-/// Those that are made of the graph at once.
+/// Floors that are computed from the graph without a run.
 pub const COMPUTED: [&str; 2] = ["raw", "sgc"];
 
-/// What a listing shows of them.
+/// Entries of `controlg list methods`.
 pub const SUMMARIES: [EntrySummary; 2] = [
-    EntrySummary { name: "raw", summary: "the features alone; for evaluate and compare", paper: None },
+    EntrySummary { name: "raw", summary: "raw features; for evaluate and compare", paper: None },
     EntrySummary {
         name: "sgc",
-        summary: "the features smoothed over two hops, no training; for evaluate and compare",
+        summary: "features smoothed over two hops, no training; for evaluate and compare",
         paper: Some("Wu et al., Simplifying graph convolutional networks, ICML 2019"),
     },
 ];
 
-/// The features alone: counts and other features without negative values divided by the sum of their row, others
-/// with each column standardized.
+/// Raw features: rows scaled to sum 1 if no value is negative, otherwise columns standardized.
 pub fn raw(graph: &Graph) -> Features {
     let negative = match graph.features() {
         Features::Dense(dense) => dense.data().iter().any(|&x| x < 0.0),
@@ -42,8 +40,8 @@ pub fn raw(graph: &Graph) -> Features {
     if negative { ColumnScale::of(features).apply(features) } else { divide_rows_by_sums(features) }
 }
 
-/// The features of [`raw`], smoothed over two hops: Â²X with the operator of graph convolutions (Wu et al.,
-/// Simplifying graph convolutional networks, ICML 2019).
+/// The features of [`raw`] smoothed over two hops: Â²X with the normalized adjacency Â of a GCN (Wu et al., Simplifying
+/// graph convolutional networks, ICML 2019).
 pub fn sgc(graph: &Graph) -> Features {
     let operator = Operator::gcn(graph.adjacency());
     let once = smooth(&operator, raw(graph));
@@ -54,7 +52,7 @@ fn smooth(operator: &Operator, features: Features) -> Features {
     let (n, d) = (features.n_rows(), features.n_cols());
     let features = match features {
         Features::Sparse(csr) => match sparse_product(operator.matrix(), &csr) {
-            // An entry of a sparse matrix takes twice the memory of one of a dense matrix.
+            // A sparse entry takes twice the memory of a dense one.
             product if 2 * product.n_entries() < n * d => return Features::Sparse(product),
             product => {
                 return Features::Dense(Dense::from_parts(n, d, dense_data(&Features::Sparse(product))));
@@ -67,19 +65,19 @@ fn smooth(operator: &Operator, features: Features) -> Features {
     Features::Dense(Dense::from_parts(n, d, data))
 }
 
-/// A·B of two sparse matrices, by rows.
+/// Product A·B of two sparse matrices.
 fn sparse_product(a: &Csr, b: &Csr) -> Csr {
     const ROWS: usize = 256;
     let starts: Vec<usize> = (0..a.n_rows()).step_by(ROWS).collect();
     let chunk = |&start: &usize| {
         let mut sums = vec![0.0f64; b.n_cols()];
-        let mut met = vec![false; b.n_cols()];
+        let mut seen = vec![false; b.n_cols()];
         let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::<u32>::new(), Vec::<Real>::new());
         for row in start..a.n_rows().min(start + ROWS) {
             let first = columns.len();
             for (inner, x) in a.entries(row) {
                 for (column, y) in b.entries(inner as usize) {
-                    if !std::mem::replace(&mut met[column as usize], true) {
+                    if !std::mem::replace(&mut seen[column as usize], true) {
                         columns.push(column);
                     }
                     sums[column as usize] += f64::from(x) * f64::from(y);
@@ -88,7 +86,7 @@ fn sparse_product(a: &Csr, b: &Csr) -> Csr {
             columns[first..].sort_unstable();
             for &column in &columns[first..] {
                 values.push(std::mem::take(&mut sums[column as usize]) as Real);
-                met[column as usize] = false;
+                seen[column as usize] = false;
             }
             lengths.push(columns.len() - first);
         }
@@ -104,14 +102,14 @@ fn sparse_product(a: &Csr, b: &Csr) -> Csr {
     Csr::from_parts(b.n_cols(), offsets, columns, Some(values))
 }
 
-/// The embeddings of a floor by its name, one of [`COMPUTED`]; `None` for anything else.
+/// Computes the floor with this name; `None` unless it is one of [`COMPUTED`].
 pub fn by_name(name: &str, graph: &Graph) -> Option<Features> {
-    let make: fn(&Graph) -> Features = match name {
+    let compute: fn(&Graph) -> Features = match name {
         "raw" => raw,
         "sgc" => sgc,
         _ => return None,
     };
-    Some(make(graph))
+    Some(compute(graph))
 }
 
 #[cfg(test)]
@@ -119,7 +117,7 @@ mod tests {
     use super::*;
     use crate::graph::{EdgeList, Ids};
 
-    /// A path of 30 nodes; node i has the words i mod 7 and i mod 3.
+    /// A path of 30 nodes; node i has the features i mod 7 and 10 + i mod 3.
     fn path(sparse: bool) -> Graph {
         let mut rows = vec![vec![0.0; 50]; 30];
         rows.iter_mut().enumerate().for_each(|(i, row)| {
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_and_dense_features_smooth_to_the_same_numbers() {
+    fn sparse_and_dense_features_agree() {
         let (sparse, dense) = (sgc(&path(true)), sgc(&path(false)));
         assert!(matches!(sparse, Features::Sparse(_)) && matches!(dense, Features::Dense(_)));
         for (a, b) in dense_data(&sparse).iter().zip(dense_data(&dense)) {

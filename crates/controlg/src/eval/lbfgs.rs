@@ -1,21 +1,20 @@
-//! L-BFGS by question and answer: it asks for the value and the gradient at a point, and is told.
+//! L-BFGS with an ask-and-tell interface (Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5).
 //!
-//! Turned inside out like this, several minimizations over the same data run side by side and share each pass over
-//! it. Nocedal and Wright, Numerical Optimization, algorithms 7.4 and 7.5.
+//! The caller evaluates value and gradient, so several minimizations over the same data can share each pass over it.
 //!
-//! The line search is made for smooth convex functions whose values carry rounding noise, as ours do: it goes by
-//! slopes, which stay exact when differences of values have drowned, and only forbids the value to rise.
+//! The line search is designed for smooth convex functions with rounding noise: it uses slopes, which stay accurate when
+//! differences of values do not, and only forbids the value to increase.
 
 use std::collections::VecDeque;
 
-/// When to stop, and how much to remember.
+/// Stopping criteria and memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LbfgsSettings {
-    /// Steps and changes of the gradient that are remembered.
+    /// Number of stored curvature pairs.
     pub memory: usize,
-    /// The most iterations.
+    /// Maximum number of iterations.
     pub max_iterations: usize,
-    /// Done when no part of the gradient is larger.
+    /// Converged when the largest absolute gradient component is below this.
     pub tolerance: f64,
 }
 
@@ -25,64 +24,64 @@ impl Default for LbfgsSettings {
     }
 }
 
-/// Why a minimization ended.
+/// Why a minimization stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LbfgsOutcome {
-    /// The gradient is as small as was asked for.
+    /// The gradient is below the tolerance.
     Converged,
-    /// The iterations ran out.
+    /// The iteration limit was reached.
     Exhausted,
-    /// No step improves the value any more: its noise is reached.
+    /// No step decreases the value beyond rounding noise.
     Stalled,
 }
 
-/// One minimization.
+/// State of one minimization.
 #[derive(Clone, Debug)]
 pub struct Lbfgs {
     settings: LbfgsSettings,
-    /// The best point so far, with its value and gradient.
+    /// Best point so far, with its value and gradient.
     point: Vec<f64>,
     value: f64,
     gradient: Vec<f64>,
-    memory: VecDeque<Change>,
+    memory: VecDeque<CurvaturePair>,
     search: LineSearch,
     trial: Vec<f64>,
     iterations: usize,
     outcome: Option<LbfgsOutcome>,
 }
 
-/// A step and what it did to the gradient.
+/// A step and the change of the gradient along it.
 #[derive(Clone, Debug)]
-struct Change {
+struct CurvaturePair {
     step: Vec<f64>,
     gradient: Vec<f64>,
     /// 1 / (step · gradient)
     scale: f64,
 }
 
-/// A line search under way.
+/// State of a line search.
 #[derive(Clone, Debug, Default)]
 struct LineSearch {
     direction: Vec<f64>,
-    /// The slope at the start of the line, below 0.
+    /// Slope at the start of the line; negative.
     slope: f64,
     step: f64,
-    /// The longest step known to be too short, and the slope there.
+    /// Longest step known to be too short, with its slope.
     low: (f64, f64),
-    /// The shortest step known to be too long, and the slope there.
+    /// Shortest step known to be too long, with its slope.
     high: Option<(f64, f64)>,
     tries: usize,
 }
 
-/// A slope this share of the first one's size is flat enough.
-const FLAT: f64 = 0.9;
-/// The share of the value that may be rounding noise.
+/// Wolfe curvature constant: a slope of at most this fraction of the initial one is accepted.
+const CURVATURE: f64 = 0.9;
+/// Relative rounding noise of the value.
 const NOISE: f64 = 1e-7;
-/// Steps tried along one line.
-const TRIES: usize = 25;
+/// Maximum number of steps tried along one line.
+const MAX_TRIES: usize = 25;
 
 impl Lbfgs {
-    /// A minimization that starts there.
+    /// Starts a minimization.
     pub fn new(start: Vec<f64>, settings: LbfgsSettings) -> Self {
         Lbfgs {
             settings,
@@ -97,12 +96,12 @@ impl Lbfgs {
         }
     }
 
-    /// The point at which value and gradient are wanted; `None` when done.
+    /// The point to evaluate next; `None` when finished.
     pub fn ask(&self) -> Option<&[f64]> {
         self.outcome.is_none().then_some(&self.trial[..])
     }
 
-    /// Takes the value and the gradient at the point that was asked for.
+    /// Passes in value and gradient at the point returned by [`ask`](Lbfgs::ask).
     pub fn tell(&mut self, value: f64, gradient: Vec<f64>) {
         debug_assert_eq!(gradient.len(), self.point.len());
         if self.gradient.is_empty() {
@@ -112,18 +111,18 @@ impl Lbfgs {
         }
         let slope = dot(&gradient, &self.search.direction);
         let first = self.search.slope;
-        let risen = value.is_nan() || value > self.value + NOISE * self.value.abs();
-        if risen || slope > -FLAT * first {
-            self.search.high = Some((self.search.step, if risen { f64::NAN } else { slope }));
-        } else if slope < FLAT * first {
+        let increased = value.is_nan() || value > self.value + NOISE * self.value.abs();
+        if increased || slope > -CURVATURE * first {
+            self.search.high = Some((self.search.step, if increased { f64::NAN } else { slope }));
+        } else if slope < CURVATURE * first {
             self.search.low = (self.search.step, slope);
         } else {
             return self.accept(value, gradient);
         }
         self.search.tries += 1;
-        if self.search.tries == TRIES {
-            // Along a line that is almost straight a step that is too short is still a good one.
-            return if risen {
+        if self.search.tries == MAX_TRIES {
+            // On an almost linear function a step that is too short still makes progress.
+            return if increased {
                 self.outcome = Some(LbfgsOutcome::Stalled)
             } else {
                 self.accept(value, gradient)
@@ -133,17 +132,17 @@ impl Lbfgs {
         self.place_trial();
     }
 
-    /// How it ended, once it has.
+    /// Why it stopped; `None` while running.
     pub fn outcome(&self) -> Option<LbfgsOutcome> {
         self.outcome
     }
 
-    /// Iterations so far.
+    /// Number of iterations.
     pub fn iterations(&self) -> usize {
         self.iterations
     }
 
-    /// The best point.
+    /// The best point found.
     pub fn into_point(self) -> Vec<f64> {
         self.point
     }
@@ -152,12 +151,12 @@ impl Lbfgs {
         let step: Vec<f64> = self.trial.iter().zip(&self.point).map(|(new, old)| new - old).collect();
         let change: Vec<f64> = gradient.iter().zip(&self.gradient).map(|(new, old)| new - old).collect();
         let curvature = dot(&step, &change);
-        // Pairs without curvature would spoil the estimate; on convex functions only noise makes them.
+        // Skip pairs without positive curvature; on convex functions they are rounding noise.
         if curvature > f64::EPSILON * dot(&change, &change) {
             if self.memory.len() == self.settings.memory {
                 self.memory.pop_front();
             }
-            self.memory.push_back(Change { step, gradient: change, scale: 1.0 / curvature });
+            self.memory.push_back(CurvaturePair { step, gradient: change, scale: 1.0 / curvature });
         }
         std::mem::swap(&mut self.point, &mut self.trial);
         self.value = value;
@@ -166,7 +165,7 @@ impl Lbfgs {
         self.begin_line();
     }
 
-    /// Ends, or sets out along the next direction.
+    /// Checks the stopping criteria and starts the next line search.
     fn begin_line(&mut self) {
         let largest = self.gradient.iter().fold(0.0f64, |most, g| most.max(g.abs()));
         if largest < self.settings.tolerance {
@@ -179,14 +178,14 @@ impl Lbfgs {
         if self.outcome.is_some() {
             return;
         }
-        let mut direction = self.two_loops();
+        let mut direction = self.two_loop_recursion();
         let mut slope = dot(&direction, &self.gradient);
         if slope >= 0.0 || slope.is_nan() {
             self.memory.clear();
             direction = self.gradient.iter().map(|g| -g).collect();
             slope = dot(&direction, &self.gradient);
         }
-        // Without curvature to go by, the first step has length 1.
+        // Without curvature information the first step has length 1.
         let step = if self.memory.is_empty() { 1.0 / (-slope).sqrt() } else { 1.0 };
         self.search = LineSearch { direction, slope, step, low: (0.0, slope), high: None, tries: 0 };
         self.place_trial();
@@ -199,8 +198,8 @@ impl Lbfgs {
         }
     }
 
-    /// −H·gradient, H the inverse curvature that the memory stands for.
-    fn two_loops(&self) -> Vec<f64> {
+    /// −H·gradient with the L-BFGS inverse Hessian H (two-loop recursion).
+    fn two_loop_recursion(&self) -> Vec<f64> {
         let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
         let mut shares = Vec::with_capacity(self.memory.len());
         for change in self.memory.iter().rev() {
@@ -221,7 +220,7 @@ impl Lbfgs {
 }
 
 impl LineSearch {
-    /// Where the slopes at both ends of the bracket say that it is flat, kept away from the ends.
+    /// Zero of the slope by linear interpolation within the bracket, away from its ends; extrapolates without a bracket.
     fn next_step(&self) -> f64 {
         let (low, slope_low) = self.low;
         match self.high {
@@ -231,7 +230,7 @@ impl LineSearch {
                 low + width * share.clamp(0.1, 0.9)
             }
             None => {
-                let gained = self.slope - slope_low; // below 0 where the line bends up
+                let gained = self.slope - slope_low; // negative if the function is convex along the line
                 let flat = if gained < 0.0 { low * self.slope / gained } else { f64::INFINITY };
                 flat.clamp(2.0 * low, 10.0 * low)
             }
@@ -239,7 +238,7 @@ impl LineSearch {
     }
 }
 
-/// Σ x·y in eight sums, so that the compiler may use wide instructions; always in the same order.
+/// Dot product in eight partial sums, which vectorizes and always sums in the same order.
 fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
@@ -262,31 +261,31 @@ mod tests {
     use super::*;
 
     fn minimize(mut fit: Lbfgs, function: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> (Lbfgs, usize) {
-        let mut questions = 0;
+        let mut evaluations = 0;
         while let Some(point) = fit.ask() {
             let (value, gradient) = function(point);
             fit.tell(value, gradient);
-            questions += 1;
+            evaluations += 1;
         }
-        (fit, questions)
+        (fit, evaluations)
     }
 
     #[test]
-    fn a_long_valley_is_descended() {
+    fn minimizes_an_ill_conditioned_quadratic() {
         // ½ Σ c_i (x_i − i)² with curvatures from 1 to 10³.
         let curvature = |i: usize| 10f64.powf(3.0 * i as f64 / 49.0);
         let function = |x: &[f64]| {
             let away = x.iter().enumerate().map(|(i, x)| (curvature(i), x - i as f64));
             (away.clone().map(|(c, a)| 0.5 * c * a * a).sum(), away.map(|(c, a)| c * a).collect())
         };
-        let (fit, questions) = minimize(Lbfgs::new(vec![0.0; 50], LbfgsSettings::default()), function);
+        let (fit, evaluations) = minimize(Lbfgs::new(vec![0.0; 50], LbfgsSettings::default()), function);
         assert_eq!(fit.outcome(), Some(LbfgsOutcome::Converged));
-        assert!(questions < 2 * fit.iterations() + 5, "{questions} questions, {} steps", fit.iterations());
+        assert!(evaluations < 2 * fit.iterations() + 5, "{evaluations} evaluations, {} steps", fit.iterations());
         assert!(fit.into_point().iter().enumerate().all(|(i, x)| (x - i as f64).abs() < 1e-4));
     }
 
     #[test]
-    fn a_curved_function_is_minimized() {
+    fn minimizes_a_logistic_function() {
         // Σ log(1 + e^(x_i)) − s_i x_i: flat far away, its minimum at logit(s_i).
         let shares = [0.1, 0.5, 0.999];
         let function = |x: &[f64]| {
@@ -300,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn it_stops_where_noise_begins_and_on_numbers_that_are_none() {
+    fn stops_at_rounding_noise_and_on_nan() {
         let settings = LbfgsSettings { tolerance: 0.0, ..LbfgsSettings::default() };
-        let (fit, questions) = minimize(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
-        assert!(questions < 400 && fit.into_point()[0].abs() < 1e-6);
+        let (fit, evaluations) = minimize(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
+        assert!(evaluations < 400 && fit.into_point()[0].abs() < 1e-6);
         let (fit, _) = minimize(Lbfgs::new(vec![1.0], settings), |_| (f64::NAN, vec![f64::NAN]));
         assert_eq!(fit.outcome(), Some(LbfgsOutcome::Stalled));
     }

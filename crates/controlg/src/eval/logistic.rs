@@ -1,37 +1,37 @@
-//! Logistic regression over a grid of penalties: the fits run side by side and share each pass over the data.
+//! Logistic regression over a grid of L2 penalties; all fits share each pass over the data.
 //!
-//! A fit minimizes mean cross-entropy + (μ/2)‖W‖², the bias unpenalized, from W = 0, so that no fit knows of
-//! another and the result depends on data and penalty alone. Data are f32, parameters and sums f64.
+//! A fit minimizes mean cross-entropy + (μ/2)‖W‖² from W = 0, with an unpenalized bias, so it depends only on the data
+//! and the penalty. Data are f32, parameters and sums f64.
 //!
-//! Parameters lie as (inputs + 1) × outputs by rows, the bias last. One output is the binary model, the log-odds
-//! of target 1 over target 0; more are classes with a softmax.
+//! Parameters are a row-major (inputs + 1) × outputs matrix with the bias in the last row. One output is binary logistic
+//! regression (the log-odds of target 1); more outputs are classes with a softmax.
 
-use super::design::Design;
+use super::design_matrix::DesignMatrix;
 use super::lbfgs::{Lbfgs, LbfgsOutcome, LbfgsSettings};
 use crate::Real;
 use crate::kernels::{scratch, simd};
 use rayon::prelude::*;
 
-/// The penalties μ of the grid, {1, 3}·10^{-6..-1}.
+/// L2 penalties μ of the grid, {1, 3}·10^{-6..-1}.
 pub const PENALTIES: [f64; 12] = [1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1];
 
 /// A fitted model.
 #[derive(Clone, Debug)]
-pub(super) struct Fit {
+pub(super) struct LogisticFit {
     /// Weights and bias.
     pub(super) parameters: Vec<f64>,
-    /// How the minimization ended.
+    /// Why the minimization stopped.
     pub(super) outcome: LbfgsOutcome,
 }
 
-/// Fits one model for each penalty.
+/// Fits one model per penalty.
 pub(super) fn fit_grid(
-    design: &Design<'_>,
+    design: &DesignMatrix<'_>,
     targets: &[u32],
     outputs: usize,
     penalties: &[f64],
     settings: LbfgsSettings,
-) -> Vec<Fit> {
+) -> Vec<LogisticFit> {
     let size = (design.n_cols() + 1) * outputs;
     let mut fits: Vec<Lbfgs> = penalties.iter().map(|_| Lbfgs::new(vec![0.0; size], settings)).collect();
     loop {
@@ -40,46 +40,45 @@ pub(super) fn fit_grid(
         if open.is_empty() {
             break;
         }
-        let mut answers = pass(design, targets, outputs, &points);
-        for (answer, (&at, point)) in answers.iter_mut().zip(open.iter().zip(points)) {
-            answer.penalize(penalties[at], &point[..design.n_cols() * outputs]);
+        let mut gradients = losses_and_gradients(design, targets, outputs, &points);
+        for (found, (&at, point)) in gradients.iter_mut().zip(open.iter().zip(points)) {
+            found.add_penalty(penalties[at], &point[..design.n_cols() * outputs]);
         }
-        let asking = fits.iter_mut().enumerate().filter(|(at, _)| open.contains(at));
-        let told: Vec<_> = asking.zip(answers).collect();
-        told.into_par_iter().for_each(|((_, fit), answer)| fit.tell(answer.loss, answer.gradient));
+        let unfinished = fits.iter_mut().enumerate().filter(|(at, _)| open.contains(at));
+        let pairs: Vec<_> = unfinished.zip(gradients).collect();
+        pairs.into_par_iter().for_each(|((_, fit), found)| fit.tell(found.loss, found.gradient));
     }
-    let fit = |fit: Lbfgs| Fit {
+    let fit = |fit: Lbfgs| LogisticFit {
         outcome: fit.outcome().unwrap_or(LbfgsOutcome::Exhausted),
         parameters: fit.into_point(),
     };
     fits.into_iter().map(fit).collect()
 }
 
-/// The outputs of models for every row: `work(first_row, scores)` for one slab after the other, where a row of
-/// `scores` holds the outputs of all models one after the other.
-pub(super) fn each_scores(
-    design: &Design<'_>,
+/// Calls `work(first_row, scores)` for each block of rows; a row of `scores` holds the outputs of all models.
+pub(super) fn for_each_scores(
+    design: &DesignMatrix<'_>,
     models: &[&[f64]],
     outputs: usize,
     mut work: impl FnMut(usize, &mut [Real]),
 ) {
-    let side_by_side = SideBySide::new(models, outputs, design.n_cols());
-    let width = side_by_side.width;
-    design.each_slab(|first, slab| {
-        scratch::with(slab.n_rows() * width, |scores: &mut [Real]| {
-            slab.times(&side_by_side.weights, width, scores);
+    let stacked = StackedModels::new(models, outputs, design.n_cols());
+    let width = stacked.width;
+    design.for_each_block(|first, block| {
+        scratch::with(block.n_rows() * width, |scores: &mut [Real]| {
+            block.times(&stacked.weights, width, scores);
             scores.par_chunks_mut(width).with_min_len(256).for_each(|row| {
-                row.iter_mut().zip(&side_by_side.bias).for_each(|(score, bias)| *score += bias);
+                row.iter_mut().zip(&stacked.bias).for_each(|(score, bias)| *score += bias);
             });
             work(first, scores);
         });
     });
 }
 
-/// The class that each model gives each row, the first of equals.
-pub(super) fn predict(design: &Design<'_>, models: &[&[f64]], outputs: usize) -> Vec<Vec<u32>> {
+/// Class predicted by each model for each row; ties go to the first class.
+pub(super) fn predict(design: &DesignMatrix<'_>, models: &[&[f64]], outputs: usize) -> Vec<Vec<u32>> {
     let mut classes = vec![Vec::with_capacity(design.n_rows()); models.len()];
-    each_scores(design, models, outputs, |_, scores| {
+    for_each_scores(design, models, outputs, |_, scores| {
         for row in scores.chunks_exact(outputs * models.len()) {
             for (classes, scores) in classes.iter_mut().zip(row.chunks_exact(outputs)) {
                 classes.push(argmax(scores));
@@ -89,19 +88,19 @@ pub(super) fn predict(design: &Design<'_>, models: &[&[f64]], outputs: usize) ->
     classes
 }
 
-/// The place of the largest, the first of equals.
+/// Index of the largest score; ties go to the first.
 fn argmax(scores: &[Real]) -> u32 {
     (1..scores.len()).fold(0, |best, at| if scores[at] > scores[best] { at } else { best }) as u32
 }
 
-/// The weights of several models as one matrix, so that one product serves them all.
-struct SideBySide {
+/// Weights of several models in one matrix, so that one product serves all.
+struct StackedModels {
     width: usize,
     weights: Vec<Real>,
     bias: Vec<Real>,
 }
 
-impl SideBySide {
+impl StackedModels {
     fn new(models: &[&[f64]], outputs: usize, inputs: usize) -> Self {
         let width = models.len() * outputs;
         let mut weights = vec![0.0; inputs * width];
@@ -113,55 +112,60 @@ impl SideBySide {
             }
             bias.extend(model[inputs * outputs..].iter().map(|&b| b as Real));
         }
-        SideBySide { width, weights, bias }
+        StackedModels { width, weights, bias }
     }
 }
 
-/// The mean loss of one model and its gradient.
-pub(super) struct Answer {
+/// Mean loss of one model and its gradient.
+pub(super) struct LossGradient {
     pub(super) loss: f64,
     pub(super) gradient: Vec<f64>,
 }
 
-impl Answer {
-    fn penalize(&mut self, penalty: f64, weights: &[f64]) {
+impl LossGradient {
+    fn add_penalty(&mut self, penalty: f64, weights: &[f64]) {
         self.loss += 0.5 * penalty * weights.iter().map(|w| w * w).sum::<f64>();
         self.gradient.iter_mut().zip(weights).for_each(|(g, w)| *g += penalty * w);
     }
 }
 
 /// Loss and gradient of every model in one pass over the data.
-pub(super) fn pass(design: &Design<'_>, targets: &[u32], outputs: usize, models: &[&[f64]]) -> Vec<Answer> {
+pub(super) fn losses_and_gradients(
+    design: &DesignMatrix<'_>,
+    targets: &[u32],
+    outputs: usize,
+    models: &[&[f64]],
+) -> Vec<LossGradient> {
     let (inputs, n) = (design.n_cols(), design.n_rows() as f64);
     let width = models.len() * outputs;
     let mut losses = vec![0.0f64; models.len()];
     let mut bias = vec![0.0f64; width];
     let mut weights = vec![0.0f64; inputs * width];
-    let mut slab_weights = vec![0.0; inputs * width];
-    let side_by_side = SideBySide::new(models, outputs, inputs);
-    design.each_slab(|first, slab| {
-        scratch::with(slab.n_rows() * width, |scores: &mut [Real]| {
-            slab.times(&side_by_side.weights, width, scores);
-            let targets = &targets[first..first + slab.n_rows()];
-            for partial in differentiate(scores, &side_by_side.bias, targets, outputs) {
+    let mut block_weights = vec![0.0; inputs * width];
+    let stacked = StackedModels::new(models, outputs, inputs);
+    design.for_each_block(|first, block| {
+        scratch::with(block.n_rows() * width, |scores: &mut [Real]| {
+            block.times(&stacked.weights, width, scores);
+            let targets = &targets[first..first + block.n_rows()];
+            for partial in differentiate(scores, &stacked.bias, targets, outputs) {
                 losses.iter_mut().zip(&partial[..models.len()]).for_each(|(sum, x)| *sum += x);
                 bias.iter_mut().zip(&partial[models.len()..]).for_each(|(sum, x)| *sum += x);
             }
-            slab.turned_times(scores, width, &mut slab_weights);
+            block.transposed_times(scores, width, &mut block_weights);
         });
-        weights.iter_mut().zip(&slab_weights).for_each(|(sum, &x)| *sum += f64::from(x));
+        weights.iter_mut().zip(&block_weights).for_each(|(sum, &x)| *sum += f64::from(x));
     });
-    let answer = |at: usize| {
+    let gradient_of = |at: usize| {
         let own = at * outputs..(at + 1) * outputs;
         let rows = weights.chunks_exact(width).chain([&bias[..]]);
         let gradient = rows.flat_map(|row| row[own.clone()].iter().map(|g| g / n)).collect();
-        Answer { loss: losses[at] / n, gradient }
+        LossGradient { loss: losses[at] / n, gradient }
     };
-    (0..models.len()).map(answer).collect()
+    (0..models.len()).map(gradient_of).collect()
 }
 
-/// Turns scores without bias into the derivatives of the losses, and gives for each chunk of rows the sums of each
-/// model's losses, then of each column's derivatives.
+/// Replaces scores without bias by the derivatives of the losses. Returns for each chunk of rows the summed losses of each
+/// model, followed by the column sums of the derivatives.
 fn differentiate(scores: &mut [Real], bias: &[Real], targets: &[u32], outputs: usize) -> Vec<Vec<f64>> {
     const ROWS: usize = 128;
     let width = bias.len();
@@ -185,7 +189,7 @@ fn differentiate(scores: &mut [Real], bias: &[Real], targets: &[u32], outputs: u
     chunks.map(chunk).collect()
 }
 
-/// −log σ(±score), the score replaced by its derivative.
+/// Binary cross-entropy −log σ(±score); replaces the score by the derivative.
 fn binary(score: &mut Real, target: u32) -> f64 {
     let (x, y) = (f64::from(*score), f64::from(target));
     let small = (-x.abs()).exp();
@@ -194,16 +198,16 @@ fn binary(score: &mut Real, target: u32) -> f64 {
     x.max(0.0) - x * y + small.ln_1p()
 }
 
-/// −log softmax(scores) of the target, the scores replaced by their derivatives.
+/// Cross-entropy −log softmax(scores) of the target; replaces the scores by the derivatives.
 fn softmax(scores: &mut [Real], target: usize) -> f64 {
-    let most = scores.iter().fold(Real::NEG_INFINITY, |most, &x| if x > most { x } else { most });
-    let away = f64::from(most) - f64::from(scores[target]);
-    scores.iter_mut().for_each(|x| *x = simd::exp::<false>(*x - most));
+    let max = scores.iter().fold(Real::NEG_INFINITY, |max, &x| if x > max { x } else { max });
+    let margin = f64::from(max) - f64::from(scores[target]);
+    scores.iter_mut().for_each(|x| *x = simd::exp::<false>(*x - max));
     let sum: Real = scores.iter().sum();
     let share = 1.0 / sum;
     scores.iter_mut().for_each(|x| *x *= share);
     scores[target] -= 1.0;
-    f64::from(sum).ln() + away
+    f64::from(sum).ln() + margin
 }
 
 #[cfg(test)]
@@ -226,20 +230,20 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_the_slopes_of_the_loss() {
+    fn gradients_match_finite_differences() {
         for outputs in [1, 3] {
             let (matrix, targets) = data(60, 4, outputs.max(2));
             let rows = all(60);
-            let design = Design::of_rows(&matrix, &rows);
+            let design = DesignMatrix::of_rows(&matrix, &rows);
             let mut model: Vec<f64> = (0..5 * outputs).map(|i| 0.1 * i as f64 - 0.4).collect();
             let other = vec![0.0; model.len()];
-            let gradient = pass(&design, &targets, outputs, &[&other, &model]).remove(1).gradient;
+            let gradient = losses_and_gradients(&design, &targets, outputs, &[&other, &model]).remove(1).gradient;
             for at in 0..model.len() {
                 let mut loss = |step: f64| {
                     model[at] += step;
-                    let answer = pass(&design, &targets, outputs, &[&model]).remove(0);
+                    let found = losses_and_gradients(&design, &targets, outputs, &[&model]).remove(0);
                     model[at] -= step;
-                    answer.loss
+                    found.loss
                 };
                 let slope = (loss(1e-2) - loss(-1e-2)) / 2e-2;
                 assert!((slope - gradient[at]).abs() < 2e-4, "{slope} {}", gradient[at]);
@@ -248,12 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn a_fit_does_not_depend_on_its_company_or_the_threads() {
+    fn a_fit_does_not_depend_on_other_fits_or_threads() {
         let (matrix, targets) = data(300, 40, 5);
         let rows = all(300);
         let fit = |penalties: &[f64], threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let design = Design::of_rows(&matrix, &rows);
+            let design = DesignMatrix::of_rows(&matrix, &rows);
             pool.install(|| fit_grid(&design, &targets, 5, penalties, LbfgsSettings::default()))
         };
         let together = fit(&PENALTIES, 1);
@@ -265,16 +269,16 @@ mod tests {
         let alone = fit(&[PENALTIES[7]], 1).remove(0);
         assert_eq!(alone.outcome, LbfgsOutcome::Converged);
         for (a, b) in alone.parameters.iter().zip(&together[7].parameters) {
-            assert!((a - b).abs() < 1e-3); // the product of other widths rounds in another order
+            assert!((a - b).abs() < 1e-3); // products of other widths round differently
         }
     }
 
     #[test]
-    fn the_log_odds_of_a_constant_input_are_those_of_the_targets() {
+    fn bias_is_the_log_odds_of_the_targets() {
         let matrix = Features::Dense(Dense::from_parts(4, 1, vec![0.0; 4]));
         let rows = all(4);
         let fit =
-            fit_grid(&Design::of_rows(&matrix, &rows), &[1, 1, 1, 0], 1, &[0.1], LbfgsSettings::default());
+            fit_grid(&DesignMatrix::of_rows(&matrix, &rows), &[1, 1, 1, 0], 1, &[0.1], LbfgsSettings::default());
         assert!((fit[0].parameters[1] - 3f64.ln()).abs() < 1e-3);
     }
 }

@@ -1,4 +1,4 @@
-//! What is done to embeddings before a linear model reads them.
+//! Normalization of embeddings before a linear model.
 
 use crate::Real;
 use crate::error::Error;
@@ -8,30 +8,29 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::str::FromStr;
 
-/// How embeddings are normalized.
+/// Normalization of embeddings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EmbeddingNormalization {
-    /// Each row has length 1, as GRACE, BGRL and ParetoGNN have it.
+    /// L2-normalized rows, as in GRACE, BGRL and ParetoGNN.
     #[default]
     L2,
-    /// As they are, as DGI, CCA-SSG and GraphMAE have it.
+    /// Unchanged, as in DGI, CCA-SSG and GraphMAE.
     None,
-    /// Each column has mean 0 and standard deviation 1 over the training nodes.
+    /// Columns standardized to mean 0 and standard deviation 1 over the training nodes.
     Zscore,
 }
 
 impl EmbeddingNormalization {
-    /// The names, as users type them.
+    /// Names on the command line.
     pub const NAMES: [&str; 3] = ["l2", "none", "zscore"];
 
-    /// Its name.
+    /// Name.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// The embeddings so normalized; `train` are the nodes whose statistics count. Sparse rows stay sparse, but for
-    /// `zscore`, which leaves no zeros.
+    /// Normalizes embeddings; `zscore` uses the statistics of the nodes `train` and makes sparse embeddings dense.
     pub fn apply<'a>(self, embeddings: &'a Features, train: &[u32]) -> Cow<'a, Features> {
         match self {
             EmbeddingNormalization::L2 => Cow::Owned(unit_rows(embeddings)),
@@ -54,7 +53,7 @@ impl FromStr for EmbeddingNormalization {
     }
 }
 
-/// Rows of length 1; rows of zeros stay.
+/// L2-normalizes the rows; zero rows are unchanged.
 pub(super) fn unit_rows(matrix: &Features) -> Features {
     match matrix {
         Features::Dense(dense) => {
@@ -81,23 +80,23 @@ fn standardized(matrix: &Features, train: &[u32]) -> Features {
     let mut data = dense_data(matrix);
     let rows = || train.iter().map(|&row| row as usize * d);
     let count = train.len().max(1) as f64;
-    let (mut mean, mut spread) = (vec![0.0f64; d], vec![0.0f64; d]);
+    let (mut mean, mut deviation) = (vec![0.0f64; d], vec![0.0f64; d]);
     for start in rows() {
         data[start..start + d].iter().zip(&mut mean).for_each(|(&x, sum)| *sum += f64::from(x));
     }
     mean.iter_mut().for_each(|sum| *sum /= count);
     for start in rows() {
-        for ((&x, mean), sum) in data[start..start + d].iter().zip(&mean).zip(&mut spread) {
+        for ((&x, mean), sum) in data[start..start + d].iter().zip(&mean).zip(&mut deviation) {
             *sum += (f64::from(x) - mean).powi(2) / count;
         }
     }
-    // A column that is constant over the training nodes says nothing there; it is only centerd.
-    // Rounding gives such a column a spread of about 10⁻¹⁶ times its mean.
-    let factor = |(mean, spread): (&f64, &f64)| {
-        let spread = spread.sqrt();
-        if spread > 1e-12 * mean.abs() { 1.0 / spread } else { 1.0 }
+    // A column that is constant over the training nodes is only centered.
+    // Rounding gives such a column a deviation of about 10⁻¹⁶ times its mean.
+    let factor = |(mean, deviation): (&f64, &f64)| {
+        let deviation = deviation.sqrt();
+        if deviation > 1e-12 * mean.abs() { 1.0 / deviation } else { 1.0 }
     };
-    let factor: Vec<f64> = mean.iter().zip(&spread).map(factor).collect();
+    let factor: Vec<f64> = mean.iter().zip(&deviation).map(factor).collect();
     for row in data.chunks_exact_mut(d) {
         for ((x, mean), factor) in row.iter_mut().zip(&mean).zip(&factor) {
             *x = ((f64::from(*x) - mean) * factor) as Real;
@@ -106,7 +105,7 @@ fn standardized(matrix: &Features, train: &[u32]) -> Features {
     Features::Dense(Dense::from_parts(n, d, data))
 }
 
-/// All values by rows.
+/// All values, row-major.
 pub(super) fn dense_data(matrix: &Features) -> Vec<Real> {
     match matrix {
         Features::Dense(dense) => dense.data().to_vec(),
@@ -120,8 +119,8 @@ pub(super) fn dense_data(matrix: &Features) -> Vec<Real> {
     }
 }
 
-/// Some rows of a matrix.
-pub(super) fn chosen_rows(matrix: &Features, nodes: &[u32]) -> Features {
+/// Selects rows of a matrix.
+pub(super) fn select_rows(matrix: &Features, nodes: &[u32]) -> Features {
     match matrix {
         Features::Dense(dense) => {
             let mut data = vec![0.0; nodes.len() * dense.n_cols()];
@@ -145,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_get_length_one_dense_or_sparse_and_zeros_stay() {
+    fn normalizes_rows_and_keeps_zero_rows() {
         let dense = Features::Dense(Dense::from_parts(2, 2, vec![3.0, 4.0, 0.0, 0.0]));
         let sparse = Features::Sparse(Csr::from_parts(2, vec![0, 2, 2], vec![0, 1], Some(vec![3.0, 4.0])));
         for matrix in [dense, sparse] {
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_that_is_constant_over_the_training_nodes_is_only_centerd() {
+    fn constant_columns_are_only_centered() {
         for (rows, value) in [(10, 1.0), (140, 1.0), (7, 0.1), (23, 0.0)] {
             let mut data = vec![value; rows];
             data.push(value + 2.0);
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn standardizing_looks_at_the_training_nodes_alone() {
+    fn standardization_uses_training_nodes_only() {
         let matrix = Features::Dense(Dense::from_parts(3, 2, vec![1.0, 5.0, 3.0, 5.0, 100.0, 6.0]));
         let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &[0, 1]));
         assert_eq!(scaled, [-1.0, 0.0, 1.0, 0.0, 98.0, 1.0]);

@@ -1,8 +1,7 @@
-//! The paper's own numbers, to be put beside ours.
+//! Numbers published in the paper, for comparison.
 //!
-//! `paper.json` holds the values of its tables for node classification, link prediction and clustering, and of its
-//! ablations, under our names: task → data set → method → (value, half-width of the 95 % interval over 5 seeds), in
-//! percent. A cell that the paper leaves empty is not there.
+//! `paper.json` holds the tables for node classification, link prediction, clustering and the ablations: task → data set
+//! → method → (value, half-width of the 95 % interval over 5 seeds), in percent. Empty cells are omitted.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,29 +9,28 @@ use std::sync::OnceLock;
 /// A published value.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
 #[serde(from = "(f64, f64)")]
-pub struct Published {
-    /// The mean over 5 seeds, in percent.
+pub struct PublishedValue {
+    /// Mean over 5 seeds, in percent.
     pub value: f64,
-    /// What is printed behind ±: half the width of the 95 % interval.
+    /// Half-width of the 95 % interval.
     pub half_width: f64,
 }
 
-impl From<(f64, f64)> for Published {
+impl From<(f64, f64)> for PublishedValue {
     fn from((value, half_width): (f64, f64)) -> Self {
-        Published { value, half_width }
+        PublishedValue { value, half_width }
     }
 }
 
-type Cells = BTreeMap<String, BTreeMap<String, BTreeMap<String, Published>>>;
+type PublishedTables = BTreeMap<String, BTreeMap<String, BTreeMap<String, PublishedValue>>>;
 
-/// What the paper says of a method (`controlg`, `p_link`, …) on a data set (`cora`, …) in a task (`nc`, `lp`,
-/// `cluster`), where it says anything.
-pub fn value(data: &str, method: &str, task: &str) -> Option<Published> {
+/// PublishedValue value of a method (`controlg`, `p_link`, …) on a data set (`cora`, …) for a task (`nc`, `lp`, `cluster`).
+pub fn value(data: &str, method: &str, task: &str) -> Option<PublishedValue> {
     cells().get(task)?.get(data)?.get(method).copied()
 }
 
-/// Every value: (task, data set, method, value), in the order of the names.
-pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str, Published)> {
+/// All values as (task, data set, method, value), sorted by name.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str, PublishedValue)> {
     cells().iter().flat_map(|(task, sets)| {
         sets.iter().flat_map(move |(data, methods)| {
             methods.iter().map(move |(method, &cell)| (task.as_str(), data.as_str(), method.as_str(), cell))
@@ -40,8 +38,8 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str, &'static str, 
     })
 }
 
-fn cells() -> &'static Cells {
-    static CELLS: OnceLock<Cells> = OnceLock::new();
+fn cells() -> &'static PublishedTables {
+    static CELLS: OnceLock<PublishedTables> = OnceLock::new();
     CELLS.get_or_init(|| serde_json::from_str(include_str!("paper.json")).expect("paper.json is tested"))
 }
 
@@ -51,8 +49,8 @@ mod tests {
     use crate::data::catalog;
 
     #[test]
-    fn values_stand_under_our_names() {
-        let cell = |value, half_width| Some(Published { value, half_width });
+    fn values_are_found_by_name() {
+        let cell = |value, half_width| Some(PublishedValue { value, half_width });
         assert_eq!(value("cora", "bgrl", "nc"), cell(77.14, 2.2));
         assert_eq!(value("ogbn-arxiv", "grace", "nc"), None);
         assert_eq!(value("cora", "raw", "nc"), None);

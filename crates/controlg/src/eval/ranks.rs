@@ -1,28 +1,28 @@
-//! Ranks of methods, and their averages over data sets.
+//! Ranks of methods and their averages over data sets.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a method that has no value on a data set.
+/// Treatment of methods without a value on a data set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingRank {
-    /// It has no rank there, and the data set does not count in its average.
+    /// No rank; the data set is left out of the average.
     #[default]
     Skip,
-    /// It shares the last ranks with the others that have none.
+    /// Shares the last ranks with other missing methods.
     Last,
 }
 
-/// The average rank of a method.
+/// Average rank of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AverageRank {
-    /// The mean of its ranks.
+    /// Mean of the ranks.
     pub rank: f64,
-    /// The number of data sets that count.
+    /// Number of data sets.
     pub n: usize,
 }
 
-/// The rank of each value, 1 for the highest; equals share the mean of their ranks.
+/// Rank of each value, 1 for the highest; ties get their mean rank.
 pub fn ranks(values: &[Option<f64>], missing: MissingRank) -> Vec<Option<f64>> {
     let mut order: Vec<usize> = (0..values.len()).filter(|&at| values[at].is_some()).collect();
     let value = |at: usize| values[at].unwrap_or(f64::NEG_INFINITY);
@@ -30,17 +30,16 @@ pub fn ranks(values: &[Option<f64>], missing: MissingRank) -> Vec<Option<f64>> {
     let mut ranks = vec![None; values.len()];
     let mut above = 0;
     for group in order.chunk_by(|&a, &b| value(a).total_cmp(&value(b)).is_eq()) {
-        share(group.iter().copied(), above, &mut ranks);
+        assign_mean_rank(group.iter().copied(), above, &mut ranks);
         above += group.len();
     }
     if missing == MissingRank::Last {
-        share((0..values.len()).filter(|&at| values[at].is_none()), above, &mut ranks);
+        assign_mean_rank((0..values.len()).filter(|&at| values[at].is_none()), above, &mut ranks);
     }
     ranks
 }
 
-/// The average rank of each method over data sets; `values[data set][method]`. `None` for a method that no data set
-/// counts.
+/// Average rank of each method over data sets; `values[data set][method]`. `None` for a method without ranks.
 pub fn average_ranks(values: &[Vec<Option<f64>>], missing: MissingRank) -> Vec<Option<AverageRank>> {
     let n_methods = values.iter().map(Vec::len).max().unwrap_or(0);
     let ranked: Vec<_> = values.iter().map(|of_methods| ranks(of_methods, missing)).collect();
@@ -52,8 +51,8 @@ pub fn average_ranks(values: &[Vec<Option<f64>>], missing: MissingRank) -> Vec<O
     (0..n_methods).map(average).collect()
 }
 
-/// Gives a group the mean of the ranks from `above + 1` on.
-fn share(group: impl Iterator<Item = usize> + Clone, above: usize, ranks: &mut [Option<f64>]) {
+/// Assigns a tied group the mean of the ranks from `above + 1` on.
+fn assign_mean_rank(group: impl Iterator<Item = usize> + Clone, above: usize, ranks: &mut [Option<f64>]) {
     let size = group.clone().count();
     let rank = above as f64 + (size as f64 + 1.0) / 2.0;
     group.for_each(|at| ranks[at] = Some(rank));
@@ -65,7 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn equals_share_and_missing_ones_stand_aside_or_last() {
+    fn ties_share_ranks_and_missing_values_are_skipped_or_last() {
         let values = [Some(3.0), None, Some(5.0), Some(3.0), None];
         assert_eq!(ranks(&values, MissingRank::Skip), [Some(2.5), None, Some(1.0), Some(2.5), None]);
         let last = [Some(2.5), Some(4.5), Some(1.0), Some(2.5), Some(4.5)];
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_say_over_how_many_data_sets() {
+    fn averages_count_the_data_sets() {
         let values = [vec![Some(2.0), Some(1.0), None], vec![Some(1.0), None, None]];
         let first = Some(AverageRank { rank: 1.0, n: 2 });
         let second = Some(AverageRank { rank: 2.0, n: 1 });
@@ -84,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranks_sum_to_that_of_the_places(values in prop::collection::vec(prop::option::of(0u8..4), 0..12)) {
+        fn sum_of_ranks_is_preserved(values in prop::collection::vec(prop::option::of(0u8..4), 0..12)) {
             let values: Vec<Option<f64>> = values.into_iter().map(|value| value.map(f64::from)).collect();
             let places = |n: usize| (n * (n + 1)) as f64 / 2.0;
             let sum = |missing| ranks(&values, missing).into_iter().flatten().sum::<f64>();

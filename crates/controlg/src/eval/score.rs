@@ -1,39 +1,39 @@
-//! What an evaluation gives: a number and everything that is needed to know what it means.
+//! Result of an evaluation: the value together with its protocol.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The value of one downstream task; one object of `metrics.json`.
+/// Score on one downstream task; one object of `metrics.json`. The field names are the JSON keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// The headline number in percent: accuracy (`nc`), ROC-AUC (`lp`), NMI (`cluster`).
+    /// Score in percent: accuracy (`nc`), ROC-AUC (`lp`) or NMI (`cluster`).
     pub value: f64,
-    /// The standard deviation over splits (`nc`) or random states (`cluster`); `None` where there is but one.
+    /// Standard deviation over splits (`nc`) or random states (`cluster`); `None` for a single one.
     pub std: Option<f64>,
-    /// The protocol's name.
+    /// Name of the protocol.
     pub protocol: String,
-    /// The hash of the split, or, of several splits, of all their hashes; `None` where nothing is split.
+    /// Hash of the split or splits; `None` without a split.
     pub split_hash: Option<String>,
-    /// How the embeddings were normalized.
+    /// Normalization of the embeddings.
     pub embedding: String,
-    /// What judged them.
+    /// Probe, decoder or clustering algorithm.
     pub probe: String,
-    /// The probe's settings and further figures, those in percent like `value`.
+    /// Probe settings and further metrics; metrics are in percent.
     #[serde(flatten)]
     pub more: Map<String, Value>,
-    /// The time it took; no part of what is compared.
+    /// Evaluation time.
     pub seconds: f64,
 }
 
 impl Score {
-    /// A further figure or setting.
+    /// Adds a metric or setting.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.more.insert(name.to_owned(), value.into());
         self
     }
 
-    /// A further figure by its name.
-    pub fn figure(&self, name: &str) -> Option<f64> {
+    /// A further metric by name.
+    pub fn metric(&self, name: &str) -> Option<f64> {
         self.more.get(name)?.as_f64()
     }
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_are_flat_objects_that_read_back() {
+    fn scores_are_flat_json_objects() {
         let score = Score {
             value: 81.9,
             std: None,
@@ -58,6 +58,6 @@ mod tests {
         let text = serde_json::to_string(&score).unwrap();
         assert!(text.contains(r#""macro_f1":80.5"#) && text.contains(r#""std":null"#), "{text}");
         assert_eq!(serde_json::from_str::<Score>(&text).unwrap(), score);
-        assert_eq!(score.figure("macro_f1"), Some(80.5));
+        assert_eq!(score.metric("macro_f1"), Some(80.5));
     }
 }

@@ -1,22 +1,22 @@
-//! Means over seeds with what they can and cannot tell.
+//! Means, confidence intervals and paired differences over seeds.
 
 use serde::{Deserialize, Serialize};
 
-/// Several values of the same thing, summed up.
+/// Mean of several values with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeanInterval {
-    /// How many.
+    /// Number of values.
     pub n: usize,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Their standard deviation with n − 1; `None` of a single value.
+    /// Sample standard deviation (n − 1); `None` for a single value.
     pub std: Option<f64>,
-    /// Half the width of the 95 % t-interval of the mean; `None` of a single value.
+    /// Half-width of the 95 % t-interval of the mean; `None` for a single value.
     pub half_width: Option<f64>,
 }
 
 impl MeanInterval {
-    /// Sums up values; `None` of nothing.
+    /// Mean and interval of values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<MeanInterval> {
         if values.is_empty() {
             return None;
@@ -28,18 +28,18 @@ impl MeanInterval {
         Some(MeanInterval { n, mean, std, half_width })
     }
 
-    /// Whether zero lies outside the interval: for differences, whether they can be told from nothing.
+    /// Whether the interval excludes zero, i.e. whether a mean difference is significant.
     pub fn excludes_zero(&self) -> bool {
         self.half_width.is_some_and(|half| self.mean.abs() > half)
     }
 }
 
-/// The mean; 0 of nothing.
+/// Mean; 0 for empty input.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The standard deviation with n − 1; `None` of fewer than two values.
+/// Sample standard deviation (n − 1); `None` for fewer than two values.
 pub fn sample_std(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -49,7 +49,7 @@ pub fn sample_std(values: &[f64]) -> Option<f64> {
     Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
-/// The differences a − b of the seeds that both have, in the order of the seeds.
+/// Differences a − b over the common seeds, ordered by seed.
 pub fn paired_differences(a: &[(u64, f64)], b: &[(u64, f64)]) -> Vec<f64> {
     let mut pairs: Vec<(u64, f64)> = Vec::new();
     for &(seed, x) in a {
@@ -60,10 +60,10 @@ pub fn paired_differences(a: &[(u64, f64)], b: &[(u64, f64)]) -> Vec<f64> {
     pairs.into_iter().map(|(_, difference)| difference).collect()
 }
 
-/// The quantile of Student's t with `df` degrees of freedom, for a probability of 0.5 and above.
+/// Quantile of Student's t distribution with `df` degrees of freedom.
 ///
 /// # Panics
-/// Without degrees of freedom, or for a probability outside 0.5..1.
+/// If `df` is 0 or `probability` is not in 0.5..1.
 pub fn t_quantile(probability: f64, df: usize) -> f64 {
     assert!(df > 0 && (0.5..1.0).contains(&probability), "t({probability}) with {df} degrees of freedom");
     let wanted = 2.0 * probability - 1.0;
@@ -79,7 +79,7 @@ pub fn t_quantile(probability: f64, df: usize) -> f64 {
     0.5 * (low + high)
 }
 
-/// P(|T| ≤ t): for whole degrees of freedom a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+/// P(|T| ≤ t) for integer degrees of freedom, a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 fn t_within(t: f64, df: usize) -> f64 {
     let angle = (t / (df as f64).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();
@@ -91,10 +91,7 @@ fn t_within(t: f64, df: usize) -> f64 {
         sum += term;
         term *= (k + 1) as f64 / (k + 2) as f64 * cos * cos;
     }
-    match odd {
-        true => (angle + sin * sum) * std::f64::consts::FRAC_2_PI,
-        false => sin * sum,
-    }
+    if odd { (angle + sin * sum) * std::f64::consts::FRAC_2_PI } else { sin * sum }
 }
 
 #[cfg(test)]
@@ -102,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_published_tables() {
         let table = [(1, 12.706_204_736), (2, 4.302_652_730), (3, 3.182_446_305), (4, 2.776_445_105)];
         let more = [(5, 2.570_581_836), (9, 2.262_157_163), (19, 2.093_024_054), (30, 2.042_272_456)];
         for (df, want) in table.into_iter().chain(more).chain([(1000, 1.962_339_080)]) {
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn five_seeds_have_the_documented_interval() {
+    fn interval_over_five_seeds() {
         let summary = MeanInterval::of(&[80.0, 81.0, 82.0, 83.0, 84.0]).unwrap();
         assert!((summary.mean - 82.0).abs() < 1e-12);
         let std = summary.std.unwrap();
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_no_interval_and_none_no_mean() {
+    fn a_single_value_has_no_interval() {
         assert_eq!(
             MeanInterval::of(&[3.0]),
             Some(MeanInterval { n: 1, mean: 3.0, std: None, half_width: None })

@@ -1,4 +1,4 @@
-//! What embeddings are judged by.
+//! Downstream tasks.
 
 use std::str::FromStr;
 
@@ -10,25 +10,25 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Task {
-    /// Node classification, by accuracy. All edges are seen.
+    /// Node classification, scored by accuracy. Training uses all edges.
     Nc,
-    /// Link prediction, by the area under the ROC curve. The training edges of the seed's split are seen.
+    /// Link prediction, scored by ROC-AUC. Training uses the training edges of the seed's split.
     Lp,
-    /// Clustering, by mutual information with the classes. All edges are seen.
+    /// Clustering, scored by NMI with the classes. Training uses all edges.
     Cluster,
 }
 
 impl Task {
-    /// The names, as users type them.
+    /// Names on the command line.
     pub const NAMES: [&str; 3] = ["nc", "lp", "cluster"];
 
-    /// Its name.
+    /// Name.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// What its value is, in words.
-    pub fn measure(self) -> &'static str {
+    /// Name of the metric.
+    pub fn metric(self) -> &'static str {
         ["accuracy", "ROC-AUC", "NMI"][self as usize]
     }
 }

@@ -105,7 +105,7 @@ fn cost(report: &ComparisonReport, cells: &[ResultCell]) -> Option<Figure> {
             continue;
         }
         let x = Axis::over(&format!("ms a step on {data}"), own.iter().map(|p| p.1)).log().with_room();
-        let y = Axis::over(&format!("{} (%)", task.measure()), own.iter().map(|p| p.2)).with_room();
+        let y = Axis::over(&format!("{} (%)", task.metric()), own.iter().map(|p| p.2)).with_room();
         let mut plot = Plot::new(640.0, 260.0, x, y);
         let dots: Vec<_> = own.iter().map(|(method, ms, value)| ((*ms, *value), method.as_str())).collect();
         plot.names(&dots);

@@ -59,7 +59,7 @@ impl EmbeddingMap {
         }
         let k = labels.map_or(CLUSTERS, |labels| labels.names().len()).clamp(1, n);
         let found = kmeans::cluster(&unit, k, 0, &kmeans::KMeansSettings::default())?;
-        let of = nodes.iter().map(|&node| Some(found.parts[node] as usize)).collect();
+        let of = nodes.iter().map(|&node| Some(found.assignments[node] as usize)).collect();
         layers.push(Layer { name: "cluster", groups: (1..=k).map(|c| format!("cluster {c}")).collect(), of });
         layers.push(by_degree(graph, &nodes));
         Ok(EmbeddingMap { nodes, places, shown, n_nodes: n, layers })

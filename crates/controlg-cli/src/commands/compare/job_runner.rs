@@ -131,7 +131,7 @@ fn cell(
         split_hash: score.split_hash.clone(),
         probe: score.probe.clone(),
         embedding: score.embedding.clone(),
-        validation: score.figure("validation"),
+        validation: score.metric("validation"),
         settings: job.settings.clone(),
         config_hash: hash.to_owned(),
         data_hash: data_hash.to_owned(),

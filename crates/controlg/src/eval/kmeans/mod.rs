@@ -1,82 +1,81 @@
-//! K-means: k-means++ seeding, Lloyd's iterations, the best of several starts.
+//! K-means: k-means++ seeding, Lloyd iterations, best of several initializations.
 //!
-//! The starts run side by side: one product of the data with the centers of all of them serves a whole round. Sums
-//! of the clusters change only by the points that moved, in f64 and in the order of the points, so the result is the
-//! same at any number of threads.
+//! All initializations run together, so one matrix product per iteration serves them all. Cluster sums are updated in
+//! f64 only for points that moved, in the order of the points, so the result does not depend on the number of threads.
 
+mod lloyd;
 mod seeding;
-mod start;
 
-use self::start::Start;
-use super::design::Design;
+use self::lloyd::LloydRun;
+use super::design_matrix::DesignMatrix;
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::Features;
 use crate::rng::Stream;
 use rayon::prelude::*;
 
-/// How points are clustered.
+/// K-means settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KMeansSettings {
-    /// Starts, of which the best counts.
-    pub starts: usize,
-    /// The most iterations of a start.
+    /// Number of initializations; the best one is kept.
+    pub n_init: usize,
+    /// Maximum number of iterations.
     pub max_iterations: usize,
-    /// Done when the centers together moved by less than this share of the mean variance of the columns.
+    /// Converged when the squared shift of the centers is below this fraction of the mean column variance.
     pub tolerance: f64,
 }
 
 impl Default for KMeansSettings {
     fn default() -> Self {
-        KMeansSettings { starts: 10, max_iterations: 300, tolerance: 1e-4 }
+        KMeansSettings { n_init: 10, max_iterations: 300, tolerance: 1e-4 }
     }
 }
 
-/// A partition of points.
+/// Result of K-means.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Clusters {
-    /// The cluster of each point.
-    pub parts: Vec<u32>,
-    /// The sum of squared distances to the centers.
+pub struct Clustering {
+    /// Cluster of each point.
+    pub assignments: Vec<u32>,
+    /// Sum of squared distances to the nearest center.
     pub inertia: f64,
-    /// The iterations it took.
+    /// Number of iterations.
     pub iterations: usize,
 }
 
-/// Clusters the rows of a matrix into `k` parts; `seed` numbers the random state.
-pub fn cluster(points: &Features, k: usize, seed: u64, settings: &KMeansSettings) -> Result<Clusters> {
+/// Clusters the rows of a matrix into `k` clusters; `seed` is the random state.
+pub fn cluster(points: &Features, k: usize, seed: u64, settings: &KMeansSettings) -> Result<Clustering> {
     let n = points.n_rows();
     if k == 0 || k > n {
         return Err(Error::value("clusters", k, format_args!("1 to {n}, the number of points")));
     }
     let all: Vec<u32> = (0..n as u32).collect();
-    let points = Points { rows: points, design: Design::of_rows(points, &all), squares: squares(points) };
-    let streams = (0..settings.starts.max(1) as u64).map(|start| Stream::new(seed, "eval", "kmeans", start));
+    let points = Points { rows: points, design: DesignMatrix::of_rows(points, &all), squares: squares(points) };
+    let streams = (0..settings.n_init.max(1) as u64).map(|run| Stream::new(seed, "eval", "kmeans", run));
     let seeds = seeding::seed(&points, k, streams.collect());
-    let mut starts: Vec<Start> = seeds.into_iter().map(|seeds| Start::new(&points, &seeds)).collect();
-    let still = settings.tolerance * mean_variance(&points);
-    while starts.iter().any(|start| !start.done) {
-        let mut open: Vec<&mut Start> = starts.iter_mut().filter(|start| !start.done).collect();
-        round(&points, k, &mut open);
-        open.par_iter_mut().for_each(|start| start.finish_round(&points, still, settings.max_iterations));
+    let mut runs: Vec<LloydRun> = seeds.into_iter().map(|seeds| LloydRun::new(&points, &seeds)).collect();
+    let max_shift = settings.tolerance * mean_variance(&points);
+    while runs.iter().any(|run| !run.done) {
+        let mut open: Vec<&mut LloydRun> = runs.iter_mut().filter(|run| !run.done).collect();
+        assign(&points, k, &mut open);
+        open.par_iter_mut().for_each(|run| run.update_centers(&points, max_shift, settings.max_iterations));
     }
     let best =
-        starts.into_iter().reduce(|best, start| if start.inertia < best.inertia { start } else { best });
-    let Start { parts, inertia, iterations, .. } =
-        best.ok_or_else(|| Error::Failed("K-means without a start".into()))?;
-    Ok(Clusters { parts, inertia, iterations })
+        runs.into_iter().reduce(|best, run| if run.inertia < best.inertia { run } else { best });
+    let LloydRun { assignments, inertia, iterations, .. } =
+        best.ok_or_else(|| Error::Failed("K-means without an initialization".into()))?;
+    Ok(Clustering { assignments, inertia, iterations })
 }
 
-/// What is clustered.
+/// The points to cluster.
 struct Points<'a> {
     rows: &'a Features,
-    design: Design<'a>,
-    /// The squared length of each.
+    design: DesignMatrix<'a>,
+    /// Squared norm of each point.
     squares: Vec<Real>,
 }
 
 impl Points<'_> {
-    /// Adds a row to a sum of rows, `sign` times.
+    /// Adds `sign` times a row to a sum.
     fn add_row(&self, row: u32, sign: f64, sum: &mut [f64]) {
         match self.rows {
             Features::Dense(dense) => {
@@ -89,51 +88,51 @@ impl Points<'_> {
         }
     }
 
-    /// Calls `work(first_row, products)` for each slab, its rows times the centers, which are rows themselves.
-    fn each_products(&self, centers: &[Real], width: usize, mut work: impl FnMut(usize, &[Real])) {
+    /// Calls `work(first_row, products)` for each block of rows; `products` are the inner products with the centers.
+    fn for_each_product(&self, centers: &[Real], width: usize, mut work: impl FnMut(usize, &[Real])) {
         let d = self.design.n_cols();
         let mut transposed = vec![0.0; centers.len()];
         crate::kernels::matmul::transpose(width, d, centers, &mut transposed);
         let mut products = Vec::new();
-        self.design.each_slab(|first, slab| {
-            products.resize(slab.n_rows() * width, 0.0);
-            slab.times(&transposed, width, &mut products);
+        self.design.for_each_block(|first, block| {
+            products.resize(block.n_rows() * width, 0.0);
+            block.times(&transposed, width, &mut products);
             work(first, &products);
         });
     }
 }
 
-/// Assigns every point to its nearest center, in all open starts.
-fn round(points: &Points<'_>, k: usize, open: &mut [&mut Start]) {
-    let centers: Vec<Real> = open.iter().flat_map(|start| start.centers.iter().copied()).collect();
+/// Assigns every point to its nearest center, for all unfinished runs.
+fn assign(points: &Points<'_>, k: usize, open: &mut [&mut LloydRun]) {
+    let centers: Vec<Real> = open.iter().flat_map(|run| run.centers.iter().copied()).collect();
     let squares: Vec<Real> = centers.chunks_exact(points.design.n_cols()).map(square).collect();
     let width = open.len() * k;
     let mut nearest: Vec<(u32, Real)> = Vec::new();
-    points.each_products(&centers, width, |first, products| {
+    points.for_each_product(&centers, width, |first, products| {
         let n_rows = products.len() / width;
         nearest.resize(n_rows * open.len(), (0, 0.0));
         let rows = nearest.par_chunks_mut(open.len()).zip(products.par_chunks(width)).with_min_len(64);
         rows.enumerate().for_each(|(row, (nearest, products))| {
-            let starts = products.chunks_exact(k).zip(squares.chunks_exact(k));
-            for (nearest, (products, squares)) in nearest.iter_mut().zip(starts) {
-                let (part, distance) = closest(products, squares);
-                *nearest = (part, (points.squares[first + row] + distance).max(0.0));
+            let of_runs = products.chunks_exact(k).zip(squares.chunks_exact(k));
+            for (nearest, (products, squares)) in nearest.iter_mut().zip(of_runs) {
+                let (cluster, distance) = closest(products, squares);
+                *nearest = (cluster, (points.squares[first + row] + distance).max(0.0));
             }
         });
         let width = open.len();
-        open.par_iter_mut().enumerate().for_each(|(at, start)| {
-            start.take(first, nearest.iter().skip(at).step_by(width).copied());
+        open.par_iter_mut().enumerate().for_each(|(at, run)| {
+            run.record_assignments(first, nearest.iter().skip(at).step_by(width).copied());
         });
     });
 }
 
-/// The center for which |c|² − 2 x·c is least, the first of equals, and that number.
+/// The center that minimizes |c|² − 2 x·c, and that value; ties go to the first.
 fn closest(products: &[Real], squares: &[Real]) -> (u32, Real) {
     let mut best = (0, Real::INFINITY);
-    for (part, (&product, &square)) in products.iter().zip(squares).enumerate() {
+    for (cluster, (&product, &square)) in products.iter().zip(squares).enumerate() {
         let distance = square - 2.0 * product;
         if distance < best.1 {
-            best = (part as u32, distance);
+            best = (cluster as u32, distance);
         }
     }
     best
@@ -152,7 +151,7 @@ fn squares(points: &Features) -> Vec<Real> {
     }
 }
 
-/// The mean over the columns of their variance: E|x|² − |E x|², over the number of columns.
+/// Mean variance of the columns: (E|x|² − |E x|²) / number of columns.
 fn mean_variance(points: &Points<'_>) -> f64 {
     let (n, d) = (points.squares.len(), points.design.n_cols());
     let mut mean = vec![0.0; d];
@@ -165,17 +164,17 @@ fn mean_variance(points: &Points<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::metrics::matched_accuracy;
+    use crate::eval::metrics::clustering_accuracy;
     use crate::graph::{Csr, Dense};
 
-    /// Four groups of points in the plane, far apart, in a mixed order.
+    /// Four well-separated groups of points in the plane, in random order.
     fn groups(n: usize) -> (Features, Vec<u32>) {
         let mut stream = Stream::new(5, "test", "kmeans", 0);
         let truth: Vec<u32> = (0..n).map(|_| stream.below(4) as u32).collect();
         let mut data = Vec::new();
-        for &part in &truth {
-            data.push((10.0 * f64::from(part / 2) + stream.normal()) as Real);
-            data.push((10.0 * f64::from(part % 2) + stream.normal()) as Real);
+        for &group in &truth {
+            data.push((10.0 * f64::from(group / 2) + stream.normal()) as Real);
+            data.push((10.0 * f64::from(group % 2) + stream.normal()) as Real);
         }
         (Features::Dense(Dense::from_parts(n, 2, data)), truth)
     }
@@ -189,18 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn groups_far_apart_are_found_dense_or_sparse() {
+    fn finds_separated_groups_dense_or_sparse() {
         let (points, truth) = groups(9000);
         let found = cluster(&points, 4, 0, &KMeansSettings::default()).unwrap();
-        assert!(matched_accuracy(&found.parts, &truth) > 0.999);
+        assert!(clustering_accuracy(&found.assignments, &truth) > 0.999);
         let within: f64 = 2.0 * 9000.0;
         assert!((found.inertia / within - 1.0).abs() < 0.05, "{}", found.inertia);
         let sparse = cluster(&as_sparse(&points), 4, 0, &KMeansSettings::default()).unwrap();
-        assert!(matched_accuracy(&found.parts, &sparse.parts) > 0.9999);
+        assert!(clustering_accuracy(&found.assignments, &sparse.assignments) > 0.9999);
     }
 
     #[test]
-    fn the_same_clusters_at_any_number_of_threads() {
+    fn does_not_depend_on_the_number_of_threads() {
         let (points, _) = groups(9000);
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -212,16 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn no_cluster_stays_empty_while_points_differ() {
-        // Twenty points on two places and three single ones; k takes them all.
+    fn fills_empty_clusters() {
+        // Twenty points at two locations and three single ones: five distinct locations.
         let mut data = vec![0.0; 40];
         data[..20].fill(1.0);
         data.extend([5.0, 5.0, 9.0, 1.0, -3.0, 2.0]);
         let points = Features::Dense(Dense::from_parts(23, 2, data));
         let found = cluster(&points, 5, 1, &KMeansSettings::default()).unwrap();
-        assert_eq!((0..5).filter(|part| found.parts.contains(part)).count(), 5);
+        assert_eq!((0..5).filter(|cluster| found.assignments.contains(cluster)).count(), 5);
         assert!(found.inertia < 1e-6);
-        // Fewer places than clusters: some stay empty, and it ends.
+        // More clusters than distinct points: some stay empty, and it terminates.
         assert!(cluster(&points, 8, 1, &KMeansSettings::default()).unwrap().inertia < 1e-6);
         assert!(cluster(&points, 24, 1, &KMeansSettings::default()).is_err());
     }

@@ -1,11 +1,11 @@
-//! How well predictions, rankings and partitions fit; shares of one, not percent.
+//! Classification, ranking, clustering and community metrics, between 0 and 1.
 
-mod classes;
-mod partition;
+mod classification;
+mod clustering;
+mod community;
 mod ranking;
-mod structure;
 
-pub use classes::{accuracy, macro_f1};
-pub use partition::{adjusted_rand, matched_accuracy, mutual_information};
+pub use classification::{accuracy, macro_f1};
+pub use clustering::{adjusted_rand_index, clustering_accuracy, normalized_mutual_info};
+pub use community::{UNASSIGNED, conductance, modularity};
 pub use ranking::{average_precision, roc_auc};
-pub use structure::{OUTSIDE, conductance, modularity};

@@ -1,9 +1,9 @@
-//! Scores that should put positives above negatives.
+//! Ranking metrics of binary scores.
 
 use crate::Real;
 
-/// The chance that a positive has a higher score than a negative, ties counted half: the area under the ROC curve,
-/// by average ranks. `None` where one of the sides is empty or a score is not a number.
+/// Area under the ROC curve: probability that a positive scores higher than a negative, with ties counted half. `None` if
+/// there are no positives, no negatives, or a score is NaN.
 pub fn roc_auc(scores: &[Real], positive: &[bool]) -> Option<f64> {
     let order = descending(scores, positive)?;
     let n_positive = positive.iter().filter(|&&is| is).count() as f64;
@@ -11,17 +11,17 @@ pub fn roc_auc(scores: &[Real], positive: &[bool]) -> Option<f64> {
     if n_positive <= 0.0 || n_negative <= 0.0 {
         return None;
     }
-    // Going down the scores, every group of equals beats the negatives below it and half of its own.
+    // In descending order, the positives of a tied group beat all negatives below and half of those in the group.
     let (mut below, mut area) = (n_negative, 0.0);
-    each_group(scores, positive, &order, |positives, negatives| {
+    for_each_tie(scores, positive, &order, |positives, negatives| {
         below -= negatives;
         area += positives * (below + 0.5 * negatives);
     });
     Some(area / (n_positive * n_negative))
 }
 
-/// Σ (recallᵢ − recallᵢ₋₁) · precisionᵢ over the thresholds, from the highest down. `None` without positives or
-/// where a score is not a number.
+/// Average precision: Σ (recallᵢ − recallᵢ₋₁) · precisionᵢ over descending thresholds. `None` without positives or if a
+/// score is NaN.
 pub fn average_precision(scores: &[Real], positive: &[bool]) -> Option<f64> {
     let order = descending(scores, positive)?;
     let n_positive = positive.iter().filter(|&&is| is).count() as f64;
@@ -29,7 +29,7 @@ pub fn average_precision(scores: &[Real], positive: &[bool]) -> Option<f64> {
         return None;
     }
     let (mut right, mut taken, mut sum) = (0.0, 0.0, 0.0);
-    each_group(scores, positive, &order, |positives, negatives| {
+    for_each_tie(scores, positive, &order, |positives, negatives| {
         right += positives;
         taken += positives + negatives;
         sum += positives * right / taken;
@@ -38,7 +38,7 @@ pub fn average_precision(scores: &[Real], positive: &[bool]) -> Option<f64> {
 }
 
 fn descending(scores: &[Real], positive: &[bool]) -> Option<Vec<u32>> {
-    assert_eq!(scores.len(), positive.len(), "one score for each");
+    assert_eq!(scores.len(), positive.len(), "one score per item");
     if scores.iter().any(|x| x.is_nan()) {
         return None;
     }
@@ -47,9 +47,9 @@ fn descending(scores: &[Real], positive: &[bool]) -> Option<Vec<u32>> {
     Some(order)
 }
 
-/// Calls `work(positives, negatives)` for each group of equal scores.
-#[allow(clippy::float_cmp)] // a tie is exact
-fn each_group(scores: &[Real], positive: &[bool], order: &[u32], mut work: impl FnMut(f64, f64)) {
+/// Calls `work(positives, negatives)` for each group of tied scores.
+#[allow(clippy::float_cmp)] // ties are exact
+fn for_each_tie(scores: &[Real], positive: &[bool], order: &[u32], mut work: impl FnMut(f64, f64)) {
     for group in order.chunk_by(|&a, &b| scores[a as usize] == scores[b as usize]) {
         let positives = group.iter().filter(|&&at| positive[at as usize]).count();
         work(positives as f64, (group.len() - positives) as f64);
@@ -62,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn values_by_hand() {
+    fn matches_values_computed_by_hand() {
         let auc = |scores: &[Real], positive: &[bool]| roc_auc(scores, positive).unwrap();
         assert!((auc(&[0.9, 0.5, 0.5, 0.1], &[true, false, true, false]) - 0.875).abs() < 1e-12);
         assert!((auc(&[1.0; 5], &[true, false, false, true, true]) - 0.5).abs() < 1e-12);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn one_side_alone_has_no_area() {
+    fn undefined_without_both_classes() {
         assert_eq!(roc_auc(&[1.0, 2.0], &[true, true]), None);
         assert_eq!(roc_auc(&[1.0, Real::NAN], &[true, false]), None);
         assert_eq!(average_precision(&[], &[]), None);
@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn area_is_the_share_of_pairs_in_order_and_turns_with_the_signs(
+        fn auc_is_the_fraction_of_ordered_pairs_and_flips_with_the_sign(
             items in prop::collection::vec((-5i8..5, any::<bool>()), 2..60))
         {
             let scores: Vec<Real> = items.iter().map(|(x, _)| Real::from(*x)).collect();

@@ -50,9 +50,9 @@ pub(super) fn slopes(
 pub(super) fn centers(z: &[Real], width: usize, lookahead: &Lookahead) -> Result<Vec<Vec<f64>>> {
     let n = z.len() / width;
     let points = Features::Dense(Dense::from_parts(n, width, z.to_vec()));
-    let settings = kmeans::KMeansSettings { starts: lookahead.starts, ..kmeans::KMeansSettings::default() };
+    let settings = kmeans::KMeansSettings { n_init: lookahead.starts, ..kmeans::KMeansSettings::default() };
     // The same random state every time: clusters change only with the representations.
-    let parts = kmeans::cluster(&points, lookahead.clusters, 0, &settings)?.parts;
+    let parts = kmeans::cluster(&points, lookahead.clusters, 0, &settings)?.assignments;
     let mut sums = vec![vec![0.0; width]; lookahead.clusters];
     let mut counts = vec![0usize; lookahead.clusters];
     for (row, &part) in z.chunks_exact(width).zip(&parts) {

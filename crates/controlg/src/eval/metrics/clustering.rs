@@ -1,8 +1,8 @@
-//! Two partitions of the same items, clusters and classes, whatever the parts are called.
+//! Agreement of two partitions of the same items, up to renaming of the clusters.
 
-/// NMI = 2 I(U;V) / (H(U) + H(V)), the mutual information over the arithmetic mean of the entropies; 0 where both
-/// partitions have one part.
-pub fn mutual_information(u: &[u32], v: &[u32]) -> f64 {
+/// NMI = 2 I(U;V) / (H(U) + H(V)), normalized by the arithmetic mean of the entropies; 0 if both partitions have a single
+/// cluster.
+pub fn normalized_mutual_info(u: &[u32], v: &[u32]) -> f64 {
     let table = ContingencyTable::new(u, v);
     let entropies = entropy(&table.rows, table.n) + entropy(&table.cols, table.n);
     if entropies <= 0.0 {
@@ -14,20 +14,20 @@ pub fn mutual_information(u: &[u32], v: &[u32]) -> f64 {
     (2.0 * table.sum(term) / entropies).clamp(0.0, 1.0)
 }
 
-/// The adjusted Rand index: the share of pairs on which the partitions agree, 0 at chance and 1 at equality.
-pub fn adjusted_rand(u: &[u32], v: &[u32]) -> f64 {
+/// Adjusted Rand index: agreement on pairs of items, 0 by chance and 1 for equal partitions.
+pub fn adjusted_rand_index(u: &[u32], v: &[u32]) -> f64 {
     let table = ContingencyTable::new(u, v);
     let pairs = |count: f64| count * (count - 1.0) / 2.0;
     let all = |counts: &[f64]| counts.iter().map(|&count| pairs(count)).sum::<f64>();
     let (together, rows, cols) = (table.sum(|_, _, count| pairs(count)), all(&table.rows), all(&table.cols));
     let expected = rows * cols / pairs(table.n).max(1.0);
     let most = (rows + cols) / 2.0;
-    // Both of one part, or both of single items: they are equal.
+    // Both have a single cluster, or only clusters of one item: they are equal.
     if (most - expected).abs() < 1e-12 { 1.0 } else { (together - expected) / (most - expected) }
 }
 
-/// The largest share of items that a one-to-one matching of the parts puts together; 0 of nothing.
-pub fn matched_accuracy(u: &[u32], v: &[u32]) -> f64 {
+/// Clustering accuracy: fraction of items matched by the best one-to-one assignment of clusters; 0 for empty input.
+pub fn clustering_accuracy(u: &[u32], v: &[u32]) -> f64 {
     let table = ContingencyTable::new(u, v);
     let side = table.rows.len().max(table.cols.len());
     let mut costs = vec![0.0; side * side];
@@ -37,14 +37,14 @@ pub fn matched_accuracy(u: &[u32], v: &[u32]) -> f64 {
         }
     }
     let matched: f64 =
-        cheapest_matching(side, &costs).iter().enumerate().map(|(r, &c)| -costs[r * side + c]).sum();
+        min_cost_assignment(side, &costs).iter().enumerate().map(|(r, &c)| -costs[r * side + c]).sum();
     matched / table.n.max(1.0)
 }
 
-/// How often each part of one partition meets each of the other.
+/// Number of common items for each pair of clusters.
 struct ContingencyTable {
     n: f64,
-    /// By rows, parts of the first.
+    /// Row-major; rows are clusters of the first partition.
     counts: Vec<f64>,
     rows: Vec<f64>,
     cols: Vec<f64>,
@@ -53,7 +53,7 @@ struct ContingencyTable {
 impl ContingencyTable {
     fn new(u: &[u32], v: &[u32]) -> Self {
         assert_eq!(u.len(), v.len(), "the same items");
-        let ((u, n_rows), (v, n_cols)) = (numbered(u), numbered(v));
+        let ((u, n_rows), (v, n_cols)) = (renumbered(u), renumbered(v));
         let mut table = ContingencyTable {
             n: u.len() as f64,
             counts: vec![0.0; n_rows * n_cols],
@@ -68,7 +68,7 @@ impl ContingencyTable {
         table
     }
 
-    /// Σ over the cells that are not empty.
+    /// Σ over the nonempty cells.
     fn sum(&self, term: impl Fn(usize, usize, f64) -> f64) -> f64 {
         let width = self.cols.len().max(1);
         let cells = self.counts.iter().enumerate().filter(|(_, count)| **count > 0.0);
@@ -76,8 +76,8 @@ impl ContingencyTable {
     }
 }
 
-/// The parts numbered from 0 without a gap, in the order of their names.
-fn numbered(parts: &[u32]) -> (Vec<usize>, usize) {
+/// Renumbers the clusters from 0 without gaps, keeping their order.
+fn renumbered(parts: &[u32]) -> (Vec<usize>, usize) {
     let mut names = parts.to_vec();
     names.sort_unstable();
     names.dedup();
@@ -88,10 +88,9 @@ fn entropy(counts: &[f64], n: f64) -> f64 {
     -counts.iter().map(|count| count / n * (count / n).ln()).sum::<f64>()
 }
 
-/// The column of each row in the cheapest one-to-one matching of a square matrix: the Hungarian method with
-/// potentials, O(side³). Rows enter one at a time along a cheapest path of reduced costs.
-fn cheapest_matching(side: usize, costs: &[f64]) -> Vec<usize> {
-    // Row 0 and column 0 stand for "none"; the others are counted from 1.
+/// Column of each row in the minimum-cost assignment of a square matrix: Hungarian method with potentials, O(side³).
+fn min_cost_assignment(side: usize, costs: &[f64]) -> Vec<usize> {
+    // Row 0 and column 0 mean "unassigned"; the others are numbered from 1.
     let (mut of_row, mut of_col) = (vec![0.0; side + 1], vec![0.0; side + 1]);
     let mut row_of = vec![0usize; side + 1];
     for new_row in 1..=side {
@@ -138,23 +137,23 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn equal_partitions_score_one_whatever_their_names() {
+    fn equal_partitions_score_one() {
         let (u, v) = ([0, 0, 1, 2, 2], [7, 7, 3, 0, 0]);
-        for measure in [mutual_information, adjusted_rand, matched_accuracy] {
-            assert!((measure(&u, &v) - 1.0).abs() < 1e-12);
+        for metric in [normalized_mutual_info, adjusted_rand_index, clustering_accuracy] {
+            assert!((metric(&u, &v) - 1.0).abs() < 1e-12);
         }
     }
 
     #[test]
-    fn one_part_tells_nothing() {
-        assert!(mutual_information(&[0; 4], &[0, 1, 0, 1]).abs() < 1e-12);
-        assert!(mutual_information(&[0; 4], &[1; 4]).abs() < 1e-12);
-        assert!(adjusted_rand(&[0; 4], &[0, 1, 0, 1]).abs() < 1e-12);
-        assert!((matched_accuracy(&[0; 4], &[0, 1, 0, 1]) - 0.5).abs() < 1e-12);
+    fn a_single_cluster_has_no_information() {
+        assert!(normalized_mutual_info(&[0; 4], &[0, 1, 0, 1]).abs() < 1e-12);
+        assert!(normalized_mutual_info(&[0; 4], &[1; 4]).abs() < 1e-12);
+        assert!(adjusted_rand_index(&[0; 4], &[0, 1, 0, 1]).abs() < 1e-12);
+        assert!((clustering_accuracy(&[0; 4], &[0, 1, 0, 1]) - 0.5).abs() < 1e-12);
     }
 
-    /// The best of all matchings, by trying them.
-    fn best_by_trying(u: &[u32], v: &[u32], parts: u32) -> f64 {
+    /// Clustering accuracy by brute force.
+    fn brute_force(u: &[u32], v: &[u32], parts: u32) -> f64 {
         fn go(u: &[u32], v: &[u32], parts: u32, names: &mut Vec<u32>) -> usize {
             if names.len() == parts as usize {
                 return u.iter().zip(v).filter(|(u, v)| names[**u as usize] == **v).count();
@@ -173,19 +172,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn measures_are_symmetric_and_blind_to_names(
+        fn metrics_are_symmetric_and_invariant_to_renaming(
             items in prop::collection::vec((0u32..5, 0u32..4), 1..40),
             names in Just((0u32..5).collect::<Vec<_>>()).prop_shuffle())
         {
             let (u, v): (Vec<u32>, Vec<u32>) = items.into_iter().unzip();
             let renamed: Vec<u32> = u.iter().map(|&part| names[part as usize]).collect();
-            for measure in [mutual_information, adjusted_rand, matched_accuracy] {
-                let value = measure(&u, &v);
-                prop_assert!((measure(&v, &u) - value).abs() < 1e-12);
-                prop_assert!((measure(&renamed, &v) - value).abs() < 1e-12);
+            for metric in [normalized_mutual_info, adjusted_rand_index, clustering_accuracy] {
+                let value = metric(&u, &v);
+                prop_assert!((metric(&v, &u) - value).abs() < 1e-12);
+                prop_assert!((metric(&renamed, &v) - value).abs() < 1e-12);
                 prop_assert!(value <= 1.0 + 1e-12);
             }
-            prop_assert!((matched_accuracy(&u, &v) - best_by_trying(&u, &v, 5)).abs() < 1e-12);
+            prop_assert!((clustering_accuracy(&u, &v) - brute_force(&u, &v, 5)).abs() < 1e-12);
         }
     }
 }
