@@ -100,7 +100,8 @@ mod tests {
         assert_eq!(wrong, "embeddings: found the same row for every node, expected rows that differ");
         let wrong = message(embeddings(&dense([1.0, 2.0, Real::NAN, 2.0]), 2));
         assert_eq!(wrong, "embeddings, row 1: found NaN, expected finite numbers");
-        let sparse = |values| Features::Sparse(Csr::from_parts(3, vec![0, 1, 1, 2], vec![0, 2], Some(values)));
+        let sparse =
+            |values| Features::Sparse(Csr::from_parts(3, vec![0, 1, 1, 2], vec![0, 2], Some(values)));
         let wrong = message(embeddings(&sparse(vec![1.0, Real::INFINITY]), 3));
         assert_eq!(wrong, "embeddings, row 2: found inf, expected finite numbers");
         assert!(embeddings(&sparse(vec![1.0, 1.0]), 3).is_ok());

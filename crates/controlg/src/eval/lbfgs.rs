@@ -280,7 +280,11 @@ mod tests {
         };
         let (fit, evaluations) = minimize(Lbfgs::new(vec![0.0; 50], LbfgsSettings::default()), function);
         assert_eq!(fit.outcome(), Some(LbfgsOutcome::Converged));
-        assert!(evaluations < 2 * fit.iterations() + 5, "{evaluations} evaluations, {} steps", fit.iterations());
+        assert!(
+            evaluations < 2 * fit.iterations() + 5,
+            "{evaluations} evaluations, {} steps",
+            fit.iterations()
+        );
         assert!(fit.into_point().iter().enumerate().all(|(i, x)| (x - i as f64).abs() < 1e-4));
     }
 
@@ -301,7 +305,8 @@ mod tests {
     #[test]
     fn stops_at_rounding_noise_and_on_nan() {
         let settings = LbfgsSettings { tolerance: 0.0, ..LbfgsSettings::default() };
-        let (fit, evaluations) = minimize(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
+        let (fit, evaluations) =
+            minimize(Lbfgs::new(vec![3.0], settings), |x| (x[0] * x[0], vec![2.0 * x[0]]));
         assert!(evaluations < 400 && fit.into_point()[0].abs() < 1e-6);
         let (fit, _) = minimize(Lbfgs::new(vec![1.0], settings), |_| (f64::NAN, vec![f64::NAN]));
         assert_eq!(fit.outcome(), Some(LbfgsOutcome::Stalled));

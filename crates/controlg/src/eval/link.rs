@@ -5,7 +5,7 @@
 
 use super::design_matrix::DesignMatrix;
 use super::lbfgs::{LbfgsOutcome, LbfgsSettings};
-use super::logistic::{PENALTIES, for_each_scores, fit_grid};
+use super::logistic::{PENALTIES, fit_grid, for_each_scores};
 use super::metrics::{average_precision, roc_auc};
 use super::normalize::unit_rows;
 use crate::Real;

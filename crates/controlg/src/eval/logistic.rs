@@ -237,7 +237,8 @@ mod tests {
             let design = DesignMatrix::of_rows(&matrix, &rows);
             let mut model: Vec<f64> = (0..5 * outputs).map(|i| 0.1 * i as f64 - 0.4).collect();
             let other = vec![0.0; model.len()];
-            let gradient = losses_and_gradients(&design, &targets, outputs, &[&other, &model]).remove(1).gradient;
+            let gradient =
+                losses_and_gradients(&design, &targets, outputs, &[&other, &model]).remove(1).gradient;
             for at in 0..model.len() {
                 let mut loss = |step: f64| {
                     model[at] += step;
@@ -277,8 +278,13 @@ mod tests {
     fn bias_is_the_log_odds_of_the_targets() {
         let matrix = Features::Dense(Dense::from_parts(4, 1, vec![0.0; 4]));
         let rows = all(4);
-        let fit =
-            fit_grid(&DesignMatrix::of_rows(&matrix, &rows), &[1, 1, 1, 0], 1, &[0.1], LbfgsSettings::default());
+        let fit = fit_grid(
+            &DesignMatrix::of_rows(&matrix, &rows),
+            &[1, 1, 1, 0],
+            1,
+            &[0.1],
+            LbfgsSettings::default(),
+        );
         assert!((fit[0].parameters[1] - 3f64.ln()).abs() < 1e-3);
     }
 }

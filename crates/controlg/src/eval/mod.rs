@@ -121,7 +121,8 @@ pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -
     let unit = normalize::unit_rows(embeddings);
     let points = if nodes.len() == unit.n_rows() { unit } else { normalize::select_rows(&unit, &nodes) };
     let settings = kmeans::KMeansSettings::default();
-    let clusterings = (0..KMEANS_STATES).map(|state| kmeans::cluster(&points, present.len(), state, &settings));
+    let clusterings =
+        (0..KMEANS_STATES).map(|state| kmeans::cluster(&points, present.len(), state, &settings));
     let clusterings = clusterings.collect::<Result<Vec<_>>>()?;
 
     let each = |metric: fn(&[u32], &[u32]) -> f64| {
@@ -131,7 +132,10 @@ pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -
     let on_graph = |metric: fn(&Graph, &[u32]) -> f64| {
         let clusters_of_nodes = |found: &kmeans::Clustering| {
             let mut clusters = vec![metrics::UNASSIGNED; graph.n_nodes()];
-            nodes.iter().zip(&found.assignments).for_each(|(&node, &cluster)| clusters[node as usize] = cluster);
+            nodes
+                .iter()
+                .zip(&found.assignments)
+                .for_each(|(&node, &cluster)| clusters[node as usize] = cluster);
             clusters
         };
         let values = clusterings.iter().map(|found| metric(graph, &clusters_of_nodes(found)));

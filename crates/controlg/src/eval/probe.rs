@@ -131,9 +131,11 @@ fn choose_penalty(data: &ProbeData<'_>, settings: &ProbeSettings) -> SelectedMod
     let exhausted = fits.iter().filter(|fit| fit.outcome == LbfgsOutcome::Exhausted).count();
     let models: Vec<&[f64]> = fits.iter().map(|fit| &fit.parameters[..]).collect();
     let (val, truth) = &data.val;
-    let accuracies: Vec<f64> = predict(val, &models, data.n_classes).iter().map(|p| accuracy(p, truth)).collect();
+    let accuracies: Vec<f64> =
+        predict(val, &models, data.n_classes).iter().map(|p| accuracy(p, truth)).collect();
     // Penalties are ascending, so the last of ties is the larger one.
-    let best = (1..accuracies.len()).fold(0, |best, at| if accuracies[at] >= accuracies[best] { at } else { best });
+    let best =
+        (1..accuracies.len()).fold(0, |best, at| if accuracies[at] >= accuracies[best] { at } else { best });
     SelectedModel { model: models[best].to_vec(), val: accuracies[best], setting: PENALTIES[best], exhausted }
 }
 

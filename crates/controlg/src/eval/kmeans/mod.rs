@@ -49,7 +49,8 @@ pub fn cluster(points: &Features, k: usize, seed: u64, settings: &KMeansSettings
         return Err(Error::value("clusters", k, format_args!("1 to {n}, the number of points")));
     }
     let all: Vec<u32> = (0..n as u32).collect();
-    let points = Points { rows: points, design: DesignMatrix::of_rows(points, &all), squares: squares(points) };
+    let points =
+        Points { rows: points, design: DesignMatrix::of_rows(points, &all), squares: squares(points) };
     let streams = (0..settings.n_init.max(1) as u64).map(|run| Stream::new(seed, "eval", "kmeans", run));
     let seeds = seeding::seed(&points, k, streams.collect());
     let mut runs: Vec<LloydRun> = seeds.into_iter().map(|seeds| LloydRun::new(&points, &seeds)).collect();
@@ -59,8 +60,7 @@ pub fn cluster(points: &Features, k: usize, seed: u64, settings: &KMeansSettings
         assign(&points, k, &mut open);
         open.par_iter_mut().for_each(|run| run.update_centers(&points, max_shift, settings.max_iterations));
     }
-    let best =
-        runs.into_iter().reduce(|best, run| if run.inertia < best.inertia { run } else { best });
+    let best = runs.into_iter().reduce(|best, run| if run.inertia < best.inertia { run } else { best });
     let LloydRun { assignments, inertia, iterations, .. } =
         best.ok_or_else(|| Error::Failed("K-means without an initialization".into()))?;
     Ok(Clustering { assignments, inertia, iterations })

@@ -42,10 +42,16 @@ impl ClusterVolumes {
     fn new(graph: &Graph, clusters: &[u32]) -> Self {
         assert_eq!(clusters.len(), graph.n_nodes(), "one cluster per node");
         let inside = |cluster: u32| cluster != UNASSIGNED;
-        let n_clusters = clusters.iter().filter(|&&cluster| inside(cluster)).max().map_or(0, |&cluster| cluster as usize + 1);
-        let mut volumes = ClusterVolumes { total: 0.0, all: vec![0.0; n_clusters], within: vec![0.0; n_clusters] };
+        let n_clusters = clusters
+            .iter()
+            .filter(|&&cluster| inside(cluster))
+            .max()
+            .map_or(0, |&cluster| cluster as usize + 1);
+        let mut volumes =
+            ClusterVolumes { total: 0.0, all: vec![0.0; n_clusters], within: vec![0.0; n_clusters] };
         for (node, &cluster) in clusters.iter().enumerate().filter(|(_, cluster)| inside(**cluster)) {
-            let edges = graph.adjacency().entries(node).filter(|(other, _)| inside(clusters[*other as usize]));
+            let edges =
+                graph.adjacency().entries(node).filter(|(other, _)| inside(clusters[*other as usize]));
             for (other, weight) in edges {
                 let weight = f64::from(weight);
                 volumes.total += weight;

@@ -50,6 +50,9 @@ pub(super) fn score(graph: &Graph, config: &Config, trial: &Trial, weights: &[f6
 fn between_clusters(graph: &Graph, z: Dense, clusters: usize) -> Result<f64> {
     // The same random state for every candidate: they differ only in their representations.
     let found = kmeans::cluster(&Features::Dense(z), clusters, 0, &kmeans::KMeansSettings::default())?;
-    let between = graph.edges().filter(|&(u, v)| found.assignments[u as usize] != found.assignments[v as usize]).count();
+    let between = graph
+        .edges()
+        .filter(|&(u, v)| found.assignments[u as usize] != found.assignments[v as usize])
+        .count();
     Ok(between as f64 / graph.n_edges().max(1) as f64)
 }
