@@ -220,7 +220,7 @@ impl Audit {
         };
         // Somebody's own loop may warm up whatever the plan.
         let wanted = |coordinator: &dyn Coordinator| {
-            self.terms.warm_up_rounds().is_none() || coordinator.wants_warm_up()
+            self.terms.warm_up_rounds().is_none() || coordinator.needs_warm_up()
         };
         let coordinator = match &mut self.method {
             AuditedMethod::Schedule(coordinator) if wanted(&**coordinator) && more => coordinator,
@@ -239,7 +239,7 @@ impl Audit {
         self.check_warmed_up(&place("kind"))?;
         self.check_place(found.epoch, found.block, found.step, place)?;
         let coordinator = match &mut self.method {
-            AuditedMethod::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => {
+            AuditedMethod::Schedule(coordinator) if coordinator.needs_reading() && !self.sensed => {
                 coordinator
             }
             _ => return Err(place("kind").differs("a sensing", "none before this block")),
@@ -274,7 +274,7 @@ impl Audit {
     fn block<'p>(&mut self, found: &BlockLine, place: &dyn Fn(&str) -> Place<'p>) -> Result<()> {
         self.check_warmed_up(&place("kind"))?;
         let decision = match &mut self.method {
-            AuditedMethod::Schedule(coordinator) if coordinator.wants_reading() && !self.sensed => {
+            AuditedMethod::Schedule(coordinator) if coordinator.needs_reading() && !self.sensed => {
                 return Err(place("kind").differs("a block", "the sensing that is due before it"));
             }
             // Past the end there is nothing to derive, which the checks below say.
@@ -334,7 +334,7 @@ impl Audit {
 
     fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
         let warms_up =
-            matches!(&self.method, AuditedMethod::Schedule(coordinator) if coordinator.wants_warm_up());
+            matches!(&self.method, AuditedMethod::Schedule(coordinator) if coordinator.needs_warm_up());
         if warms_up && self.terms.warm_up_rounds().is_some_and(|rounds| self.rounds <= rounds) {
             let expected = format!("round {} of the warm-up", self.rounds);
             return Err(place.differs("the loop's first line", expected));

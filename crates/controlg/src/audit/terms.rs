@@ -20,7 +20,7 @@ impl Terms {
     pub(super) fn of_run(config: Config) -> Result<(Terms, AuditedMethod)> {
         let method = match config.build_method()? {
             ActiveMethod::Schedule(coordinator) => AuditedMethod::Schedule(coordinator),
-            ActiveMethod::Mix(mixer) => AuditedMethod::Mix(mixer.promise()),
+            ActiveMethod::Mix(mixer) => AuditedMethod::Mix(mixer.weight_bounds()),
         };
         let terms = Terms {
             method: config.method.clone(),

@@ -24,7 +24,7 @@ impl Config {
     pub fn evaluations(&self) -> u64 {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
         if let Some(mixer) = self.build_mixer() {
-            let search = mixer.trial().map_or(0, |search| search.total_steps());
+            let search = mixer.weight_search().map_or(0, |search| search.total_steps());
             return steps.saturating_add(search).saturating_mul(k);
         }
         let rounds = if self.warms_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };

@@ -95,11 +95,11 @@ impl Config {
 
     /// Whether the method starts with a warm-up.
     pub(super) fn warms_up(&self) -> bool {
-        self.mix.is_empty() && self.build_coordinator().is_ok_and(|coordinator| coordinator.wants_warm_up())
+        self.mix.is_empty() && self.build_coordinator().is_ok_and(|coordinator| coordinator.needs_warm_up())
     }
 
     /// Whether the method senses losses and gradients.
     pub(super) fn senses(&self) -> bool {
-        self.mix.is_empty() && self.build_coordinator().is_ok_and(|coordinator| coordinator.wants_reading())
+        self.mix.is_empty() && self.build_coordinator().is_ok_and(|coordinator| coordinator.needs_reading())
     }
 }

@@ -24,11 +24,11 @@ pub(super) fn of(config: &Config) -> Result<String> {
 
 /// A table whose entries keep their order.
 #[derive(Debug, Default)]
-struct Ordered(Vec<(String, Entry)>);
+struct Ordered(Vec<(String, OrderedValue)>);
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Entry {
+enum OrderedValue {
     Value(Value),
     Table(Ordered),
 }
@@ -57,7 +57,7 @@ fn document(config: &Config) -> Result<Ordered> {
             encoder
                 .into_iter()
                 .filter(|(name, value)| !is_implied(&encoder_keys, name, value))
-                .map(|(name, value)| (name, Entry::Value(value)))
+                .map(|(name, value)| (name, OrderedValue::Value(value)))
                 .collect(),
         ),
     );
@@ -74,12 +74,12 @@ impl Ordered {
     /// Moves an entry of the table, if it is there.
     fn take(&mut self, table: &mut Table, name: &str) {
         if let Some(value) = table.remove(name) {
-            self.0.push((name.to_owned(), Entry::Value(value)));
+            self.0.push((name.to_owned(), OrderedValue::Value(value)));
         }
     }
 
     fn push(&mut self, name: &str, table: Ordered) {
-        self.0.push((name.to_owned(), Entry::Table(table)));
+        self.0.push((name.to_owned(), OrderedValue::Table(table)));
     }
 }
 
@@ -94,7 +94,7 @@ fn inner(table: &mut Table, name: &str) -> Table {
 fn in_order(keys: &[Key], mut table: Table) -> Ordered {
     let present = keys.iter().filter_map(|key| Some((key.name, table.remove(key.name)?)));
     let counted = present.filter(|(name, value)| !is_implied(keys, name, value));
-    Ordered(counted.map(|(name, value)| (name.to_owned(), Entry::Value(value))).collect())
+    Ordered(counted.map(|(name, value)| (name.to_owned(), OrderedValue::Value(value))).collect())
 }
 
 /// Whether a setting was added after version 0.1 and has the value that runs had before.

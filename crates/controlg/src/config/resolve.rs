@@ -71,7 +71,7 @@ impl Config {
         self.scheduler().check(self.objectives.len())?;
         if self.train.coupled_decay
             && let ActiveMethod::Mix(mixer) = self.build_method()?
-            && mixer.looks_ahead()
+            && mixer.uses_lookahead()
         {
             // The lookahead differentiates through a step whose gradient comes from the losses alone.
             let expected = format!("false with method = {}", self.method);

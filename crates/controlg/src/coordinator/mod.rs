@@ -16,7 +16,7 @@ pub use feedback::*;
 pub use method::{METHODS, Method, UNTRAINED};
 pub(crate) use mix::cma;
 pub use mix::{
-    Lookahead, MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, Nodes, Trial,
+    Lookahead, MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, NodeEmbeddings, WeightSearch,
     WeightBounds,
 };
 
@@ -27,7 +27,7 @@ use crate::error::Result;
 /// A way to decide.
 pub trait Coordinator: Send {
     /// Whether it wants the objectives' losses from a few rounds of one step each before the first decision.
-    fn wants_warm_up(&self) -> bool {
+    fn needs_warm_up(&self) -> bool {
         false
     }
 
@@ -35,7 +35,7 @@ pub trait Coordinator: Send {
     fn warm_up(&mut self, _losses: &[f64]) {}
 
     /// Whether the next decision wants a reading.
-    fn wants_reading(&self) -> bool {
+    fn needs_reading(&self) -> bool {
         false
     }
 
@@ -66,9 +66,9 @@ pub enum ActiveMethod {
 }
 
 impl ActiveMethod {
-    /// Whether it wants losses before the first decision; see [`Coordinator::wants_warm_up`].
-    pub fn wants_warm_up(&self) -> bool {
-        matches!(self, ActiveMethod::Schedule(coordinator) if coordinator.wants_warm_up())
+    /// Whether it wants losses before the first decision; see [`Coordinator::needs_warm_up`].
+    pub fn needs_warm_up(&self) -> bool {
+        matches!(self, ActiveMethod::Schedule(coordinator) if coordinator.needs_warm_up())
     }
 }
 

@@ -73,12 +73,12 @@ impl Objective for Decor {
         }
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Decor { settings: self.settings.clone() }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Decor { settings: self.settings.clone() }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        self.settings.head.init(sizes.width, self.settings.width, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        self.settings.head.init(dims.width, self.settings.width, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -89,7 +89,7 @@ impl Objective for Decor {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
+        ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {

@@ -118,14 +118,14 @@ impl Objective for Link {
         Ok(())
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Link { settings: self.settings.clone(), edges: vec![], rare: vec![] }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Link { settings: self.settings.clone(), edges: vec![], rare: vec![] }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         if self.settings.decoder == Decoder::Mlp {
             let hidden = self.settings.hidden;
-            params.add(group, "weight", (sizes.width, hidden), Init::XavierUniform, stream);
+            params.add(group, "weight", (dims.width, hidden), Init::XavierUniform, stream);
             params.add(group, "bias", (1, hidden), Init::Constant(0.0), stream);
             params.add(group, "score.weight", (1, hidden), Init::XavierUniform, stream);
             params.add(group, "score.bias", (1, 1), Init::Constant(0.0), stream);

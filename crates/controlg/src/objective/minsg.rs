@@ -130,12 +130,12 @@ impl Objective for Minsg {
         Ok(())
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Minsg { settings: self.settings.clone(), operator: None }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Minsg { settings: self.settings.clone(), operator: None }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        self.settings.head.init(sizes.width, sizes.width, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        self.settings.head.init(dims.width, dims.width, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -161,7 +161,7 @@ impl Objective for Minsg {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
+        ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {

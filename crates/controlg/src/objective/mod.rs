@@ -40,16 +40,16 @@ pub trait Objective: CloneObjective + Send + Sync {
     }
 
     /// Computes what parts need to know of the whole graph, when it is never seen whole; what a part can compute for
-    /// itself is left to [`Objective::on_part`].
-    fn prepare_for_parts(&mut self, _graph: &Graph) -> Result<()> {
+    /// itself is left to [`Objective::on_batch`].
+    fn prepare_for_batches(&mut self, _graph: &Graph) -> Result<()> {
         Ok(())
     }
 
     /// The same objective with the same head on a part of the graph that it was prepared for, whole or for parts.
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>>;
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>>;
 
     /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream);
 
     /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
@@ -75,13 +75,13 @@ pub trait Objective: CloneObjective + Send + Sync {
     }
 
     /// The second network that it needs beside the encoder, of the same shape.
-    fn second(&self) -> Option<AuxNetwork> {
+    fn aux_network(&self) -> Option<AuxNetwork> {
         None
     }
 
     /// The operator through which the second network sees the graph when its representations are added to the encoder's,
     /// in the end; none where the encoder's are all.
-    fn added(&self) -> Option<&Operator> {
+    fn aux_operator(&self) -> Option<&Operator> {
         None
     }
 
@@ -138,7 +138,7 @@ pub struct LossInput<'a, 's> {
     pub group: usize,
     /// The network, for an objective that has a second one.
     pub encoder: &'s dyn Encoder,
-    /// The group of the second network's parameters; there is none unless [`Objective::second`] asked for it.
+    /// The group of the second network's parameters; there is none unless [`Objective::aux_network`] asked for it.
     pub second: usize,
     /// What the encoder was shown, in the order of the sights.
     pub augmented: &'s [AugmentedView<'a>],

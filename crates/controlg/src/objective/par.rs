@@ -68,18 +68,18 @@ impl Objective for Par {
         Ok(())
     }
 
-    fn prepare_for_parts(&mut self, graph: &Graph) -> Result<()> {
+    fn prepare_for_batches(&mut self, graph: &Graph) -> Result<()> {
         self.prepare(graph)
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         // The head has learned the parts of the whole graph: a node keeps its own.
-        let parts = part.nodes.iter().map(|&node| self.part[node as usize]).collect();
+        let parts = batch.nodes.iter().map(|&node| self.part[node as usize]).collect();
         Ok(Box::new(Par { settings: self.settings.clone(), part: parts }))
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        params.add(group, "weight", (sizes.width, self.settings.parts), Init::XavierUniform, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        params.add(group, "weight", (dims.width, self.settings.parts), Init::XavierUniform, stream);
         params.add(group, "bias", (1, self.settings.parts), Init::Constant(0.0), stream);
     }
 

@@ -62,15 +62,15 @@ impl Objective for Recon {
         hides_some("p_recon", self.settings.mask, graph)
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Recon { settings: self.settings.clone() }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Recon { settings: self.settings.clone() }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        params.add(group, "token", (1, sizes.n_features), Init::Constant(0.0), stream);
-        params.add(group, "0.weight", (sizes.width, sizes.width), Init::XavierUniform, stream);
-        params.add(group, "1.weight", (sizes.n_features, sizes.width), Init::XavierUniform, stream);
-        params.add(group, "1.bias", (1, sizes.n_features), Init::Constant(0.0), stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        params.add(group, "token", (1, dims.n_features), Init::Constant(0.0), stream);
+        params.add(group, "0.weight", (dims.width, dims.width), Init::XavierUniform, stream);
+        params.add(group, "1.weight", (dims.n_features, dims.width), Init::XavierUniform, stream);
+        params.add(group, "1.bias", (1, dims.n_features), Init::Constant(0.0), stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {

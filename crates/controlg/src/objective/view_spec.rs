@@ -19,7 +19,7 @@ pub struct ViewSpec {
     /// Whether the nodes are shown each other's features, in a random order.
     pub shuffle: bool,
     /// Tells views of one objective apart that are drawn alike.
-    pub which: u8,
+    pub index: u8,
 }
 
 /// A view as it was drawn.
@@ -33,23 +33,23 @@ pub struct AugmentedView<'a> {
 
 impl ViewSpec {
     /// Two independent views with edges dropped and columns masked.
-    pub fn pair(drop_edges: f64, mask_features: f64) -> Vec<ViewSpec> {
-        ViewSpec::two([drop_edges; 2], [mask_features; 2])
+    pub fn equal_views(drop_edges: f64, mask_features: f64) -> Vec<ViewSpec> {
+        ViewSpec::two_views([drop_edges; 2], [mask_features; 2])
     }
 
     /// Two independent views, each with its own rates.
-    pub fn two(drop_edges: [f64; 2], mask_features: [f64; 2]) -> Vec<ViewSpec> {
+    pub fn two_views(drop_edges: [f64; 2], mask_features: [f64; 2]) -> Vec<ViewSpec> {
         let one = |at: usize| ViewSpec {
             drop_edges: drop_edges[at],
             mask_features: mask_features[at],
-            which: at as u8,
+            index: at as u8,
             ..ViewSpec::default()
         };
         vec![one(0), one(1)]
     }
 
     /// Whether the view holds an objective's own token, so that no other can share it.
-    pub fn has_token(&self) -> bool {
+    pub fn uses_mask_token(&self) -> bool {
         self.mask_nodes > 0.0
     }
 
@@ -72,7 +72,7 @@ impl ViewSpec {
         if self.shuffle {
             view = view.with_order(stream.sample(n, n));
         }
-        if !self.has_token() {
+        if !self.uses_mask_token() {
             return AugmentedView { view, hidden: None };
         }
         let drawn = stream.sample(n, (self.mask_nodes * n as f64) as usize);

@@ -122,9 +122,9 @@ fn parameter_bytes(outfit: &InitialModel, config: &Config, clean: usize) -> Resu
     let representations = clean * outfit.encoder.width();
     let (optimizers, method) = match config.build_method()? {
         ActiveMethod::Mix(mixer) => {
-            let seen = if mixer.wants().nodes { 2 * representations } else { 0 };
+            let seen = if mixer.needs().nodes { 2 * representations } else { 0 };
             // The gradient stepped along and its influence; representations, their copy and their gradient.
-            let ahead = if mixer.looks_ahead() { 2 * one + 3 * representations } else { 0 };
+            let ahead = if mixer.uses_lookahead() { 2 * one + 3 * representations } else { 0 };
             (1, k * one + seen + ahead)
         }
         ActiveMethod::Schedule(_) => {

@@ -96,12 +96,12 @@ impl<'g> Training<'g> {
         let (rounds, steps) = (self.progress.rounds, self.progress.steps);
         match &mut self.method {
             Driver::Schedule(coordinator)
-                if coordinator.wants_warm_up() && rounds <= self.config.train.warmup_rounds =>
+                if coordinator.needs_warm_up() && rounds <= self.config.train.warmup_rounds =>
             {
                 Ok(Some(vec![self.round()?]))
             }
             _ if steps >= self.config.total_steps() => Ok(None),
-            Driver::Schedule(coordinator) if coordinator.wants_reading() => {
+            Driver::Schedule(coordinator) if coordinator.needs_reading() => {
                 let sensed = self.sense()?;
                 Ok(Some(sensed.into_iter().chain([self.block()?]).collect()))
             }
@@ -160,9 +160,9 @@ impl<'g> Training<'g> {
     /// Runs the weight search of a method that needs one.
     fn find_weights(&mut self) -> Result<()> {
         let Driver::Mix(mixing) = &mut self.method else { return Ok(()) };
-        let Some(trial) = mixing.mixer.trial() else { return Ok(()) };
+        let Some(trial) = mixing.mixer.weight_search() else { return Ok(()) };
         let start = Instant::now();
-        mixing.mixer.found(search_weights(self.model.clean().graph, &self.config, &trial)?);
+        mixing.mixer.set_weights(search_weights(self.model.clean().graph, &self.config, &trial)?);
         self.timings.planning += start.elapsed().as_secs_f64();
         Ok(())
     }

@@ -93,7 +93,7 @@ impl Bench {
 
     /// Groups that a gradient reaches: those of a network that only follows are the last.
     pub(crate) fn n_learned(&self) -> usize {
-        match self.objective.second() {
+        match self.objective.aux_network() {
             Some(AuxNetwork::Trained) => 3,
             Some(AuxNetwork::Ema { .. }) | None => 2,
         }
@@ -101,10 +101,10 @@ impl Bench {
 
     /// The head, and the second network where there is one.
     fn add_head(&self, params: &mut Params) {
-        let sizes = HeadDims { n_features: self.graph.n_features(), width: self.encoder.width() };
+        let dims = HeadDims { n_features: self.graph.n_features(), width: self.encoder.width() };
         let group = params.add_group("head");
-        self.objective.init(sizes, params, group, &mut Stream::new(5, "init", "", 0));
-        if self.objective.second().is_some() {
+        self.objective.init_head(dims, params, group, &mut Stream::new(5, "init", "", 0));
+        if self.objective.aux_network().is_some() {
             let second = params.add_group("second");
             self.encoder.init(self.graph.n_features(), params, second, &mut Stream::new(8, "init", "", 0));
         }
@@ -114,7 +114,7 @@ impl Bench {
     pub(crate) fn augmented(&self) -> Vec<AugmentedView<'static>> {
         let (seed, purpose, _) = self.draws;
         let draw = |spec: &ViewSpec| {
-            let mut stream = Stream::new(seed, purpose, "view", u64::from(spec.which));
+            let mut stream = Stream::new(seed, purpose, "view", u64::from(spec.index));
             self.objective.augment(spec, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
         };
         self.views().iter().map(draw).collect()

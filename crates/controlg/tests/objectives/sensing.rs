@@ -198,16 +198,16 @@ impl Objective for Watched {
         self.inner.prepare(graph)
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        self.inner.on_part(part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        self.inner.on_batch(batch)
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
         self.inner.buffers(graph, width)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        self.inner.init(sizes, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        self.inner.init_head(dims, params, group, stream);
     }
 
     fn views(&self) -> Vec<ViewSpec> {

@@ -274,7 +274,7 @@ fn partition_is_the_cross_entropy_of_metis_parts() {
     assert_equal("p_par", bench.loss_of(&[&z]), expected);
 }
 
-/// Sample sizes differ in link prediction alone, and there only on graphs with more edges than a step takes.
+/// Sample dims differ in link prediction alone, and there only on graphs with more edges than a step takes.
 #[test]
 fn sensing_is_the_loss_of_a_step_on_a_small_graph() {
     for entry in all() {

@@ -239,7 +239,7 @@ impl Scheduler {
 }
 
 impl Coordinator for Scheduler {
-    fn wants_warm_up(&self) -> bool {
+    fn needs_warm_up(&self) -> bool {
         // Equal shares need no reference point.
         self.settings.plan.mode != PlanMode::Uniform
     }
@@ -248,7 +248,7 @@ impl Coordinator for Scheduler {
         Scheduler::warm_up(self, losses);
     }
 
-    fn wants_reading(&self) -> bool {
+    fn needs_reading(&self) -> bool {
         self.sensing_due()
     }
 

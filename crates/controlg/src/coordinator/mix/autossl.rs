@@ -102,23 +102,23 @@ impl Mixer for AutoSsl {
         MixWeights::of_losses(self.state.weights.clone())
     }
 
-    fn looks_ahead(&self) -> bool {
+    fn uses_lookahead(&self) -> bool {
         true
     }
 
-    fn outlook(&self, step: u64) -> Option<Lookahead> {
+    fn lookahead(&self, step: u64) -> Option<Lookahead> {
         let AutoSslSettings { meta_every, meta_warmup_steps, clusters, starts, variance, .. } = self.settings;
         let due = step >= meta_warmup_steps && step.is_multiple_of(meta_every);
         due.then_some(Lookahead { clusters, starts, variance })
     }
 
-    fn learn(&mut self, slopes: &[f64]) {
+    fn update(&mut self, slopes: &[f64]) {
         let AutoSslState { weights, adam } = &mut self.state;
         adam.step(self.settings.lr_lambda, weights, slopes);
         weights.iter_mut().for_each(|weight| *weight = weight.clamp(0.0, 1.0));
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds { least: 0.0, most: 1.0, sum: None }
     }
 
@@ -140,13 +140,13 @@ mod tests {
     #[test]
     fn looks_ahead_when_due_and_moves_against_the_slopes_within_bounds() {
         let mut mixer = mixer(&ENTRY, "meta_every = 5\nmeta_warmup_steps = 7\nlr_lambda = 0.1", 2);
-        let due: Vec<u64> = (0..21).filter(|&step| mixer.outlook(step).is_some()).collect();
+        let due: Vec<u64> = (0..21).filter(|&step| mixer.lookahead(step).is_some()).collect();
         assert_eq!(due, [10, 15, 20]);
         let weights = |mixer: &mut Box<dyn Mixer>| mixer.mix(&seen(0, &[1.0; 2], &[]));
         assert_eq!(weights(&mut mixer).encoder, [0.5, 0.5]);
-        mixer.learn(&[3.0, -0.2]);
+        mixer.update(&[3.0, -0.2]);
         assert_close(&weights(&mut mixer).encoder, &[0.4, 0.6], 1e-6);
-        (0..30).for_each(|_| mixer.learn(&[3.0, -0.2]));
+        (0..30).for_each(|_| mixer.update(&[3.0, -0.2]));
         let rest = weights(&mut mixer);
         assert_eq!((rest.encoder, rest.heads), (vec![0.0, 1.0], vec![0.0, 1.0]));
     }

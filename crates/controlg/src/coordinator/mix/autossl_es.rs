@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MixWeights, Mixer, MixerFactory, MixerInput, Trial, WeightBounds};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightSearch, WeightBounds};
 use crate::coordinator::{from_json, to_json};
 use crate::error::{Error, Result};
 use crate::registry::Entry;
@@ -67,12 +67,12 @@ impl Mixer for AutoSslEs {
         Ok(())
     }
 
-    fn trial(&self) -> Option<Trial> {
+    fn weight_search(&self) -> Option<WeightSearch> {
         let AutoSslEsSettings { generations, population, steps, clusters } = self.settings;
-        self.weights.is_none().then_some(Trial { generations, population, steps, clusters })
+        self.weights.is_none().then_some(WeightSearch { generations, population, steps, clusters })
     }
 
-    fn found(&mut self, weights: Vec<f64>) {
+    fn set_weights(&mut self, weights: Vec<f64>) {
         self.weights = Some(weights);
     }
 
@@ -81,7 +81,7 @@ impl Mixer for AutoSslEs {
         MixWeights::of_losses(self.weights.clone().unwrap_or_else(equal))
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds { least: 0.0, most: 1.0, sum: None }
     }
 
@@ -103,13 +103,13 @@ mod tests {
     #[test]
     fn asks_for_a_trial_until_its_weights_are_found_and_keeps_them() {
         let mut fresh = mixer(&ENTRY, "generations = 2\nsteps = 7", 2);
-        let trial = fresh.trial().unwrap();
+        let trial = fresh.weight_search().unwrap();
         assert_eq!((trial.generations, trial.steps), (2, 7));
-        fresh.found(vec![0.25, 1.0]);
+        fresh.set_weights(vec![0.25, 1.0]);
         let mut again = mixer(&ENTRY, "", 2);
         again.restore(&fresh.save().unwrap()).unwrap();
         for mixer in [&mut fresh, &mut again] {
-            assert!(mixer.trial().is_none());
+            assert!(mixer.weight_search().is_none());
             let mixture = mixer.mix(&seen(0, &[3.0, 1.0], &[]));
             assert_eq!((mixture.encoder, mixture.heads), (vec![0.25, 1.0], vec![0.25, 1.0]));
         }

@@ -47,7 +47,7 @@ const ROOT_EPSILON: f64 = 1e-8;
 struct CaGrad(CaGradSettings);
 
 impl Mixer for CaGrad {
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
@@ -55,7 +55,7 @@ impl Mixer for CaGrad {
         MixWeights::of_encoder(weights(seen.gram, self.0.c, self.0.max_iter))
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds::at_least(0.0)
     }
 }

@@ -73,7 +73,7 @@ impl Mixer for Dtp {
         MixWeights::of_losses(state.progress.iter().map(|&k| -(1.0 - k).powf(gamma) * k.ln()).collect())
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds::at_least(0.0)
     }
 

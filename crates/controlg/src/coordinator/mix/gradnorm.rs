@@ -65,7 +65,7 @@ struct GradNormState {
 }
 
 impl Mixer for GradNorm {
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds { last_layer: true, ..MixerNeeds::default() }
     }
 
@@ -92,7 +92,7 @@ impl Mixer for GradNorm {
         mixture
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds { sum: Some(self.state.weights.len() as f64), ..WeightBounds::at_least(0.0) }
     }
 

@@ -102,7 +102,7 @@ struct LeastNorm {
 }
 
 impl Mixer for LeastNorm {
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds { gram: self.rule != Rule::Sum, ..MixerNeeds::default() }
     }
 
@@ -123,7 +123,7 @@ impl Mixer for LeastNorm {
         )
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         match (self.rule, self.normalize) {
             (Rule::Mgda, GradientNormalization::None) | (Rule::ParetoGnn, _) => WeightBounds::SIMPLEX,
             (Rule::Mgda, _) => WeightBounds::at_least(0.0),

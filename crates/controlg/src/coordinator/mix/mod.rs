@@ -49,7 +49,7 @@ pub trait Mixer: Send {
     }
 
     /// What it wants to see besides the losses.
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds::default()
     }
 
@@ -57,28 +57,28 @@ pub trait Mixer: Send {
     fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights;
 
     /// Whether it ever wants to know how its weights influence what a step led to.
-    fn looks_ahead(&self) -> bool {
+    fn uses_lookahead(&self) -> bool {
         false
     }
 
     /// What it wants to know of where this step led, if anything.
-    fn outlook(&self, _step: u64) -> Option<Lookahead> {
+    fn lookahead(&self, _step: u64) -> Option<Lookahead> {
         None
     }
 
     /// Takes the derivatives of the outlook's loss by the weights of the step.
-    fn learn(&mut self, _slopes: &[f64]) {}
+    fn update(&mut self, _slopes: &[f64]) {}
 
     /// The trial runs that its weights shall be found by before the first step; none once they are known.
-    fn trial(&self) -> Option<Trial> {
+    fn weight_search(&self) -> Option<WeightSearch> {
         None
     }
 
     /// Takes the weights that a trial found.
-    fn found(&mut self, _weights: Vec<f64>) {}
+    fn set_weights(&mut self, _weights: Vec<f64>) {}
 
     /// What its weights for the encoder promise to be.
-    fn promise(&self) -> WeightBounds;
+    fn weight_bounds(&self) -> WeightBounds;
 
     /// Everything it remembers, as JSON.
     fn save(&self) -> Result<String> {
@@ -113,19 +113,19 @@ pub struct MixerInput<'a> {
     /// Lengths of the gradients at the last shared layer's weight; empty unless wanted.
     pub last_layer: &'a [f64],
     /// The nodes, where they are wanted.
-    pub nodes: Option<&'a dyn Nodes>,
+    pub nodes: Option<&'a dyn NodeEmbeddings>,
 }
 
 /// The representations z_v of the clean graph's nodes, each of length one, seen through sums.
-pub trait Nodes {
+pub trait NodeEmbeddings {
     /// Number of nodes.
     fn count(&self) -> usize;
 
     /// z_v·d of every node, node by node, for each of the directions in turn.
-    fn along(&self, directions: &[Vec<f64>]) -> Vec<f64>;
+    fn project(&self, directions: &[Vec<f64>]) -> Vec<f64>;
 
     /// Σ_v c_vk z_v for each k of `width` factors that a node has, node by node.
-    fn sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>>;
+    fn weighted_sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>>;
 }
 
 /// A look ahead: how alike the ends of an edge are after a step, told by soft clusters of the representations.
@@ -142,7 +142,7 @@ pub struct Lookahead {
 /// A search for fixed weights: each candidate has a short run of its own and is judged by how alike the ends of an edge
 /// are after it, told by clusters of the representations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct WeightSearch {
     /// Generations of candidates.
     pub generations: u64,
     /// Candidates of a generation.
@@ -153,7 +153,7 @@ pub struct Trial {
     pub clusters: usize,
 }
 
-impl Trial {
+impl WeightSearch {
     /// Steps of all its runs.
     pub fn total_steps(&self) -> u64 {
         self.generations.saturating_mul(self.population as u64).saturating_mul(self.steps)

@@ -59,7 +59,7 @@ struct Nash {
 }
 
 impl Mixer for Nash {
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
@@ -77,7 +77,7 @@ impl Mixer for Nash {
         MixWeights::of_encoder(applied)
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds::at_least(0.0)
     }
 

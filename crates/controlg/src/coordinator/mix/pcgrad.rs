@@ -52,7 +52,7 @@ struct PcGrad {
 }
 
 impl Mixer for PcGrad {
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
@@ -66,7 +66,7 @@ impl Mixer for PcGrad {
         MixWeights::of_encoder(weights)
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         // Every gradient counts once, and projections only add to the others.
         WeightBounds::at_least(0.0)
     }

@@ -62,7 +62,7 @@ impl Mixer for Uncertainty {
         MixWeights::of_losses(weights)
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds::at_least(0.0)
     }
 

@@ -45,7 +45,7 @@ impl Mixer for Uniform {
         MixWeights::of_encoder(first.iter().map(|&loss| share / as_scale(loss)).collect())
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         if self.settings.init_normalized { WeightBounds::at_least(0.0) } else { WeightBounds::SIMPLEX }
     }
 

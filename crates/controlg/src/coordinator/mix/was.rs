@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adam::WeightAdam;
 use super::{
-    MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, Nodes, WeightBounds, as_scale, dot,
+    MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, NodeEmbeddings, WeightBounds, as_scale, dot,
 };
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
@@ -93,13 +93,13 @@ impl Was {
     }
 
     /// The mean shares Λ of the objectives, and the slopes of the loss by μ, ν and Q.
-    fn judge(&self, nodes: &dyn Nodes, relative: &[f64], step: u64) -> (Vec<f64>, Vec<f64>) {
+    fn judge(&self, nodes: &dyn NodeEmbeddings, relative: &[f64], step: u64) -> (Vec<f64>, Vec<f64>) {
         let (k, h, n) = (self.setup.n_objectives, self.setup.width, nodes.count());
         let WasState { fast, slow, .. } = &self.state;
         let (vectors, select) = fast.split_at((k + 1) * h);
         let mut directions = products(vectors, k, h);
         directions.extend(products(slow, k, h));
-        let scores = nodes.along(&directions);
+        let scores = nodes.project(&directions);
 
         let price = Price {
             loss: relative.iter().map(|loss| k as f64 * loss / n as f64).collect(),
@@ -125,7 +125,7 @@ impl Was {
             }
         }
         // ∂W_vk/∂(μ_k ⊙ ν) = z_v
-        let sums = nodes.sums(&by_score, k);
+        let sums = nodes.weighted_sums(&by_score, k);
         let (mu, nu) = vectors.split_at(k * h);
         let mut slopes: Vec<f64> =
             sums.iter().flat_map(|sum| sum.iter().zip(nu).map(|(s, nu)| s * nu)).collect();
@@ -136,7 +136,7 @@ impl Was {
 }
 
 impl Mixer for Was {
-    fn wants(&self) -> MixerNeeds {
+    fn needs(&self) -> MixerNeeds {
         MixerNeeds { nodes: true, ..MixerNeeds::default() }
     }
 
@@ -156,7 +156,7 @@ impl Mixer for Was {
         )
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds::at_least(0.0)
     }
 
@@ -249,16 +249,16 @@ mod tests {
     /// Two nodes in the plane of the first axes of R⁸.
     struct Two;
 
-    impl Nodes for Two {
+    impl NodeEmbeddings for Two {
         fn count(&self) -> usize {
             2
         }
 
-        fn along(&self, directions: &[Vec<f64>]) -> Vec<f64> {
+        fn project(&self, directions: &[Vec<f64>]) -> Vec<f64> {
             directions.iter().flat_map(|d| [d[0], 0.6 * d[0] + 0.8 * d[1]]).collect()
         }
 
-        fn sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>> {
+        fn weighted_sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>> {
             let sum = |k: usize| {
                 let mut sum = vec![0.0; 8];
                 sum[0] = factors[k] + 0.6 * factors[width + k];

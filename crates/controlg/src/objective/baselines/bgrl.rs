@@ -72,17 +72,17 @@ struct Bgrl {
 }
 
 impl Objective for Bgrl {
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Bgrl { settings: self.settings.clone() }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Bgrl { settings: self.settings.clone() }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         let hidden = self.settings.predictor;
-        params.add(group, "0.weight", (sizes.width, hidden), Init::XavierUniform, stream);
+        params.add(group, "0.weight", (dims.width, hidden), Init::XavierUniform, stream);
         params.add(group, "0.bias", (1, hidden), Init::Constant(0.0), stream);
         params.add(group, "0.slope", (1, 1), Init::Constant(0.25), stream);
-        params.add(group, "1.weight", (hidden, sizes.width), Init::XavierUniform, stream);
-        params.add(group, "1.bias", (1, sizes.width), Init::Constant(0.0), stream);
+        params.add(group, "1.weight", (hidden, dims.width), Init::XavierUniform, stream);
+        params.add(group, "1.bias", (1, dims.width), Init::Constant(0.0), stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -91,10 +91,10 @@ impl Objective for Bgrl {
 
     fn views(&self) -> Vec<ViewSpec> {
         let BgrlSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } = self.settings;
-        ViewSpec::two([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
+        ViewSpec::two_views([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
     }
 
-    fn second(&self) -> Option<AuxNetwork> {
+    fn aux_network(&self) -> Option<AuxNetwork> {
         Some(AuxNetwork::Ema { rate: self.settings.rate })
     }
 

@@ -56,18 +56,18 @@ impl Objective for CcaSsg {
         }
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(CcaSsg { settings: self.settings.clone() }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(CcaSsg { settings: self.settings.clone() }, batch)
     }
 
-    fn init(&self, _: HeadDims, _: &mut Params, _: usize, _: &mut Stream) {}
+    fn init_head(&self, _: HeadDims, _: &mut Params, _: usize, _: &mut Stream) {}
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
         vec![(graph.n_nodes() * width, 6)]
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        ViewSpec::pair(self.settings.drop_edges, self.settings.mask_features)
+        ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {

@@ -8,11 +8,11 @@ use crate::rng::Stream;
 use crate::tensor::{Activation, Contrast, Init, Params, Tape, Var};
 
 /// Adds the projector to an empty group; W₀: h×hidden, W₁: hidden×h.
-pub(super) fn init(sizes: HeadDims, hidden: usize, params: &mut Params, group: usize, stream: &mut Stream) {
-    params.add(group, "0.weight", (sizes.width, hidden), Init::XavierUniform, stream);
+pub(super) fn init(dims: HeadDims, hidden: usize, params: &mut Params, group: usize, stream: &mut Stream) {
+    params.add(group, "0.weight", (dims.width, hidden), Init::XavierUniform, stream);
     params.add(group, "0.bias", (1, hidden), Init::Constant(0.0), stream);
-    params.add(group, "1.weight", (hidden, sizes.width), Init::XavierUniform, stream);
-    params.add(group, "1.bias", (1, sizes.width), Init::Constant(0.0), stream);
+    params.add(group, "1.weight", (hidden, dims.width), Init::XavierUniform, stream);
+    params.add(group, "1.bias", (1, dims.width), Init::Constant(0.0), stream);
 }
 
 /// The loss of two views, over all nodes or over `batch` of them drawn anew at every step.

@@ -38,12 +38,12 @@ struct DgiSettings {}
 struct Dgi;
 
 impl Objective for Dgi {
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Dgi, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Dgi, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        infomax::init(sizes.width, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        infomax::init(dims.width, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -51,7 +51,7 @@ impl Objective for Dgi {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        vec![ViewSpec::default(), ViewSpec { shuffle: true, which: 1, ..ViewSpec::default() }]
+        vec![ViewSpec::default(), ViewSpec { shuffle: true, index: 1, ..ViewSpec::default() }]
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {

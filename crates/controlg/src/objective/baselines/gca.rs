@@ -92,12 +92,12 @@ impl Objective for Gca {
         Ok(())
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Gca { settings: self.settings.clone(), importance: None }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Gca { settings: self.settings.clone(), importance: None }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        contrast::init(sizes, self.settings.projector, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        contrast::init(dims, self.settings.projector, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -106,7 +106,7 @@ impl Objective for Gca {
 
     fn views(&self) -> Vec<ViewSpec> {
         let GcaSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } = self.settings;
-        ViewSpec::two([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
+        ViewSpec::two_views([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
     }
 
     fn augment<'a>(

@@ -82,12 +82,12 @@ impl Objective for Grace {
         }
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Grace { settings: self.settings.clone() }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Grace { settings: self.settings.clone() }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        contrast::init(sizes, self.settings.projector, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        contrast::init(dims, self.settings.projector, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -97,7 +97,7 @@ impl Objective for Grace {
     fn views(&self) -> Vec<ViewSpec> {
         let GraceSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } =
             self.settings;
-        ViewSpec::two([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
+        ViewSpec::two_views([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {

@@ -85,12 +85,12 @@ impl Objective for GraphMae {
         hides_some("graphmae", self.settings.mask, graph)
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(GraphMae { settings: self.settings.clone() }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(GraphMae { settings: self.settings.clone() }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        let HeadDims { n_features, width } = sizes;
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        let HeadDims { n_features, width } = dims;
         params.add(group, "token", (1, n_features), Init::Constant(0.0), stream);
         // As the authors' start, that of an attention layer and of a linear map in PyTorch.
         params.add(group, "0.weight", (width, width), Init::Uniform(1.0 / (width as f64).sqrt()), stream);

@@ -85,12 +85,12 @@ impl Objective for Mvgrl {
         Ok(())
     }
 
-    fn on_part(&self, part: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Mvgrl { settings: self.settings.clone(), diffusion: None }, part)
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared(Mvgrl { settings: self.settings.clone(), diffusion: None }, batch)
     }
 
-    fn init(&self, sizes: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        infomax::init(sizes.width, params, group, stream);
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        infomax::init(dims.width, params, group, stream);
     }
 
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
@@ -100,14 +100,14 @@ impl Objective for Mvgrl {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        vec![ViewSpec::default(), ViewSpec { shuffle: true, which: 1, ..ViewSpec::default() }]
+        vec![ViewSpec::default(), ViewSpec { shuffle: true, index: 1, ..ViewSpec::default() }]
     }
 
-    fn second(&self) -> Option<AuxNetwork> {
+    fn aux_network(&self) -> Option<AuxNetwork> {
         Some(AuxNetwork::Trained)
     }
 
-    fn added(&self) -> Option<&Operator> {
+    fn aux_operator(&self) -> Option<&Operator> {
         self.diffusion.as_ref()
     }
 

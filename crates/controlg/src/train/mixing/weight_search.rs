@@ -2,7 +2,7 @@
 
 use super::step::Mixing;
 use crate::config::Config;
-use crate::coordinator::{ActiveMethod, Trial, cma};
+use crate::coordinator::{ActiveMethod, WeightSearch, cma};
 use crate::error::{Error, Result};
 use crate::eval::kmeans;
 use crate::graph::{Dense, Features, Graph};
@@ -10,7 +10,7 @@ use crate::rng::Stream;
 use crate::train::model::{Model, ModelSpec};
 
 /// The weights whose trial run leaves the fewest edges between clusters.
-pub(in crate::train) fn search_weights(graph: &Graph, config: &Config, trial: &Trial) -> Result<Vec<f64>> {
+pub(in crate::train) fn search_weights(graph: &Graph, config: &Config, trial: &WeightSearch) -> Result<Vec<f64>> {
     let mut search = cma::CmaEs::new(config.objectives.len(), trial.population);
     let mut best: Option<(f64, Vec<f64>)> = None;
     for generation in 0..trial.generations {
@@ -31,13 +31,13 @@ pub(in crate::train) fn search_weights(graph: &Graph, config: &Config, trial: &T
 }
 
 /// The share of edges between clusters after a run with these weights; 1, the worst score, if training fails.
-pub(super) fn score(graph: &Graph, config: &Config, trial: &Trial, weights: &[f64]) -> Result<f64> {
+pub(super) fn score(graph: &Graph, config: &Config, trial: &WeightSearch, weights: &[f64]) -> Result<f64> {
     let method = config.build_method()?;
     let mut model = Model::new(graph, None, ModelSpec::from_config(config, &method))?;
     let ActiveMethod::Mix(mut mixer) = method else {
         return Err(Error::value("method", &config.method, "a mixing method"));
     };
-    mixer.found(weights.to_vec());
+    mixer.set_weights(weights.to_vec());
     let mut mixing = Mixing::new(mixer, &model);
     for step in 0..trial.steps {
         if mixing.step(&mut model, step).is_err() {

@@ -102,7 +102,7 @@ pub(in crate::train) fn initial_params(
         aux_groups.push(group);
     }
     for (task, objective) in objectives.iter().enumerate() {
-        if objective.second().is_some() {
+        if objective.aux_network().is_some() {
             let name = aux_name(&names[task]);
             aux_groups[task] = params.add_group(&name);
             let mut stream = Stream::new(seed, "init", &name, 0);

@@ -71,7 +71,7 @@ impl<'g> Model<'g> {
         let probe = match probe {
             Some(probe) => {
                 let on_probe =
-                    objectives.iter().map(|objective| objective.on_part(probe)).collect::<Result<_>>()?;
+                    objectives.iter().map(|objective| objective.on_batch(probe)).collect::<Result<_>>()?;
                 Some(PreparedGraph::new(&probe.graph, on_probe))
             }
             None => None,
@@ -114,7 +114,7 @@ impl<'g> Model<'g> {
 
     /// Moves an auxiliary network that is an exponential moving average of the encoder.
     fn update_ema(&mut self, task: usize, step: u64) {
-        let Some(AuxNetwork::Ema { rate }) = self.data.objectives()[task].second() else { return };
+        let Some(AuxNetwork::Ema { rate }) = self.data.objectives()[task].aux_network() else { return };
         let done = step as f64 / self.total_steps.max(1) as f64;
         let rate = rate * 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());
         self.params.blend(self.aux_groups[task], ENCODER, 1.0 - rate);
@@ -145,7 +145,7 @@ impl<'g> Model<'g> {
                     if more {
                         scope.spawn(|_| loader.prefetch(step + 1));
                     }
-                    let objective = objectives[task].on_part(&batch)?;
+                    let objective = objectives[task].on_batch(&batch)?;
                     let data = &PreparedGraph::new(&batch.graph, Vec::new());
                     let pass = ObjectivePass { context, task, objective: &*objective, data, purpose };
                     step::differentiate(pass, step, recompute, grads, dropper)
@@ -290,9 +290,9 @@ fn prepare(
     if !batches {
         return objectives.iter_mut().try_for_each(|objective| objective.prepare(graph));
     }
-    if let Some(at) = objectives.iter().position(|o| o.second() == Some(AuxNetwork::Trained)) {
+    if let Some(at) = objectives.iter().position(|o| o.aux_network() == Some(AuxNetwork::Trained)) {
         let found = format!("{}, whose auxiliary network needs the full graph", names[at]);
         return Err(Error::value("train.batch", found, "full"));
     }
-    objectives.iter_mut().try_for_each(|objective| objective.prepare_for_parts(graph))
+    objectives.iter_mut().try_for_each(|objective| objective.prepare_for_batches(graph))
 }
