@@ -55,7 +55,7 @@ impl PyScheduler {
 
     /// The index of the objective of the next block.
     fn next(&mut self, steps: u64) -> PyResult<usize> {
-        self.0.next(steps).map(|decision| decision.task).map_err(|error| to_exception(&error))
+        self.0.next(steps).map(|decision| decision.objective).map_err(|error| to_exception(&error))
     }
 
     /// The names of the objectives.

@@ -329,7 +329,7 @@ impl Audit {
         place("logit").close(&found.logit, &derived.logit)?;
         place("prob").close(&found.prob, &derived.prob)?;
         place("draw").close(found.draw.as_slice(), derived.draw.as_slice())?;
-        place("task").same(found.task.as_str(), self.terms.objectives[derived.task].as_str())
+        place("task").same(found.task.as_str(), self.terms.objectives[derived.objective].as_str())
     }
 
     fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
@@ -392,10 +392,10 @@ impl Audit {
 
 impl Figures {
     fn count(&mut self, decision: &Decision, epoch_ends: bool) {
-        self.served[decision.task] += 1;
-        self.served_in_epoch[decision.task] += 1;
+        self.served[decision.objective] += 1;
+        self.served_in_epoch[decision.objective] += 1;
         for (k, since) in self.since.iter_mut().enumerate() {
-            *since = if k == decision.task { 0 } else { *since + 1 };
+            *since = if k == decision.objective { 0 } else { *since + 1 };
             self.longest = self.longest.max(*since);
         }
         self.plan_total.iter_mut().zip(&decision.plan).for_each(|(total, share)| *total += share);

@@ -14,7 +14,7 @@
 //!         let products = [vec![1.0, -0.2], vec![-0.2, 0.5]];
 //!         own.sense(vec![1.5, 0.8], &products, vec![0.4, 0.9]).unwrap();
 //!     }
-//!     let task = own.next(1).unwrap().task; // train this one for a block of one step
+//!     let task = own.next(1).unwrap().objective; // train this one for a block of one step
 //! #   assert!(task < 2);
 //! }
 //! ```
@@ -164,7 +164,7 @@ impl RecordedScheduler {
         self.state.blocks += 1;
         self.state.steps += steps;
         if self.record.is_some() {
-            let line = BlockLine::of(decision.clone(), self.state.scheduler.tasks());
+            let line = BlockLine::of(decision.clone(), self.state.scheduler.objectives());
             let ms = self.lap();
             let line = BlockLine { epoch, block, step, steps, loss: f64::NAN, ms, ..line };
             self.write(|| Record::Block(Box::new(line)))?;
@@ -174,7 +174,7 @@ impl RecordedScheduler {
 
     /// The tasks' names.
     pub fn tasks(&self) -> &[String] {
-        self.state.scheduler.tasks()
+        self.state.scheduler.objectives()
     }
 
     /// The planned shares.
@@ -280,7 +280,7 @@ mod tests {
                     own.sense(vec![1.0 + 0.1 * x, 0.8, 0.5 - 0.2 * x], &products, vec![0.3, 1.0, 1.4])
                         .unwrap();
                 }
-                own.next(2).unwrap().task
+                own.next(2).unwrap().objective
             })
             .collect()
     }

@@ -1,16 +1,15 @@
-//! The point of least norm in the convex hull of gradients, from their inner products alone.
+//! The minimum-norm point in the convex hull of the gradients, from their inner products.
 //!
-//! λ* = argmin ½ λᵀQλ over the simplex, Q the K×K matrix of inner products. On unit gradients this is the paper's
-//! measurement of which objectives hold the compromise back; on raw gradients it is MGDA (Désidéri, 2012).
+//! λ* = argmin ½ λᵀQλ over the simplex, where Q is the K×K Gram matrix. Sensing applies it to unit gradients; applied to
+//! raw gradients it is MGDA (Désidéri, 2012).
 
-/// K for which all subsets are tried; beyond it there would be too many.
+/// The largest K for which every support is tried.
 pub(crate) const EXACT_UP_TO: usize = 10;
 
 /// The weights λ*.
 ///
-/// Exact for up to ten objectives: the solution on its support S solves Q_SS x = 1, so every support is tried, the
-/// smallest value kept, and of equal values the weights with the larger entropy. For more, Frank–Wolfe with exact
-/// line search.
+/// Exact for up to ten objectives: on its support S the solution solves Q_SS x = 1, so every support is tried and the
+/// smallest value wins; ties go to the weights with the larger entropy. Beyond that, Frank–Wolfe with exact line search.
 pub fn weights(gram: &[Vec<f64>]) -> Vec<f64> {
     if gram.len() <= EXACT_UP_TO { by_subsets(gram) } else { frank_wolfe(gram, 10_000) }
 }
@@ -36,8 +35,8 @@ fn by_subsets(gram: &[Vec<f64>]) -> Vec<f64> {
         }
         let (value, entropy) = (1.0 / total, entropy(&weights));
         let better = best.as_ref().is_none_or(|(least, most, _)| {
-            // Relative to the value: where gradients differ in length by thousands, all values are tiny, and the one of
-            // a wrong support is not far off.
+            // A relative tolerance: when gradient norms differ by orders of magnitude, all values are tiny, and that of
+            // a wrong support is close to the best.
             let tolerance = 1e-9 * least.abs();
             value < least - tolerance || (value < least + tolerance && entropy > *most)
         });
@@ -49,7 +48,7 @@ fn by_subsets(gram: &[Vec<f64>]) -> Vec<f64> {
     best.map_or_else(|| vec![1.0 / k as f64; k], |(_, _, weights)| weights)
 }
 
-/// Frank–Wolfe from the center: towards the vertex that lowers the norm most, as far as it pays.
+/// Frank–Wolfe from the barycenter, with exact line search towards the steepest vertex.
 pub fn frank_wolfe(gram: &[Vec<f64>], rounds: usize) -> Vec<f64> {
     let k = gram.len();
     let mut weights = vec![1.0 / k as f64; k];
@@ -68,7 +67,7 @@ pub fn frank_wolfe(gram: &[Vec<f64>], rounds: usize) -> Vec<f64> {
     weights
 }
 
-/// Solves Q_SS x = 1 with a ridge of 1e-10; `None` when Q_SS is not positive definite even so.
+/// Solves Q_SS x = 1 with a ridge of 1e-10; `None` if Q_SS is still not positive definite.
 fn solve_ones(gram: &[Vec<f64>], support: &[usize]) -> Option<Vec<f64>> {
     let entry = |i: usize, j: usize| gram[i][j] + if i == j { 1e-10 } else { 0.0 };
     let part: Vec<Vec<f64>> =
@@ -76,7 +75,7 @@ fn solve_ones(gram: &[Vec<f64>], support: &[usize]) -> Option<Vec<f64>> {
     solve(&part, &vec![1.0; support.len()])
 }
 
-/// Solves Qx = b by Cholesky; `None` when Q is not positive definite.
+/// Solves Qx = b by Cholesky; `None` if Q is not positive definite.
 pub(super) fn solve(matrix: &[Vec<f64>], b: &[f64]) -> Option<Vec<f64>> {
     let s = matrix.len();
     let mut lower = vec![vec![0.0; s]; s];
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn parallel_gradients_share_by_the_larger_entropy_and_zeros_are_safe() {
+    fn ties_go_to_the_larger_entropy_and_zero_gradients_are_safe() {
         assert_close(&weights(&[vec![1.0, 1.0], vec![1.0, 1.0]]), &[0.5, 0.5], 1e-6);
         let weights = weights(&[vec![0.0, 0.0], vec![0.0, 0.0]]);
         assert!(weights.iter().all(|w| w.is_finite()) && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);

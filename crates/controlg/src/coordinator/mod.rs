@@ -1,9 +1,10 @@
-//! Who learns next, decided from numbers alone: losses, gradient geometry, counts.
+//! Methods that decide how several objectives train one encoder. They work on plain numbers: losses, inner products of
+//! gradients, counts.
 //!
-//! [`METHODS`] lists the ways to decide. A [`Coordinator`] gives each block to one objective. The loop of the paper is
-//! in `feedback/`: [`Scheduler`] is that loop for people who keep their own training loop; the ablations are the same
-//! loop with a part switched off. A [`Mixer`] takes all objectives at every step and weighs their gradients; these are
-//! in `mix/`, one file each.
+//! [`METHODS`] lists them all. A [`Coordinator`] assigns each block of steps to one objective. [`Scheduler`], in
+//! `feedback/`, is the feedback loop of the paper; it also works in your own training loop. Ablations are the same loop
+//! with a part switched off. A [`Mixer`] combines the gradients of all objectives at every step; each has a file in
+//! `mix/`.
 
 mod feedback;
 mod method;
@@ -24,74 +25,73 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 
-/// A way to decide.
+/// Schedules objectives: decides which one each block of steps trains.
 pub trait Coordinator: Send {
-    /// Whether it wants the objectives' losses from a few rounds of one step each before the first decision.
+    /// Whether it needs a warm-up: rounds of one step per objective, whose losses it sees before the first decision.
     fn needs_warm_up(&self) -> bool {
         false
     }
 
-    /// Takes the losses of one such round.
+    /// Takes the losses of one warm-up round.
     fn warm_up(&mut self, _losses: &[f64]) {}
 
-    /// Whether the next decision wants a reading.
+    /// Whether it needs a reading before the next decision.
     fn needs_reading(&self) -> bool {
         false
     }
 
-    /// Takes a reading, and tells what was made of it.
+    /// Takes a reading; returns what it derived from it, for the record.
     fn sense(&mut self, _reading: &Reading) -> Option<Sensing> {
         None
     }
 
-    /// The objective of the next block, and how it was chosen.
+    /// Chooses the objective of the next block.
     fn next(&mut self) -> Decision;
 
-    /// Everything it remembers, as JSON.
+    /// Saves its state as JSON.
     fn save(&self) -> Result<String>;
 
-    /// Takes over what [`Coordinator::save`] gave.
+    /// Restores the state that [`Coordinator::save`] returned.
     fn restore(&mut self, saved: &str) -> Result<()>;
 }
 
 /// Builds a coordinator for the objectives of these names.
 pub type CoordinatorFactory = dyn Fn(&[String]) -> Box<dyn Coordinator> + Send + Sync;
 
-/// A method at work.
+/// A method in use.
 pub enum ActiveMethod {
-    /// Each block goes to one objective.
+    /// Trains one objective per block.
     Schedule(Box<dyn Coordinator>),
-    /// Every step takes all of them.
+    /// Trains all objectives at every step.
     Mix(Box<dyn Mixer>),
 }
 
 impl ActiveMethod {
-    /// Whether it wants losses before the first decision; see [`Coordinator::needs_warm_up`].
+    /// Whether it needs a warm-up; see [`Coordinator::needs_warm_up`].
     pub fn needs_warm_up(&self) -> bool {
         matches!(self, ActiveMethod::Schedule(coordinator) if coordinator.needs_warm_up())
     }
 }
 
-/// What was made of a reading: the sensed figures, the state after them and the plan.
+/// What the feedback loop derived from a reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sensing {
-    /// Weights, conflicts, normalized scores.
+    /// Min-norm weights, conflicts and robust scores.
     #[serde(flatten)]
     pub sensed: Sensed,
-    /// Difficulties, normalized losses, scales, reference points.
+    /// The state after the update.
     #[serde(flatten)]
     pub state: LoopState,
-    /// Sensitivities, priorities, shares.
+    /// The new plan.
     #[serde(flatten)]
     pub plan: Plan,
 }
 
-/// Writes down and takes over what a coordinator remembers.
 fn to_json(state: &impl Serialize) -> Result<String> {
     serde_json::to_string(state).map_err(|error| crate::Error::Failed(error.to_string()))
 }
 
 fn from_json<'de, T: Deserialize<'de>>(saved: &'de str) -> Result<T> {
     serde_json::from_str(saved)
-        .map_err(|error| crate::Error::value("scheduler state", error, "what this version saved"))
+        .map_err(|error| crate::Error::value("scheduler state", error, "a state that this version saved"))
 }

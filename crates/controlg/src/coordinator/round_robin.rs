@@ -1,9 +1,9 @@
-//! The objectives take turns in their fixed order. An objective alone takes every turn.
+//! Trains the objectives in turn. A single objective gets every block.
 
 use super::{Coordinator, Decision, from_json, to_json};
 use crate::error::Result;
 
-/// Counts blocks.
+/// Round-robin scheduling.
 pub(super) struct RoundRobin {
     pub(super) n_objectives: usize,
     pub(super) blocks: u64,
@@ -11,9 +11,9 @@ pub(super) struct RoundRobin {
 
 impl Coordinator for RoundRobin {
     fn next(&mut self) -> Decision {
-        let task = (self.blocks % self.n_objectives as u64) as usize;
+        let objective = (self.blocks % self.n_objectives as u64) as usize;
         self.blocks += 1;
-        Decision { task, ..Decision::default() }
+        Decision { objective, ..Decision::default() }
     }
 
     fn save(&self) -> Result<String> {

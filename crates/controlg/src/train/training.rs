@@ -181,7 +181,7 @@ impl<'g> Training<'g> {
                 start = Instant::now();
                 let mut total = 0.0;
                 for at in step..step + steps {
-                    total += self.model.step(decision.task, at)?;
+                    total += self.model.step(decision.objective, at)?;
                 }
                 let line = BlockLine::of(decision, self.model.names());
                 BlockLine { loss: total / steps as f64, ..line }

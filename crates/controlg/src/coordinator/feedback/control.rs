@@ -1,55 +1,54 @@
-//! Control: from planned shares to the task of the next block.
+//! Control: choosing the objective of the next block so that realized shares track the plan.
 
 use serde::{Deserialize, Serialize};
 
 use crate::setting::{Key, Range};
 
-/// How the plan is tracked (`[control]` in the run file).
+/// Settings of the controller (`[control]` in the run file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ControlSettings {
-    /// `pid` as in the paper, `max-deficit` for the task that is furthest behind, `draw` for independent draws from
-    /// the plan.
+    /// How the next objective is chosen.
     pub mode: ControlMode,
-    /// Gain of the deficit.
+    /// Proportional gain: weight of the deficit.
     pub kp: Gain,
-    /// Gain of its running sum.
+    /// Integral gain: weight of the accumulated deficit.
     pub ki: Gain,
-    /// Gain of its change.
+    /// Derivative gain: weight of the change in the deficit.
     pub kd: Gain,
-    /// Share of the probability that is spread over all tasks alike.
+    /// Share of the probability that is spread uniformly over all objectives.
     pub explore: f64,
     /// Temperature of the softmax.
     pub temperature: f64,
-    /// Bound of the running sum, against wind-up.
+    /// Bound on the absolute value of the integral (anti-windup).
     pub integral_limit: f64,
 }
 
-/// How a task is picked.
+/// How the next objective is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ControlMode {
-    /// A draw from the softmax of PID logits, with exploration.
+    /// Sampled from the softmax of the PID logits, with exploration, as in the paper.
     #[default]
     Pid,
-    /// The task with the largest deficit, the first of equals.
+    /// The objective with the largest deficit; ties go to the first.
     MaxDeficit,
-    /// A draw from the plan, whatever happened before.
+    /// Sampled from the plan, independently of earlier blocks.
     Draw,
 }
 
-/// A gain: one for all tasks, or one for each.
+/// A controller gain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Gain {
-    /// The same for every task.
+    /// The same for every objective.
     All(f64),
-    /// One a task, in the order of the tasks.
+    /// One per objective, in their order.
     Each(Vec<f64>),
 }
 
 impl Gain {
-    /// The gain of a task.
+    /// The gain of objective `k`.
     pub(crate) fn of(&self, k: usize) -> f64 {
         match self {
             Gain::All(gain) => *gain,
@@ -64,18 +63,18 @@ impl ControlSettings {
         Key::new(
             "mode",
             Range::OneOf(&["pid", "max-deficit", "draw"]),
-            "a draw from the softmax of PID logits, the largest deficit, or independent draws from the plan",
+            "sample from PID logits, take the largest deficit, or sample from the plan independently",
         ),
-        Key::new("kp", Range::Gain(0.0, 1e6), "gain of the deficit"),
-        Key::new("ki", Range::Gain(0.0, 1e6), "gain of the deficits' running sum"),
-        Key::new("kd", Range::Gain(0.0, 1e6), "gain of the deficit's change"),
+        Key::new("kp", Range::Gain(0.0, 1e6), "proportional gain: weight of the deficit"),
+        Key::new("ki", Range::Gain(0.0, 1e6), "integral gain: weight of the accumulated deficit"),
+        Key::new("kd", Range::Gain(0.0, 1e6), "derivative gain: weight of the change in the deficit"),
         Key::new(
             "explore",
             Range::Number(0.0, 1.0),
-            "share of the probability spread over all objectives alike",
+            "share of the probability spread uniformly over all objectives",
         ),
-        Key::new("temperature", Range::Number(1e-6, 1e6), "temperature of the softmax"),
-        Key::new("integral_limit", Range::Number(0.0, 1e9), "bound of the running sum, against wind-up"),
+        Key::new("temperature", Range::Number(1e-6, 1e6), "softmax temperature"),
+        Key::new("integral_limit", Range::Number(0.0, 1e9), "bound on the absolute value of the integral (anti-windup)"),
     ];
 }
 
@@ -93,31 +92,31 @@ impl Default for ControlSettings {
     }
 }
 
-/// What the controller remembers within an epoch.
+/// The state of the controller, reset every epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tracking {
-    /// Blocks each task should have had: the running sum of the plans.
+    /// Planned number of blocks per objective: the sum of the plans so far.
     pub count_ref: Vec<f64>,
-    /// Blocks each task has had.
+    /// Number of blocks per objective so far.
     pub count: Vec<u64>,
-    /// Running sum of the deficits.
+    /// Accumulated deficits.
     pub integral: Vec<f64>,
-    /// Deficits of the block before.
+    /// Deficits at the previous block.
     pub previous: Vec<f64>,
 }
 
-/// One decision and how it came about. A method that does without a figure leaves it empty.
+/// One scheduling decision and how it was reached. Values that a method does not use are empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The planned shares.
+    /// Planned shares.
     pub plan: Vec<f64>,
-    /// Blocks each task should have had after this one.
+    /// Planned number of blocks per objective, including this one.
     pub count_ref: Vec<f64>,
-    /// Blocks each task has had before this one.
+    /// Number of blocks per objective before this one.
     pub count: Vec<u64>,
     /// Deficits e = count_ref − count; they sum to 1.
     pub deficit: Vec<f64>,
-    /// Running sums of the deficits after this one.
+    /// Accumulated deficits, including this one.
     pub integral: Vec<f64>,
     /// Changes of the deficits.
     pub delta: Vec<f64>,
@@ -125,16 +124,17 @@ pub struct Decision {
     pub logit: Vec<f64>,
     /// Probabilities (1−ε)·softmax(ν/τ) + ε/K.
     pub prob: Vec<f64>,
-    /// The uniform number that the draw used.
+    /// The uniform random number used for sampling.
     pub draw: Option<f64>,
-    /// The task.
-    pub task: usize,
+    /// The index of the chosen objective.
+    #[serde(rename = "task")] // kept from version 0.1: stored in files
+    pub objective: usize,
 }
 
 impl Decision {
-    /// A draw from probabilities that need no explanation.
-    pub(crate) fn drawn(prob: Vec<f64>, draw: f64) -> Decision {
-        Decision { task: drawn(&prob, draw), prob, draw: Some(draw), ..Decision::default() }
+    /// A sample from fixed probabilities.
+    pub(crate) fn sampled(prob: Vec<f64>, draw: f64) -> Decision {
+        Decision { objective: sample(&prob, draw), prob, draw: Some(draw), ..Decision::default() }
     }
 }
 
@@ -149,7 +149,7 @@ impl Tracking {
         }
     }
 
-    /// Picks the task of the next block from the plan and a uniform number, and counts it.
+    /// Chooses the objective of the next block, given the plan and a uniform random number, and counts the block.
     pub fn decide(&mut self, plan: &[f64], draw: f64, settings: &ControlSettings) -> Decision {
         let k = plan.len();
         let mut decision = Decision {
@@ -161,8 +161,8 @@ impl Tracking {
         for (i, share) in plan.iter().enumerate() {
             self.count_ref[i] += share;
             let deficit = self.count_ref[i] - self.count[i] as f64;
-            // The deficits sum to 1 at every block. Summing up their mean 1/K as well would drive all integrals to
-            // the same bound and end their work; the softmax does not see it.
+            // The deficits always sum to 1. Without subtracting their mean 1/K, every integral would drift to the
+            // same bound and saturate; the softmax is invariant to the common shift.
             let integral = self.integral[i] + deficit - 1.0 / k as f64;
             self.integral[i] = integral.clamp(-settings.integral_limit, settings.integral_limit);
             let delta = deficit - self.previous[i];
@@ -182,8 +182,8 @@ impl Tracking {
                 (0..k).map(|i| if i == most { 1.0 } else { 0.0 }).collect()
             }
         };
-        decision.task = drawn(&decision.prob, draw);
-        self.count[decision.task] += 1;
+        decision.objective = sample(&decision.prob, draw);
+        self.count[decision.objective] += 1;
         decision
     }
 }
@@ -197,16 +197,16 @@ fn explored_softmax(logits: &[f64], settings: &ControlSettings) -> Vec<f64> {
     powers.iter().map(|power| (1.0 - settings.explore) * power / total + explored).collect()
 }
 
-/// The task in whose stretch of [0, 1) the draw falls.
-fn drawn(prob: &[f64], draw: f64) -> usize {
+/// The index whose interval of the cumulative distribution contains `draw`.
+fn sample(prob: &[f64], draw: f64) -> usize {
     let mut end = 0.0;
-    for (task, p) in prob.iter().enumerate() {
+    for (index, p) in prob.iter().enumerate() {
         end += p;
         if draw < end {
-            return task;
+            return index;
         }
     }
-    // Rounding may leave the sum a little under the draw: the last task that can be drawn at all.
+    // Rounding can leave the total slightly below `draw`: take the last index with a positive probability.
     prob.iter().rposition(|&p| p > 0.0).unwrap_or(0)
 }
 
@@ -235,7 +235,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn deficits_sum_to_one_and_probabilities_are_such(
+        fn deficits_and_probabilities_sum_to_one(
             plan in plans(),
             gains in (0.0f64..3.0, 0.0f64..0.6, 0.0f64..0.6),
             explore in 0.0f64..0.3,
@@ -257,7 +257,7 @@ mod tests {
         }
 
         #[test]
-        fn the_largest_deficit_rule_never_runs_a_whole_block_ahead(plan in plans()) {
+        fn max_deficit_never_runs_a_full_block_ahead(plan in plans()) {
             let settings = ControlSettings { mode: ControlMode::MaxDeficit, ..ControlSettings::default() };
             let mut tracking = Tracking::new(plan.len());
             for _ in 0..2000 {
@@ -287,7 +287,7 @@ mod tests {
             }
             total / 200.0
         };
-        // Simulated values for 50 blocks: .034 with PID, .109 with independent draws, .01 with the largest deficit.
+        // Simulated values for 50 blocks: 0.034 with PID, 0.109 with independent draws, 0.01 with max-deficit.
         let (pid, draw, most) =
             (distance(ControlMode::Pid), distance(ControlMode::Draw), distance(ControlMode::MaxDeficit));
         assert!(
@@ -297,8 +297,8 @@ mod tests {
     }
 
     #[test]
-    fn droughts_have_a_geometric_tail() {
-        // A task that is never planned still comes up by exploration: P(gap > s) ≤ (1 − ε/K)^s.
+    fn gaps_between_blocks_have_a_geometric_tail() {
+        // Exploration trains even an objective with share 0: P(gap > s) ≤ (1 − ε/K)^s.
         let (k, explore) = (4.0, 0.2);
         let settings = ControlSettings { explore, ..ControlSettings::default() };
         let plan = [0.5, 0.3, 0.2, 0.0];
@@ -307,7 +307,7 @@ mod tests {
         for _ in 0..2000 {
             let mut tracking = Tracking::new(4);
             for _ in 0..50 {
-                if tracking.decide(&plan, stream.uniform(), &settings).task == 3 {
+                if tracking.decide(&plan, stream.uniform(), &settings).objective == 3 {
                     gaps.push(gap);
                     gap = 0;
                 } else {
@@ -327,8 +327,8 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_falls_in_its_stretch_and_rounding_never_leads_astray() {
-        assert_eq!([0.0, 0.29, 0.3, 0.999].map(|draw| drawn(&[0.3, 0.2, 0.5], draw)), [0, 0, 1, 2]);
-        assert_eq!(drawn(&[0.5, 0.4999999, 0.0], 0.99999999), 1);
+    fn sampling_inverts_the_cumulative_distribution_and_tolerates_rounding() {
+        assert_eq!([0.0, 0.29, 0.3, 0.999].map(|draw| sample(&[0.3, 0.2, 0.5], draw)), [0, 0, 1, 2]);
+        assert_eq!(sample(&[0.5, 0.4999999, 0.0], 0.99999999), 1);
     }
 }

@@ -1,22 +1,23 @@
-//! The loop of the paper: sense, plan, control.
+//! The feedback loop of the paper: sense, plan, control.
 //!
-//! [`Scheduler`] puts the three together and needs no tensor, so that anybody can keep their own training loop:
+//! [`Scheduler`] combines the three. It works on plain numbers, so it fits into any training loop:
 //!
 //! ```
-//! use controlg::coordinator::{Reading, Scheduler, Settings};
+//! use controlg::coordinator::{Reading, Scheduler, SchedulerSettings};
 //!
-//! let mut scheduler = Scheduler::new(vec!["contrast".into(), "rebuild".into()], Settings::default()).unwrap();
-//! scheduler.warm_up(&[2.0, 1.0]); // the losses before training, then after a few steps of each task
+//! let mut scheduler = Scheduler::new(vec!["contrast".into(), "rebuild".into()], SchedulerSettings::default())?;
+//! scheduler.warm_up(&[2.0, 1.0]); // losses before training, then after a few steps of each objective
 //! scheduler.warm_up(&[1.8, 0.9]);
 //! for _block in 0..100 {
 //!     if scheduler.sensing_due() {
-//!         // losses, inner products of the tasks' gradients, Rayleigh quotients
+//!         // losses, inner products of the objectives' gradients, Rayleigh quotients
 //!         let products = vec![vec![1.0, -0.2], vec![-0.2, 0.5]];
 //!         scheduler.sense(&Reading::from_products(vec![1.5, 0.8], &products, vec![0.4, 0.9]));
 //!     }
-//!     let task = scheduler.next().task; // train this one for a block
-//! #   assert!(task < 2);
+//!     let objective = scheduler.next().objective; // train this one for a block
+//! #   assert!(objective < 2);
 //! }
+//! # Ok::<(), controlg::Error>(())
 //! ```
 
 mod control;
@@ -34,19 +35,19 @@ use crate::error::{Error, Result};
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 
-/// Everything that shapes the loop.
+/// All settings of the feedback loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulerSettings {
-    /// Where the scheduling draws start.
+    /// Random seed of the schedule.
     pub seed: u64,
-    /// Blocks of an epoch: counts and integrals start anew with each.
+    /// Blocks per epoch; counts and integrals are reset at the start of each epoch.
     pub blocks_per_epoch: usize,
-    /// How measurements become state.
+    /// How measurements update the state.
     pub sense: SenseSettings,
-    /// How state becomes shares.
+    /// How the state determines the shares.
     pub plan: PlanSettings,
-    /// How shares become decisions.
+    /// How decisions track the shares.
     pub control: ControlSettings,
 }
 
@@ -63,14 +64,14 @@ impl Default for SchedulerSettings {
 }
 
 impl SchedulerSettings {
-    /// The keys outside of any table.
+    /// The top-level settings.
     const KEYS: &[Key] = &[
-        Key::new("seed", Range::Whole(0, i64::MAX as u64), "where the scheduling draws start"),
-        Key::new("blocks_per_epoch", Range::Whole(1, 1_000_000), "blocks after which counts start anew"),
+        Key::new("seed", Range::Whole(0, i64::MAX as u64), "random seed of the schedule"),
+        Key::new("blocks_per_epoch", Range::Whole(1, 1_000_000), "blocks per epoch, after which counts are reset"),
     ];
 
-    /// Settings from a table with the tables `sense`, `plan` and `control` of the run file; what is missing takes its
-    /// default.
+    /// Reads settings from a table with the run file's tables `sense`, `plan` and `control`. Missing settings take their
+    /// defaults.
     pub fn from_table(mut table: toml::Table) -> Result<SchedulerSettings> {
         let mut take = |name: &str| match table.remove(name) {
             Some(toml::Value::Table(table)) => Ok(table),
@@ -88,8 +89,8 @@ impl SchedulerSettings {
         })
     }
 
-    /// Refuses values out of range, by name.
-    pub fn check(&self, n_tasks: usize) -> Result<()> {
+    /// Checks all settings for this number of objectives.
+    pub fn check(&self, n_objectives: usize) -> Result<()> {
         let SchedulerSettings { blocks_per_epoch, sense, plan, control, .. } = self;
         if *blocks_per_epoch == 0 {
             return Err(Error::value("blocks_per_epoch", 0, "at least 1"));
@@ -105,24 +106,24 @@ impl SchedulerSettings {
             [("control.kp", &control.kp), ("control.ki", &control.ki), ("control.kd", &control.kd)]
         {
             if let Gain::Each(gains) = gain
-                && gains.len() != n_tasks
+                && gains.len() != n_objectives
             {
-                let expected = format!("one number, or {n_tasks}, one for each objective");
+                let expected = format!("one number, or {n_objectives}, one for each objective");
                 return Err(Error::value(key, format_args!("{} numbers", gains.len()), expected));
             }
         }
-        // A lone objective gets everything, whatever its floor.
-        let most = if n_tasks == 1 { f64::INFINITY } else { 1.0 / n_tasks as f64 };
+        // A single objective gets every block, whatever its floor.
+        let most = if n_objectives == 1 { f64::INFINITY } else { 1.0 / n_objectives as f64 };
         if !(0.0..most).contains(&plan.floor) {
             let expected =
-                format!("less than 1/{n_tasks} = {most:.4} for {n_tasks} objectives, and not negative");
+                format!("less than 1/{n_objectives} = {most:.4} for {n_objectives} objectives, and not negative");
             return Err(Error::value("plan.floor", plan.floor, expected));
         }
         Ok(())
     }
 }
 
-/// The settings outside of any table.
+/// The top-level settings.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
 struct SchedulerKeys {
@@ -137,10 +138,11 @@ impl Default for SchedulerKeys {
     }
 }
 
-/// The whole loop with its memory.
+/// The feedback loop with its state: decides which objective to train next.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scheduler {
-    tasks: Vec<String>,
+    #[serde(rename = "tasks")] // kept from version 0.1: stored in checkpoints
+    objectives: Vec<String>,
     settings: SchedulerSettings,
     state: LoopState,
     shares: Vec<f64>,
@@ -151,9 +153,9 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler of these tasks.
-    pub fn new(tasks: Vec<String>, settings: SchedulerSettings) -> Result<Self> {
-        let k = tasks.len();
+    /// Creates a scheduler for objectives of these names.
+    pub fn new(objectives: Vec<String>, settings: SchedulerSettings) -> Result<Self> {
+        let k = objectives.len();
         if k == 0 {
             return Err(Error::value("objectives", "none", "at least one"));
         }
@@ -166,7 +168,7 @@ impl Scheduler {
         };
         let shares = vec![1.0 / k as f64; k];
         Ok(Scheduler {
-            tasks,
+            objectives,
             settings,
             state,
             shares,
@@ -176,10 +178,10 @@ impl Scheduler {
         })
     }
 
-    /// Takes the losses of one round of warm-up: the first round sets each loss's scale, so that every normalized
-    /// loss starts at 1; the reference point lies above the largest of all rounds.
+    /// Takes the losses of one warm-up round. The first round sets the scale of each loss, so that normalized losses start
+    /// at 1; the reference point is set above the largest loss of all rounds.
     pub fn warm_up(&mut self, losses: &[f64]) {
-        assert_eq!(losses.len(), self.tasks.len(), "one loss a task");
+        assert_eq!(losses.len(), self.objectives.len(), "one loss per objective");
         for (k, &loss) in losses.iter().enumerate() {
             if !self.warmed_up {
                 self.state.loss_scale[k] = loss.abs().max(1e-8);
@@ -193,14 +195,14 @@ impl Scheduler {
         self.warmed_up = true;
     }
 
-    /// Whether the next block wants a sensing first.
+    /// Whether a sensing is due before the next block.
     pub fn sensing_due(&self) -> bool {
         let block = self.blocks as usize % self.settings.blocks_per_epoch;
         self.settings.plan.mode != PlanMode::Uniform && block.is_multiple_of(self.settings.sense.period)
     }
 
-    /// Takes a reading, updates the state and plans anew. Without a warm-up before, the first reading's losses set
-    /// the scale.
+    /// Updates the state from a reading and makes a new plan. Without a warm-up, the losses of the first reading set the
+    /// scale.
     pub fn sense(&mut self, reading: &Reading) -> (Sensed, Plan) {
         if !self.warmed_up {
             self.warm_up(&reading.loss);
@@ -211,23 +213,23 @@ impl Scheduler {
         (sensed, planned)
     }
 
-    /// The task of the next block. Every `blocks_per_epoch` blocks the counts start anew.
-    #[allow(clippy::should_implement_trait)] // an endless source of decisions is no collection to iterate over
+    /// Chooses the objective of the next block. Counts are reset every `blocks_per_epoch` blocks.
+    #[allow(clippy::should_implement_trait)] // an endless stream of decisions, not a collection
     pub fn next(&mut self) -> Decision {
         if (self.blocks as usize).is_multiple_of(self.settings.blocks_per_epoch) {
-            self.tracking = Tracking::new(self.tasks.len());
+            self.tracking = Tracking::new(self.objectives.len());
         }
         let draw = Stream::new(self.settings.seed, "schedule", "", self.blocks).uniform();
         self.blocks += 1;
         self.tracking.decide(&self.shares, draw, &self.settings.control)
     }
 
-    /// The tasks' names.
-    pub fn tasks(&self) -> &[String] {
-        &self.tasks
+    /// The names of the objectives.
+    pub fn objectives(&self) -> &[String] {
+        &self.objectives
     }
 
-    /// What is remembered of the tasks.
+    /// The state of the objectives.
     pub fn state(&self) -> &LoopState {
         &self.state
     }
@@ -276,7 +278,7 @@ mod tests {
     use super::*;
 
     fn names(k: usize) -> Vec<String> {
-        (0..k).map(|k| format!("task {k}")).collect()
+        (0..k).map(|k| format!("objective {k}")).collect()
     }
 
     fn reading(block: usize) -> Reading {
@@ -295,7 +297,7 @@ mod tests {
                 if scheduler.sensing_due() {
                     scheduler.sense(&reading(block));
                 }
-                scheduler.next().task
+                scheduler.next().objective
             })
             .collect()
     }
@@ -315,7 +317,7 @@ mod tests {
                 if second.sensing_due() {
                     second.sense(&reading(block));
                 }
-                second.next().task
+                second.next().objective
             })
             .collect();
         assert_eq!(rest, expected[70..]);
@@ -337,21 +339,21 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_task_gets_every_block_and_bad_settings_are_named() {
-        let mut lone = Scheduler::new(names(1), SchedulerSettings::default()).unwrap();
-        lone.sense(&Reading::from_products(vec![1.0], &[vec![0.0]], vec![0.0]));
-        assert_eq!(lone.next().task, 0);
-        assert!((lone.shares()[0] - 1.0).abs() < 1e-12);
+    fn a_single_objective_gets_every_block_and_bad_settings_are_named() {
+        let mut single = Scheduler::new(names(1), SchedulerSettings::default()).unwrap();
+        single.sense(&Reading::from_products(vec![1.0], &[vec![0.0]], vec![0.0]));
+        assert_eq!(single.next().objective, 0);
+        assert!((single.shares()[0] - 1.0).abs() < 1e-12);
 
-        let refused = |change: fn(&mut SchedulerSettings)| {
+        let rejected = |change: fn(&mut SchedulerSettings)| {
             let mut settings = SchedulerSettings::default();
             change(&mut settings);
             Scheduler::new(names(5), settings).unwrap_err().to_string()
         };
-        assert!(refused(|s| s.plan.floor = 0.2).starts_with("plan.floor: found 0.2, expected less than 1/5"));
-        assert!(refused(|s| s.control.explore = 1.5).starts_with("control.explore: found 1.5"));
-        assert!(refused(|s| s.control.kp = Gain::Each(vec![1.0])).contains("one number, or 5"));
-        assert!(refused(|s| s.sense.period = 0).starts_with("sense.period: found 0"));
-        assert!(refused(|s| s.sense.rho = f64::NAN).starts_with("sense.rho: found nan"));
+        assert!(rejected(|s| s.plan.floor = 0.2).starts_with("plan.floor: found 0.2, expected less than 1/5"));
+        assert!(rejected(|s| s.control.explore = 1.5).starts_with("control.explore: found 1.5"));
+        assert!(rejected(|s| s.control.kp = Gain::Each(vec![1.0])).contains("one number, or 5"));
+        assert!(rejected(|s| s.sense.period = 0).starts_with("sense.period: found 0"));
+        assert!(rejected(|s| s.sense.rho = f64::NAN).starts_with("sense.rho: found nan"));
     }
 }

@@ -1,35 +1,35 @@
-//! Plan: from state to the share of blocks each task should get.
+//! Plan: computing the share of blocks that each objective should get.
 
 use serde::{Deserialize, Serialize};
 
 use super::sense::LoopState;
 use crate::setting::{Key, Range};
 
-/// Added to a slack before dividing by it.
+/// Added to the slack r − L̃ before dividing by it.
 const SLACK_EPSILON: f64 = 1e-8;
 
-/// How shares are planned (`[plan]` in the run file).
+/// Settings of the planner (`[plan]` in the run file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanSettings {
-    /// `log-hypervolume` as in the paper, or `uniform` for equal shares.
+    /// What determines the shares.
     pub mode: PlanMode,
-    /// How strongly difficulty tempers a task's share.
+    /// How strongly difficulty lowers an objective's share.
     pub gamma: f64,
-    /// The least share of a task.
+    /// The minimum share of an objective.
     pub floor: f64,
-    /// The least distance of the reference point from the loss.
+    /// The minimum distance between the reference point and the loss.
     pub delta: f64,
 }
 
-/// What shares follow.
+/// What determines the shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanMode {
-    /// The sensitivity of the log-hypervolume, tempered by difficulty.
+    /// The sensitivity of the log-hypervolume, damped by difficulty, as in the paper.
     #[default]
     LogHypervolume,
-    /// Nothing: every task the same.
+    /// Equal shares.
     Uniform,
 }
 
@@ -39,14 +39,14 @@ impl PlanSettings {
         Key::new(
             "mode",
             Range::OneOf(&["log-hypervolume", "uniform"]),
-            "shares follow the log-hypervolume's sensitivity tempered by difficulty, or are all the same",
+            "shares from the log-hypervolume's sensitivity damped by difficulty, or equal shares",
         ),
-        Key::new("gamma", Range::Number(0.0, 1e6), "how strongly difficulty tempers an objective's share"),
-        Key::new("floor", Range::Below(0.0, 1.0), "the least share of an objective; below 1/K"),
+        Key::new("gamma", Range::Number(0.0, 1e6), "how strongly difficulty lowers an objective's share"),
+        Key::new("floor", Range::Below(0.0, 1.0), "minimum share of an objective; must be below 1/K"),
         Key::new(
             "delta",
             Range::Number(1e-9, 1e6),
-            "the least distance of the reference point from the loss",
+            "minimum distance between the reference point and the loss",
         ),
     ];
 }
@@ -57,7 +57,7 @@ impl Default for PlanSettings {
     }
 }
 
-/// A plan and how it came about.
+/// Planned shares and how they were computed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Sensitivities w_k = 1/(r_k − L̃_k + ε).
@@ -68,7 +68,7 @@ pub struct Plan {
     pub plan: Vec<f64>,
 }
 
-/// Raises the reference point where a loss comes too near (r ← max(r, L̃ + δ)) and plans the shares.
+/// Raises the reference point where a loss comes within δ of it (r ← max(r, L̃ + δ)) and plans the shares.
 pub fn plan(state: &mut LoopState, settings: &PlanSettings) -> Plan {
     let k = state.loss_norm.len();
     for (reference, loss) in state.reference.iter_mut().zip(&state.loss_norm) {
@@ -116,18 +116,18 @@ mod tests {
     proptest! {
         #[test]
         fn shares_sum_to_one_and_respect_the_floor_and_references_never_fall(
-            tasks in prop::collection::vec((0.0f64..3.0, 0.0f64..5.0, 0.0f64..5.0), 1..8),
+            objectives in prop::collection::vec((0.0f64..3.0, 0.0f64..5.0, 0.0f64..5.0), 1..8),
             gamma in 0.0f64..2.0,
             floor in 0.0f64..1.0,
             delta in 0.01f64..1.0,
         ) {
-            let k = tasks.len();
+            let k = objectives.len();
             let settings = PlanSettings { gamma, floor: floor / k as f64 * 0.99, delta, ..PlanSettings::default() };
             let mut state = LoopState {
-                difficulty: tasks.iter().map(|task| task.0).collect(),
-                loss_norm: tasks.iter().map(|task| task.1).collect(),
+                difficulty: objectives.iter().map(|objective| objective.0).collect(),
+                loss_norm: objectives.iter().map(|objective| objective.1).collect(),
                 loss_scale: vec![1.0; k],
-                reference: tasks.iter().map(|task| task.2).collect(),
+                reference: objectives.iter().map(|objective| objective.2).collect(),
             };
             let before = state.reference.clone();
             let made = plan(&mut state, &settings);

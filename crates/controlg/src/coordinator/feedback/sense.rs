@@ -1,52 +1,52 @@
-//! Sense: from measured losses and gradient geometry to a difficulty and a normalized loss per task.
+//! Sense: turning losses and gradient geometry into a difficulty and a normalized loss per objective.
 
 use serde::{Deserialize, Serialize};
 
 use crate::coordinator::min_norm;
 use crate::setting::{Key, Range};
 
-/// Added to a loss's scale before dividing by it.
+/// Added to the scale of a loss before dividing by it.
 pub(super) const SCALE_EPSILON: f64 = 1e-12;
 
-/// How measurements are turned into state (`[sense]` in the run file).
+/// Settings of sensing (`[sense]` in the run file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SenseSettings {
-    /// Blocks from one sensing to the next.
+    /// Blocks between sensings.
     pub period: usize,
-    /// Weight of the spectral demand in the difficulty.
+    /// Weight of the Rayleigh quotient (spectral demand) in the difficulty.
     pub alpha: f64,
-    /// Weight of the interference in the difficulty.
+    /// Weight of gradient conflict (interference) in the difficulty.
     pub beta: f64,
-    /// Share of the new drive in the difficulty's moving average.
+    /// EMA coefficient of new values in the difficulty.
     pub rho: f64,
-    /// Share of the new loss in the normalized loss's moving average.
+    /// EMA coefficient of new values in the normalized loss.
     pub rho_loss: f64,
-    /// The difficulty's lower bound.
+    /// Lower bound of the difficulty.
     pub difficulty_min: f64,
-    /// The difficulty's upper bound.
+    /// Upper bound of the difficulty.
     pub difficulty_max: f64,
-    /// The largest graph that is measured whole.
+    /// Number of nodes up to which the whole graph is sensed.
     pub whole_up_to: usize,
-    /// Nodes of the fixed part of a larger graph that is measured instead.
+    /// Nodes of the fixed subgraph that is sensed instead of a larger graph.
     pub probe_nodes: usize,
 }
 
 impl SenseSettings {
     /// The settings' names and ranges.
     pub const KEYS: &[Key] = &[
-        Key::new("period", Range::Whole(1, 1_000_000), "blocks from one sensing to the next"),
+        Key::new("period", Range::Whole(1, 1_000_000), "blocks between sensings"),
         Key::new("alpha", Range::Number(0.0, 1e6), "weight of the Rayleigh quotient in the difficulty"),
-        Key::new("beta", Range::Number(0.0, 1e6), "weight of the conflict in the difficulty"),
-        Key::new("rho", Range::Number(0.0, 1.0), "share of the new drive in the difficulty's moving average"),
-        Key::new("rho_loss", Range::Number(0.0, 1.0), "share of the new loss in the normalized loss"),
-        Key::new("difficulty_min", Range::Number(0.0, 1e6), "the difficulty's lower bound"),
-        Key::new("difficulty_max", Range::Number(0.0, 1e6), "the difficulty's upper bound"),
-        Key::new("whole_up_to", Range::Whole(0, 1 << 40), "largest graph that is sensed whole"),
+        Key::new("beta", Range::Number(0.0, 1e6), "weight of gradient conflict in the difficulty"),
+        Key::new("rho", Range::Number(0.0, 1.0), "EMA coefficient of new values in the difficulty"),
+        Key::new("rho_loss", Range::Number(0.0, 1.0), "EMA coefficient of new values in the normalized loss"),
+        Key::new("difficulty_min", Range::Number(0.0, 1e6), "lower bound of the difficulty"),
+        Key::new("difficulty_max", Range::Number(0.0, 1e6), "upper bound of the difficulty"),
+        Key::new("whole_up_to", Range::Whole(0, 1 << 40), "number of nodes up to which the whole graph is sensed"),
         Key::new(
             "probe_nodes",
             Range::Whole(2, 1 << 40),
-            "nodes of the fixed part of a larger graph that is sensed",
+            "nodes of the fixed subgraph that is sensed for larger graphs",
         ),
     ];
 }
@@ -67,22 +67,22 @@ impl Default for SenseSettings {
     }
 }
 
-/// What was measured of all tasks at one moment.
+/// Measurements of all objectives at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// The tasks' losses.
+    /// Losses.
     pub loss: Vec<f64>,
-    /// Norms of the gradients at the shared parameters.
+    /// Norms of the gradients with respect to the shared parameters.
     pub grad_norm: Vec<f64>,
     /// Cosines between those gradients.
     #[serde(rename = "gram", alias = "cosine")]
     pub cosine: Vec<Vec<f64>>,
-    /// Rayleigh quotients of the gradients at the representations, in [0, 2].
+    /// Rayleigh quotients of the gradients with respect to the embeddings, in [0, 2].
     pub rq: Vec<f64>,
 }
 
 impl Reading {
-    /// From the matrix of raw inner products of the gradients.
+    /// Makes a reading from the inner products of the gradients.
     pub fn from_products(loss: Vec<f64>, products: &[Vec<f64>], rq: Vec<f64>) -> Reading {
         let grad_norm: Vec<f64> =
             products.iter().enumerate().map(|(k, row)| row[k].max(0.0).sqrt()).collect();
@@ -98,8 +98,8 @@ impl Reading {
         Reading { loss, grad_norm, cosine, rq }
     }
 
-    /// Whether a task could be measured. One that could not, a zero gradient or a number that is none, is left out
-    /// of the geometry (a zero vector would draw all weight to itself) and keeps its old state.
+    /// Whether objective `k` was measured successfully. If its gradient is zero or a value is not finite, it is left out
+    /// of the geometry (a zero vector would get all the weight) and keeps its previous state.
     pub(crate) fn usable(&self, k: usize) -> bool {
         self.loss[k].is_finite()
             && self.rq[k].is_finite()
@@ -109,25 +109,25 @@ impl Reading {
     }
 }
 
-/// What the loop remembers of the tasks between sensings.
+/// The state of the objectives between sensings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoopState {
     /// Difficulty D.
     pub difficulty: Vec<f64>,
     /// Normalized, smoothed loss L̃.
     pub loss_norm: Vec<f64>,
-    /// The fixed scale each loss is divided by.
+    /// The fixed scale that each loss is divided by.
     pub loss_scale: Vec<f64>,
-    /// The planner's reference point r.
+    /// Reference point r of the planner.
     pub reference: Vec<f64>,
 }
 
-/// What one sensing found, beside the reading itself.
+/// What sensing derives from a reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sensed {
-    /// Weights of the point of least norm among the unit gradients.
+    /// Weights of the minimum-norm point in the convex hull of the unit gradients.
     pub lambda: Vec<f64>,
-    /// Conflict of each task with those that matter: Conf_k = Σ_{j≠k} λ_j·max(0, −cos(g_k, g_j)).
+    /// Conflict of each objective with the others: Conf_k = Σ_{j≠k} λ_j·max(0, −cos(g_k, g_j)).
     pub conf: Vec<f64>,
     /// Robustly normalized Rayleigh quotients.
     pub rq_norm: Vec<f64>,
@@ -142,7 +142,7 @@ pub fn sense(reading: &Reading, state: &mut LoopState, settings: &SenseSettings)
     let usable: Vec<usize> = (0..k).filter(|&k| reading.usable(k)).collect();
     let cosine: Vec<Vec<f64>> =
         usable.iter().map(|&a| usable.iter().map(|&b| reading.cosine[a][b]).collect()).collect();
-    let lambda = spread(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&cosine) });
+    let lambda = scatter(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&cosine) });
     let conf: Vec<f64> = (0..k)
         .map(|a| {
             let conflict = |b: usize| lambda[b] * (-reading.cosine[a][b]).max(0.0);
@@ -155,7 +155,7 @@ pub fn sense(reading: &Reading, state: &mut LoopState, settings: &SenseSettings)
         .collect();
     let normalized = |values: &[f64]| {
         let picked: Vec<f64> = usable.iter().map(|&k| values[k]).collect();
-        spread(k, &usable, &robust_norm(&picked))
+        scatter(k, &usable, &robust_norm(&picked))
     };
     let (rq_norm, conf_norm) = (normalized(&reading.rq), normalized(&conf));
     for &k in &usable {
@@ -168,9 +168,8 @@ pub fn sense(reading: &Reading, state: &mut LoopState, settings: &SenseSettings)
     Sensed { lambda, conf, rq_norm, conf_norm }
 }
 
-/// How far each value stands from the middle of all, in robust deviations: (x − median) divided by the largest of
-/// 1.4826·MAD, a twentieth of the range and 1e-6, clipped to ±3; zeros when the values are all alike. The floor
-/// matters: most conflicts are 0, and then so is the MAD.
+/// Robust z-scores: (x − median) / max(1.4826·MAD, 0.05·range, 1e-6), clipped to ±3; zeros if all values are equal. The
+/// range bounds the scale from below because most conflicts are 0, and then the MAD is 0 too.
 pub fn robust_norm(values: &[f64]) -> Vec<f64> {
     let median = |values: &[f64]| {
         let mut sorted = values.to_vec();
@@ -186,14 +185,14 @@ pub fn robust_norm(values: &[f64]) -> Vec<f64> {
     if range < 1e-6 {
         return vec![0.0; values.len()];
     }
-    let middle = median(values);
-    let deviations: Vec<f64> = values.iter().map(|x| (x - middle).abs()).collect();
+    let center = median(values);
+    let deviations: Vec<f64> = values.iter().map(|x| (x - center).abs()).collect();
     let scale = (1.4826 * median(&deviations)).max(0.05 * range).max(1e-6);
-    values.iter().map(|x| ((x - middle) / scale).clamp(-3.0, 3.0)).collect()
+    values.iter().map(|x| ((x - center) / scale).clamp(-3.0, 3.0)).collect()
 }
 
-/// Puts the values of some tasks in their places among all, the others 0.
-fn spread(k: usize, places: &[usize], values: &[f64]) -> Vec<f64> {
+/// Scatters the values of some objectives into a vector of all, filled with zeros.
+fn scatter(k: usize, places: &[usize], values: &[f64]) -> Vec<f64> {
     let mut all = vec![0.0; k];
     for (&place, &value) in places.iter().zip(values) {
         all[place] = value;
@@ -230,7 +229,7 @@ mod tests {
         let found = robust_norm(&[0.4, 0.5, 0.9, 1.0, 0.45]);
         assert_close(&found, &[-0.674, 0.0, 2.698, 3.0, -0.337], 1e-3);
         assert_eq!(robust_norm(&[0.3, 0.3]), [0.0, 0.0]);
-        // MAD 0: the range sets the scale, and the one that differs is clipped.
+        // With a MAD of 0 the range sets the scale, and the outlier is clipped.
         assert_eq!(robust_norm(&[0.0, 0.0, 0.0, 1.0]), [0.0, 0.0, 0.0, 3.0]);
     }
 
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_could_not_be_measured_keeps_its_state() {
+    fn an_objective_that_could_not_be_measured_keeps_its_state() {
         let products = vec![vec![4.0, 0.0, -2.0], vec![0.0, 0.0, 0.0], vec![-2.0, 0.0, 9.0]];
         let reading = Reading::from_products(vec![1.0, f64::NAN, 3.0], &products, vec![0.5, 0.0, 1.5]);
         assert_close(&reading.grad_norm, &[2.0, 0.0, 3.0], 1e-12);
