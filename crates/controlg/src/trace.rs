@@ -176,7 +176,8 @@ impl SenseLine {
 impl BlockLine {
     /// A decision as a line; `objectives` gives the task its name, what came of it is filled in by the caller.
     pub fn of(decision: Decision, objectives: &[String]) -> BlockLine {
-        let Decision { plan, count_ref, count, deficit, integral, delta, logit, prob, draw, objective } = decision;
+        let Decision { plan, count_ref, count, deficit, integral, delta, logit, prob, draw, objective } =
+            decision;
         BlockLine {
             plan,
             count_ref,

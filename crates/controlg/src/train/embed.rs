@@ -91,7 +91,8 @@ fn embed_rows(
         [name] => Some((name, config.objective[name].clone_box())),
         _ => None,
     };
-    let with_aux = single.as_mut().filter(|(_, objective)| objective.aux_network() == Some(AuxNetwork::Trained));
+    let with_aux =
+        single.as_mut().filter(|(_, objective)| objective.aux_network() == Some(AuxNetwork::Trained));
     let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
     if in_blocks && with_aux.is_none() {
         let graph = normalized_graph(graph.clone(), config.normalize, scale.as_ref())?;

@@ -74,7 +74,9 @@ impl RunEstimate {
         let (steps, n) = (config.total_steps(), graph.n_nodes());
         // Who mixes steps on all objectives at once, and may have trial runs before.
         let (per_step, trial) = match config.build_method()? {
-            ActiveMethod::Mix(mixer) => (k as f64, mixer.weight_search().map_or(0, |trial| trial.total_steps())),
+            ActiveMethod::Mix(mixer) => {
+                (k as f64, mixer.weight_search().map_or(0, |trial| trial.total_steps()))
+            }
             ActiveMethod::Schedule(_) => (1.0, 0),
         };
         let all_steps = steps.saturating_add(trial) as f64;

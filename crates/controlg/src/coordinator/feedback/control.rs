@@ -74,7 +74,11 @@ impl ControlSettings {
             "share of the probability spread uniformly over all objectives",
         ),
         Key::new("temperature", Range::Number(1e-6, 1e6), "softmax temperature"),
-        Key::new("integral_limit", Range::Number(0.0, 1e9), "bound on the absolute value of the integral (anti-windup)"),
+        Key::new(
+            "integral_limit",
+            Range::Number(0.0, 1e9),
+            "bound on the absolute value of the integral (anti-windup)",
+        ),
     ];
 }
 

@@ -67,7 +67,11 @@ impl SchedulerSettings {
     /// The top-level settings.
     const KEYS: &[Key] = &[
         Key::new("seed", Range::Whole(0, i64::MAX as u64), "random seed of the schedule"),
-        Key::new("blocks_per_epoch", Range::Whole(1, 1_000_000), "blocks per epoch, after which counts are reset"),
+        Key::new(
+            "blocks_per_epoch",
+            Range::Whole(1, 1_000_000),
+            "blocks per epoch, after which counts are reset",
+        ),
     ];
 
     /// Reads settings from a table with the run file's tables `sense`, `plan` and `control`. Missing settings take their
@@ -115,8 +119,9 @@ impl SchedulerSettings {
         // A single objective gets every block, whatever its floor.
         let most = if n_objectives == 1 { f64::INFINITY } else { 1.0 / n_objectives as f64 };
         if !(0.0..most).contains(&plan.floor) {
-            let expected =
-                format!("less than 1/{n_objectives} = {most:.4} for {n_objectives} objectives, and not negative");
+            let expected = format!(
+                "less than 1/{n_objectives} = {most:.4} for {n_objectives} objectives, and not negative"
+            );
             return Err(Error::value("plan.floor", plan.floor, expected));
         }
         Ok(())
@@ -350,7 +355,9 @@ mod tests {
             change(&mut settings);
             Scheduler::new(names(5), settings).unwrap_err().to_string()
         };
-        assert!(rejected(|s| s.plan.floor = 0.2).starts_with("plan.floor: found 0.2, expected less than 1/5"));
+        assert!(
+            rejected(|s| s.plan.floor = 0.2).starts_with("plan.floor: found 0.2, expected less than 1/5")
+        );
         assert!(rejected(|s| s.control.explore = 1.5).starts_with("control.explore: found 1.5"));
         assert!(rejected(|s| s.control.kp = Gain::Each(vec![1.0])).contains("one number, or 5"));
         assert!(rejected(|s| s.sense.period = 0).starts_with("sense.period: found 0"));

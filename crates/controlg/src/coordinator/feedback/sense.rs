@@ -42,7 +42,11 @@ impl SenseSettings {
         Key::new("rho_loss", Range::Number(0.0, 1.0), "EMA coefficient of new values in the normalized loss"),
         Key::new("difficulty_min", Range::Number(0.0, 1e6), "lower bound of the difficulty"),
         Key::new("difficulty_max", Range::Number(0.0, 1e6), "upper bound of the difficulty"),
-        Key::new("whole_up_to", Range::Whole(0, 1 << 40), "number of nodes up to which the whole graph is sensed"),
+        Key::new(
+            "whole_up_to",
+            Range::Whole(0, 1 << 40),
+            "number of nodes up to which the whole graph is sensed",
+        ),
         Key::new(
             "probe_nodes",
             Range::Whole(2, 1 << 40),
@@ -142,7 +146,8 @@ pub fn sense(reading: &Reading, state: &mut LoopState, settings: &SenseSettings)
     let usable: Vec<usize> = (0..k).filter(|&k| reading.usable(k)).collect();
     let cosine: Vec<Vec<f64>> =
         usable.iter().map(|&a| usable.iter().map(|&b| reading.cosine[a][b]).collect()).collect();
-    let lambda = scatter(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&cosine) });
+    let lambda =
+        scatter(k, &usable, &if usable.is_empty() { Vec::new() } else { min_norm::weights(&cosine) });
     let conf: Vec<f64> = (0..k)
         .map(|a| {
             let conflict = |b: usize| lambda[b] * (-reading.cosine[a][b]).max(0.0);

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightSearch, WeightBounds};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, WeightSearch};
 use crate::coordinator::{from_json, to_json};
 use crate::error::{Error, Result};
 use crate::registry::Entry;

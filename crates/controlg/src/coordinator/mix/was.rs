@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::adam::WeightAdam;
 use super::{
-    MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, NodeEmbeddings, WeightBounds, as_scale, dot,
+    MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, NodeEmbeddings, WeightBounds,
+    as_scale, dot,
 };
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;

@@ -6,7 +6,7 @@
 
 use super::lookahead;
 use crate::Real;
-use crate::coordinator::{MixWeights, Mixer, MixerInput, Nodes};
+use crate::coordinator::{MixWeights, Mixer, MixerInput, NodeEmbeddings};
 use crate::encoder;
 use crate::error::{Error, Result};
 use crate::kernels::{matmul, reduce, rows};
@@ -56,12 +56,12 @@ impl Mixing {
         }
         model.optimizers[0].step_at(step, &mut model.params, &mut model.grads);
         let mut slopes = None;
-        if let Some(lookahead) = self.mixer.outlook(step) {
+        if let Some(lookahead) = self.mixer.lookahead(step) {
             self.combined.resize(self.gradients[0].len(), 0.0);
             model.grads.take_group(ENCODER, &mut self.combined);
             let found = lookahead::slopes(model, &lookahead, &self.gradients, &self.combined)?;
             if found.iter().all(|slope| slope.is_finite()) {
-                self.mixer.learn(&found);
+                self.mixer.update(&found);
                 slopes = Some(found);
             }
         }
@@ -69,7 +69,7 @@ impl Mixing {
     }
 
     fn weigh(&mut self, model: &mut Model<'_>, step: u64, loss: &[f64]) -> Result<MixWeights> {
-        let wants = self.mixer.wants();
+        let wants = self.mixer.needs();
         let gram = if wants.gram { reduce::gram(&self.gradients) } else { Vec::new() };
         let last_layer = if wants.last_layer {
             let span = last_weight(model.params());
@@ -78,7 +78,7 @@ impl Mixing {
             Vec::new()
         };
         let rows = wants.nodes.then(|| RepresentationRows::of(model));
-        let nodes = rows.as_ref().map(|rows| rows as &dyn Nodes);
+        let nodes = rows.as_ref().map(|rows| rows as &dyn NodeEmbeddings);
         let weights = self.mixer.mix(&MixerInput { step, loss, gram: &gram, last_layer: &last_layer, nodes });
         let all = || weights.encoder.iter().chain(&weights.heads);
         if all().any(|weight| !weight.is_finite()) {
@@ -108,12 +108,12 @@ impl RepresentationRows {
     }
 }
 
-impl Nodes for RepresentationRows {
+impl NodeEmbeddings for RepresentationRows {
     fn count(&self) -> usize {
         self.data.len() / self.width
     }
 
-    fn along(&self, directions: &[Vec<f64>]) -> Vec<f64> {
+    fn project(&self, directions: &[Vec<f64>]) -> Vec<f64> {
         let (n, m) = (self.count(), directions.len());
         let transposed: Vec<Real> = directions.concat().iter().map(|&x| x as Real).collect();
         let mut out = vec![0.0; n * m];
@@ -121,7 +121,7 @@ impl Nodes for RepresentationRows {
         out.into_iter().map(f64::from).collect()
     }
 
-    fn sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>> {
+    fn weighted_sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>> {
         let factors: Vec<Real> = factors.iter().map(|&x| x as Real).collect();
         let mut out = vec![0.0; width * self.width];
         matmul::tn(width, self.count(), self.width, &factors, &self.data, &mut out, false);

@@ -5,7 +5,7 @@ use super::step::Mixing;
 use super::weight_search::{score, search_weights};
 use crate::Real;
 use crate::config::{self, Config};
-use crate::coordinator::{Lookahead, MixWeights, Mixer, MixerInput, Trial, WeightBounds, cma};
+use crate::coordinator::{Lookahead, MixWeights, Mixer, MixerInput, WeightBounds, WeightSearch, cma};
 use crate::graph::Graph;
 use crate::rng::Stream;
 use crate::train::{Input, Training};
@@ -50,15 +50,15 @@ impl Mixer for FixedWeights {
         MixWeights { encoder: self.weights.clone(), heads: vec![1.0; self.weights.len()] }
     }
 
-    fn outlook(&self, step: u64) -> Option<Lookahead> {
+    fn lookahead(&self, step: u64) -> Option<Lookahead> {
         (step + 1 == STEPS).then_some(AHEAD)
     }
 
-    fn learn(&mut self, slopes: &[f64]) {
+    fn update(&mut self, slopes: &[f64]) {
         *self.learned.lock().unwrap() = slopes.to_vec();
     }
 
-    fn promise(&self) -> WeightBounds {
+    fn weight_bounds(&self) -> WeightBounds {
         WeightBounds { least: 0.0, most: 1.0, sum: None }
     }
 }
@@ -122,7 +122,7 @@ fn the_search_is_deterministic_and_no_worse_than_its_first_generation() {
     let set = ["method=autossl-es", "encoder.width=8", "objective.p_par.parts=3", "train.epochs=2"];
     set.iter().for_each(|assignment| config::set(&mut table, assignment).unwrap());
     let config = Config::from_table(table).unwrap();
-    let trial = Trial { generations: 2, population: 3, steps: 4, clusters: 4 };
+    let trial = WeightSearch { generations: 2, population: 3, steps: 4, clusters: 4 };
     let found = search_weights(&graph, &config, &trial).unwrap();
     assert_eq!(found, search_weights(&graph, &config, &trial).unwrap(), "deterministic");
     assert!(found.len() == 5 && found.iter().all(|weight| (0.0..=1.0).contains(weight)));

@@ -10,7 +10,11 @@ use crate::rng::Stream;
 use crate::train::model::{Model, ModelSpec};
 
 /// The weights whose trial run leaves the fewest edges between clusters.
-pub(in crate::train) fn search_weights(graph: &Graph, config: &Config, trial: &WeightSearch) -> Result<Vec<f64>> {
+pub(in crate::train) fn search_weights(
+    graph: &Graph,
+    config: &Config,
+    trial: &WeightSearch,
+) -> Result<Vec<f64>> {
     let mut search = cma::CmaEs::new(config.objectives.len(), trial.population);
     let mut best: Option<(f64, Vec<f64>)> = None;
     for generation in 0..trial.generations {

@@ -19,7 +19,7 @@ pub(in crate::train) fn add_aux(
     group: usize,
     prepared: &EncoderInput<'_>,
 ) -> Dense {
-    let Some(operator) = objective.added() else { return z };
+    let Some(operator) = objective.aux_operator() else { return z };
     let view = prepared.whole().on(operator);
     let aux = encoder::embed_view(encoder, params, group, &view, &Pool::new());
     let sum = z.data().iter().zip(aux.data()).map(|(a, b)| a + b).collect();

@@ -98,7 +98,7 @@ pub(in crate::train) fn initial_params(
     let mut aux_groups = Vec::with_capacity(names.len());
     for (name, objective) in names.iter().zip(objectives) {
         let group = params.add_group(name);
-        objective.init(dims, &mut params, group, &mut Stream::new(seed, "init", name, 0));
+        objective.init_head(dims, &mut params, group, &mut Stream::new(seed, "init", name, 0));
         aux_groups.push(group);
     }
     for (task, objective) in objectives.iter().enumerate() {

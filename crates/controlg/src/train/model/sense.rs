@@ -30,7 +30,7 @@ pub(in crate::train) fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<Vi
     let mut groups: Vec<ViewGroup> = Vec::new();
     for (task, objective) in objectives.iter().enumerate() {
         let views = objective.views();
-        let shareable = !views.iter().any(ViewSpec::has_token);
+        let shareable = !views.iter().any(ViewSpec::uses_mask_token);
         match groups.iter_mut().find(|group| shareable && group.views == views) {
             Some(group) => group.members.push(task),
             None => groups.push(ViewGroup { views, members: vec![task] }),
@@ -77,7 +77,7 @@ impl<'m> Sensor<'m> {
         let (seed, pool) = (self.context.seed, self.context.pool);
         let first = self.pass(group.members[0]);
         let augment = |spec: &ViewSpec| {
-            let mut stream = Stream::new(seed, "sense", "view", u64::from(spec.which));
+            let mut stream = Stream::new(seed, "sense", "view", u64::from(spec.index));
             first.augment(spec, dropper, &mut stream)
         };
         let augmented: Vec<AugmentedView<'_>> = group.views.iter().map(augment).collect();
