@@ -253,7 +253,7 @@ mod extending {
     #[test]
     fn the_method_schedules_every_objective_once_per_round() {
         let mut method = method::Shuffled::new(3, 7);
-        let first: Vec<usize> = (0..6).map(|_| method.next().task).collect();
+        let first: Vec<usize> = (0..6).map(|_| method.next().objective).collect();
         for round in first.chunks(3) {
             let mut sorted = round.to_vec();
             sorted.sort_unstable();
@@ -261,7 +261,7 @@ mod extending {
         }
         let mut resumed = method::Shuffled::new(3, 7);
         resumed.restore(&method.save().unwrap()).unwrap();
-        assert_eq!(resumed.next().task, method.next().task);
+        assert_eq!(resumed.next().objective, method.next().objective);
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Coordinator for Shuffled {
         // A stream depends only on its name and number: nothing else has to be saved.
         let order = Stream::new(self.seed, "schedule", "shuffled", round).sample(n, n);
         self.blocks += 1;
-        Decision { task: order[place as usize] as usize, ..Decision::default() }
+        Decision { objective: order[place as usize] as usize, ..Decision::default() }
     }
 
     fn save(&self) -> Result<String> {
