@@ -11,9 +11,9 @@ use controlg::kernels::infonce::{Contrast, infonce};
 use controlg::kernels::loss::{Averaging, bce_with_logits, softmax_cross_entropy};
 use controlg::kernels::memory::prefer_large_pages;
 use controlg::kernels::pairs::{PairGraph, pair_dot};
-use controlg::kernels::recon::{self, Distance, SparseTask};
-use controlg::kernels::rowwise::{self, Act, Saved};
-use controlg::kernels::{CsrView, correlate, layer_norm, matmul, norm, reduce, rows, spmm};
+use controlg::kernels::recon::{self, Distance, SparseReconInput};
+use controlg::kernels::rowwise::{self, Act, SavedActivation};
+use controlg::kernels::{CsrView, correlate, layer_norm, matmul, norm, reduce, rows, select, spmm};
 use std::time::Instant;
 
 fn main() {
@@ -246,8 +246,8 @@ fn sparse(bench: &Bench) {
         bench.run(name, Bytes(bytes), || spmm::spmm(s.view(), &h, width, &mut out, false));
         if name.contains("X.W 18333") {
             let keep: Vec<bool> = (0..m).map(|j| j % 10 < 7).collect();
-            let selection = spmm::Selection { keep_cols: Some(&keep), ..Default::default() };
-            let run = || spmm::spmm_select(s.view(), selection, &h, width, &mut out, false);
+            let selection = select::Selection { keep_cols: Some(&keep), ..Default::default() };
+            let run = || select::spmm_select(s.view(), selection, &h, width, &mut out, false);
             bench.run("spmm_select X.W 18333x6805x512 0.7 kept", Bytes(bytes * 0.7), run);
         }
     }
@@ -315,7 +315,7 @@ fn elementwise(bench: &Bench) {
         });
         bench.run("bias_act_backward prelu 169343x256", Bytes(3.0 * size), || {
             let (mut dbias, mut dslope) = (line.clone(), 0.0);
-            let saved = Saved::Output(&x);
+            let saved = SavedActivation::Output(&x);
             rowwise::bias_act_backward_in_place(
                 n,
                 cols,
@@ -368,7 +368,7 @@ fn elementwise(bench: &Bench) {
         });
         bench.run("layer_norm_backward 169343x256, with a copy", Bytes(5.0 * size), || {
             y.copy_from_slice(&d);
-            let after = (Saved::Output(&d), Act::Identity, 0.0);
+            let after = (SavedActivation::Output(&d), Act::Identity, 0.0);
             layer_norm::layer_norm_backward(n, cols, &x, &mean, &inv, &line, after, &mut y, &mut dg, &mut db);
         });
         bench.run("row_normalize 169343x256", Bytes(2.0 * size), || {
@@ -442,7 +442,7 @@ fn losses(bench: &Bench) {
         let m = index.len();
         let (r, wt, bias) = (numbers(m * h), numbers(d * h), numbers(d));
         let (mut dr, mut dwt, mut db) = (numbers(m * h), numbers(d * h), numbers(d));
-        let task = SparseTask {
+        let task = SparseReconInput {
             x: x.view(),
             xt: xt.view(),
             index: &index,

@@ -152,7 +152,7 @@ fn views(of: &'static EncoderInput<'static>, width: usize) -> Vec<(&'static str,
         ("edges and columns", whole.clone().on(dropped()).with_columns(columns.clone())),
         ("rows masked", whole.clone().with_masked(masked.clone())),
         ("shuffled", whole.clone().with_order(order.clone())),
-        ("entries dropped", whole.clone().with_thinned(0.3, 11)),
+        ("entries dropped", whole.clone().with_feature_dropout(0.3, 11)),
         (
             "everything",
             whole
@@ -160,7 +160,7 @@ fn views(of: &'static EncoderInput<'static>, width: usize) -> Vec<(&'static str,
                 .with_columns(columns)
                 .with_masked(masked)
                 .with_order(order)
-                .with_thinned(0.3, 11),
+                .with_feature_dropout(0.3, 11),
         ),
     ]
 }

@@ -232,7 +232,7 @@ impl LayerRows {
             LayerRows::Dense(rows, data) => {
                 BlockSource::Dense(tape.constant(*rows, data.len() / rows.max(&1), &data[..]))
             }
-            LayerRows::Sparse(operator) => BlockSource::Sparse(Operand::Lent(operator)),
+            LayerRows::Sparse(operator) => BlockSource::Sparse(Operand::Borrowed(operator)),
         }
     }
 }

@@ -183,7 +183,7 @@ impl LayerSettings {
     pub(super) fn thinned<'a>(&self, view: &View<'a>, pass: &mut Pass<'_>) -> View<'a> {
         match &mut pass.dropout {
             Some(stream) if self.feature_dropout > 0.0 => {
-                view.clone().with_thinned(self.feature_dropout, stream.bits())
+                view.clone().with_feature_dropout(self.feature_dropout, stream.bits())
             }
             _ => view.clone(),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub enum Operand<'a, T: ?Sized> {
     /// Belongs to someone who outlives the computation.
-    Lent(&'a T),
+    Borrowed(&'a T),
     /// Kept alive by everyone who holds it.
     Shared(Arc<T>),
 }
@@ -16,7 +16,7 @@ pub enum Operand<'a, T: ?Sized> {
 impl<T: ?Sized> Clone for Operand<'_, T> {
     fn clone(&self) -> Self {
         match self {
-            Operand::Lent(lent) => Operand::Lent(lent),
+            Operand::Borrowed(lent) => Operand::Borrowed(lent),
             Operand::Shared(shared) => Operand::Shared(shared.clone()),
         }
     }
@@ -27,7 +27,7 @@ impl<T: ?Sized> Deref for Operand<'_, T> {
 
     fn deref(&self) -> &T {
         match self {
-            Operand::Lent(lent) => lent,
+            Operand::Borrowed(lent) => lent,
             Operand::Shared(shared) => shared,
         }
     }
@@ -35,7 +35,7 @@ impl<T: ?Sized> Deref for Operand<'_, T> {
 
 impl<'a, T: ?Sized> From<&'a T> for Operand<'a, T> {
     fn from(lent: &'a T) -> Self {
-        Operand::Lent(lent)
+        Operand::Borrowed(lent)
     }
 }
 
@@ -53,7 +53,7 @@ impl<'a, T: ?Sized> From<&Operand<'a, T>> for Operand<'a, T> {
 
 impl<'a, T> From<&'a Vec<T>> for Operand<'a, [T]> {
     fn from(lent: &'a Vec<T>) -> Self {
-        Operand::Lent(lent)
+        Operand::Borrowed(lent)
     }
 }
 

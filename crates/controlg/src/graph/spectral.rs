@@ -24,7 +24,8 @@ impl<'g> Laplacian<'g> {
         let n = self.adjacency.n_rows();
         let (mut energy, mut norm) = (0.0, 0.0);
         for part in parts {
-            let (e, s) = spectral::energy(self.adjacency.sparse(), &self.scale, part, part.len() / n.max(1));
+            let (e, s) =
+                spectral::dirichlet_energy(self.adjacency.sparse(), &self.scale, part, part.len() / n.max(1));
             energy += e;
             norm += s;
         }

@@ -61,7 +61,7 @@ impl<'g> EncoderInput<'g> {
 
     /// The whole graph, nothing left out.
     pub fn whole(&self) -> View<'_> {
-        View { of: self, operator: None, columns: None, masked: None, order: None, thinned: None }
+        View { of: self, operator: None, columns: None, masked: None, order: None, feature_dropout: None }
     }
 
     /// Bytes held in memory beside the graph.
@@ -80,7 +80,7 @@ pub struct View<'a> {
     columns: Option<Operand<'a, [bool]>>,
     masked: Option<Operand<'a, NodeSet>>,
     order: Option<Operand<'a, [u32]>>,
-    thinned: Option<FeatureDropout>,
+    feature_dropout: Option<FeatureDropout>,
 }
 
 impl<'a> View<'a> {
@@ -110,8 +110,8 @@ impl<'a> View<'a> {
 
     /// Each of the features' entries reads as zero at `rate`, and the others are multiplied so that their mean stays;
     /// another key, other entries. Masked rows keep their token whole.
-    pub fn with_thinned(mut self, rate: f64, key: u64) -> Self {
-        self.thinned = Some(FeatureDropout::new(rate, key));
+    pub fn with_feature_dropout(mut self, rate: f64, key: u64) -> Self {
+        self.feature_dropout = Some(FeatureDropout::new(rate, key));
         self
     }
 
@@ -122,7 +122,7 @@ impl<'a> View<'a> {
 
     /// The operator of its edges.
     pub fn operator(&self) -> Operand<'a, Operator> {
-        self.operator.clone().unwrap_or(Operand::Lent(&self.of.operator))
+        self.operator.clone().unwrap_or(Operand::Borrowed(&self.of.operator))
     }
 
     /// Whether all edges are there.
@@ -146,8 +146,8 @@ impl<'a> View<'a> {
     }
 
     /// Which of the features' entries stay; `None` for all.
-    pub fn thinned(&self) -> Option<FeatureDropout> {
-        self.thinned
+    pub fn feature_dropout(&self) -> Option<FeatureDropout> {
+        self.feature_dropout
     }
 }
 

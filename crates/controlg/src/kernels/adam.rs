@@ -1,4 +1,4 @@
-//! AdamW: Adam with decoupled weight decay, one pass over a flat slice.
+//! AdamW (Adam with decoupled weight decay) over a flat slice of parameters, in one pass.
 //!
 //! m = β₁m + (1−β₁)g,  v = β₂v + (1−β₂)g²,  p = p(1 − lr·decay) − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 
@@ -7,18 +7,18 @@ use super::simd::madd;
 use crate::Real;
 use rayon::prelude::*;
 
-/// The settings of one step.
+/// The hyperparameters of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamWParams {
-    /// Number of this step, from 1.
+    /// Number of the step, starting at 1.
     pub step: u64,
     /// Learning rate.
     pub lr: f64,
-    /// Decay of the mean of gradients.
+    /// Decay rate β₁ of the first moment.
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Decay rate β₂ of the second moment.
     pub beta2: f64,
-    /// Keeps the divisor away from zero.
+    /// ε, added to the divisor.
     pub eps: f64,
     /// Decoupled weight decay; 0 is Adam.
     pub decay: f64,
@@ -45,9 +45,10 @@ pub fn adamw(settings: AdamWParams, params: &mut [Real], grads: &[Real], m: &mut
     chunks.zip(moments).for_each(|((p, g), (m, v))| update(factors, p, g, m, v));
 }
 
-/// How a step led on: `out` = ∂L/∂θ ⊙ ∂θ/∂g, the derivative by the gradient of a step of a loss after it.
+/// Differentiates through a step: `out` = ∂L/∂g = ∂L/∂θ ⊙ ∂θ/∂g, where L is a loss after the step and g the gradient that the
+/// step used.
 ///
-/// `slopes` is ∂L/∂θ after the step, `grads` its gradient, `m` and `v` the moments after it. With D = √v/√(1−β₂ᵗ) + ε:
+/// `slopes` is ∂L/∂θ after the step, `grads` is g, and `m` and `v` are the moments after the step. With D = √v/√(1−β₂ᵗ) + ε:
 /// ∂θ/∂g = −lr/(1−β₁ᵗ) · [(1−β₁)/D − m (1−β₂) g / (√v √(1−β₂ᵗ) D²)].
 pub fn influence(
     settings: AdamWParams,
@@ -68,12 +69,12 @@ pub fn influence(
     });
 }
 
-/// ∂θ/∂g of one parameter.
+/// ∂θ/∂g for one parameter.
 fn by_gradient(settings: AdamWParams, g: f64, (m, v): (f64, f64)) -> f64 {
     let AdamWParams { step, lr, beta1, beta2, eps, .. } = settings;
     let correct1 = 1.0 - beta1.powf(step as f64);
     let correct2 = (1.0 - beta2.powf(step as f64)).sqrt();
-    // A parameter that never had a gradient has no root to divide by.
+    // Avoids a division by zero for parameters that never had a gradient.
     let root = (v + 1e-32).sqrt();
     let divisor = root / correct2 + eps;
     -lr / correct1
@@ -115,13 +116,13 @@ mod tests {
         let run = || {
             let mut numbers = Numbers::new(1);
             let (mut p, mut m, mut v) = (numbers.vec(n), vec![0.0; n], vec![0.0; n]);
-            let mut twin: Vec<[f64; 3]> = p.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
+            let mut reference: Vec<[f64; 3]> = p.iter().map(|&p| [f64::from(p), 0.0, 0.0]).collect();
             for step in 1..=3 {
                 let settings =
                     AdamWParams { step, lr: 1e-2, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1e-2 };
                 let g = numbers.vec(n);
                 adamw(settings, &mut p, &g, &mut m, &mut v);
-                for ([p, m, v], &g) in twin.iter_mut().zip(&g) {
+                for ([p, m, v], &g) in reference.iter_mut().zip(&g) {
                     let g = f64::from(g);
                     *m = 0.9 * *m + 0.1 * g;
                     *v = 0.999 * *v + 0.001 * g * g;
@@ -130,14 +131,14 @@ mod tests {
                     *p = *p * (1.0 - 1e-4) - 1e-2 * mean / (square.sqrt() + 1e-8);
                 }
             }
-            assert_close(&p, &twin.iter().map(|t| t[0] as Real).collect::<Vec<_>>(), 1e-5);
+            assert_close(&p, &reference.iter().map(|t| t[0] as Real).collect::<Vec<_>>(), 1e-5);
             p
         };
         assert_same_at_any_thread_count(run);
     }
 
     #[test]
-    fn the_influence_of_a_gradient_is_that_of_finite_differences() {
+    fn influence_equals_finite_differences() {
         let settings = AdamWParams { step: 7, lr: 0.03, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.0 };
         let (m, v) = (0.02, 3e-4);
         let after = |g: f64| (0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g);

@@ -1,40 +1,40 @@
-//! Graph attention: scores, softmax over the entries of each row and aggregation, all heads at once.
+//! Graph attention (GAT): scores, softmax over the neighbors of each node, and aggregation, for all heads at once.
 //!
-//! With h (n×heads·width), for an entry (i, j) and a head: e = leaky(a_dst·h_i + a_src·h_j), α = softmax of e over
-//! the entries of row i, out_i = Σ_j α h_j, with α multiplied by given factors where there are any (dropout). Self loops
-//! are ordinary entries. The pattern must be symmetric: the
-//! backward walks row j to find what column j received, through the index of reversed entries.
+//! With h (n × heads·width), for an entry (i, j) of the sparsity pattern and one head:
+//! e_ij = leaky_relu(a_dst·h_i + a_src·h_j), α_ij = softmax of e_ij over row i, out_i = Σ_j α_ij h_j. With attention dropout,
+//! α is multiplied by given factors. Self-loops are ordinary entries. The pattern must be symmetric: the backward pass
+//! collects the gradients of column j from row j, through the index of the reverse entries.
 
 use super::CsrView;
-use super::parallel::{Shared, each, sum_chunks};
+use super::parallel::{SharedSlice, each, sum_chunks};
 use super::rows::short_dot;
 use super::scratch;
 use super::simd::{exp, madd, prefetch};
-use super::spmm::{AHEAD, read_ahead, row_strips};
+use super::spmm::{PREFETCH_DISTANCE, columns_ahead, row_panels};
 use super::sums::sum_rows;
 use crate::Real;
 
-/// Rows a task works on.
+/// Rows per task.
 const ROWS: usize = 32;
 
 /// The shape and the parameters of an attention layer.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInput<'a> {
-    /// Who attends to whom; its values are not used.
+    /// The sparsity pattern, n × n: node i attends to the columns of row i. Values are not used.
     pub pattern: CsrView<'a>,
-    /// For each entry (i, j) the place of (j, i): see [`reverse_entries`].
+    /// For each entry (i, j), the index of (j, i): see [`reverse_entries`].
     pub reverse: &'a [u32],
     /// Number of heads.
     pub heads: usize,
-    /// Columns of each head.
+    /// Width of each head.
     pub width: usize,
-    /// What a row gives to those who attend to it, heads·width.
+    /// Attention vector of the source (the neighbor), heads·width.
     pub a_src: &'a [Real],
-    /// What a row asks of those it attends to, heads·width.
+    /// Attention vector of the target (the node itself), heads·width.
     pub a_dst: &'a [Real],
     /// Slope of the leaky ReLU on the scores.
     pub slope: Real,
-    /// What α is multiplied with, entries×heads; nothing for 1.
+    /// Dropout factors of α, entries × heads; `None` without dropout.
     pub factors: Option<&'a [Real]>,
 }
 
@@ -47,40 +47,40 @@ impl AttentionInput<'_> {
         assert!(self.factors.is_none_or(|factors| factors.len() == entries * self.heads));
     }
 
-    /// What the attention of an entry and head is multiplied with.
+    /// The dropout factor of an entry and head.
     #[inline(always)]
     fn factor(&self, at: usize) -> Real {
         self.factors.map_or(1.0, |factors| factors[at])
     }
 }
 
-/// For each entry (i, j) of a symmetric pattern with ascending rows, the place of (j, i).
+/// For each entry (i, j) of a symmetric pattern with sorted rows, the index of (j, i).
 ///
 /// # Panics
-/// When the pattern is not symmetric.
+/// If the pattern is not symmetric.
 pub fn reverse_entries(pattern: CsrView<'_>) -> Vec<u32> {
     pattern.check();
-    // Rows ascend, so the entries (j, i) of a row j are met in order as i goes up.
+    // Rows are sorted, so the entries (j, i) of row j are met in order as i increases.
     let mut next: Vec<usize> = pattern.offsets[..pattern.n_rows].to_vec();
     let mut reverse = vec![0u32; pattern.columns.len()];
     for row in 0..pattern.n_rows {
         let span = pattern.offsets[row]..pattern.offsets[row + 1];
         for (&other, reverse) in pattern.columns[span.clone()].iter().zip(&mut reverse[span]) {
             let other = other as usize;
-            let place = next[other];
+            let at = next[other];
             assert!(
-                place < pattern.offsets[other + 1] && pattern.columns[place] as usize == row,
+                at < pattern.offsets[other + 1] && pattern.columns[at] as usize == row,
                 "a symmetric pattern"
             );
-            *reverse = place as u32;
+            *reverse = at as u32;
             next[other] += 1;
         }
     }
     reverse
 }
 
-/// The forward pass. `alpha` (entries×heads) receives the attention, `pre` (entries×heads) the sign of the scores
-/// as the derivative of the leaky ReLU, for the backward pass.
+/// The forward pass. Saves the attention in `alpha` and the derivative of the leaky ReLU in `pre` (both entries × heads) for the
+/// backward pass.
 pub fn forward(
     layer: AttentionInput<'_>,
     h: &[Real],
@@ -92,8 +92,8 @@ pub fn forward(
     rows_forward(layer, None, h, alpha, pre, out);
 }
 
-/// [`forward`] for some rows of a larger pattern: its columns are places in `h`, where row i itself stands at `own[i]`.
-/// Nothing is kept for a backward pass, so `layer.reverse` may be empty.
+/// [`forward`] for some rows of a larger pattern: the columns are rows of `h`, and node i itself is row `own[i]`. Saves nothing
+/// for a backward pass, so `layer.reverse` may be empty.
 pub fn forward_rows(layer: AttentionInput<'_>, own: &[u32], h: &[Real], out: &mut [Real]) {
     layer.pattern.check();
     let wide = layer.heads * layer.width;
@@ -124,28 +124,28 @@ fn rows_forward(
         let (src, dst) = scores.split_at_mut(sources * heads);
         head_scores(layer, h, src, dst);
         let (src, dst) = (&*src, &*dst);
-        let (alpha, pre, out) = (Shared::new(alpha), Shared::new(pre), Shared::new(out));
+        let (alpha, pre, out) = (SharedSlice::new(alpha), SharedSlice::new(pre), SharedSlice::new(out));
         each(n.div_ceil(ROWS), |chunk| {
             for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
                 let (from, to) = (layer.pattern.offsets[row], layer.pattern.offsets[row + 1]);
-                // SAFETY: a row and its entries belong to one task.
+                // SAFETY: each row, with its entries, belongs to one task.
                 let (alpha, pre, out) = unsafe {
                     (
-                        alpha.part(from * heads, (to - from) * heads),
-                        pre.part(from * heads, (to - from) * heads),
-                        out.part(row * wide, wide),
+                        alpha.slice(from * heads, (to - from) * heads),
+                        pre.slice(from * heads, (to - from) * heads),
+                        out.slice(row * wide, wide),
                     )
                 };
                 let columns = &layer.pattern.columns[from..to];
-                let place = own.map_or(row, |own| own[row] as usize);
-                attend(layer.slope, columns, src, &dst[place * heads..(place + 1) * heads], alpha, pre);
+                let target = own.map_or(row, |own| own[row] as usize);
+                attend(layer.slope, columns, src, &dst[target * heads..(target + 1) * heads], alpha, pre);
                 aggregate(layer, row, alpha, h, out);
             }
         });
     });
 }
 
-/// The backward pass: gives dh; adds to the gradients of a_src and a_dst.
+/// The backward pass: sets `dh`, and adds to the gradients of a_src and a_dst.
 pub fn backward(
     layer: AttentionInput<'_>,
     h: &[Real],
@@ -165,14 +165,14 @@ pub fn backward(
         let (de, d_scores) = all.split_at_mut(entries * heads);
         let (d_src, d_dst) = d_scores.split_at_mut(n * heads);
         {
-            let (de, d_dst) = (Shared::new(de), Shared::new(d_dst));
+            let (de, d_dst) = (SharedSlice::new(de), SharedSlice::new(d_dst));
             each(n.div_ceil(ROWS), |chunk| {
                 for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
                     let (from, to) = (layer.pattern.offsets[row], layer.pattern.offsets[row + 1]);
                     let span = from * heads..to * heads;
-                    // SAFETY: a row and its entries belong to one task.
+                    // SAFETY: each row, with its entries, belongs to one task.
                     let (de, d_dst) =
-                        unsafe { (de.part(span.start, span.len()), d_dst.part(row * heads, heads)) };
+                        unsafe { (de.slice(span.start, span.len()), d_dst.slice(row * heads, heads)) };
                     let columns = &layer.pattern.columns[from..to];
                     attend_backward(
                         layer,
@@ -190,11 +190,12 @@ pub fn backward(
         }
         {
             let (de, d_dst) = (&*de, &*d_dst);
-            let (dh, d_src) = (Shared::new(dh), Shared::new(d_src));
+            let (dh, d_src) = (SharedSlice::new(dh), SharedSlice::new(d_src));
             each(n.div_ceil(ROWS), |chunk| {
                 for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
-                    // SAFETY: a row belongs to one task.
-                    let (dh, d_src) = unsafe { (dh.part(row * wide, wide), d_src.part(row * heads, heads)) };
+                    // SAFETY: each row belongs to one task.
+                    let (dh, d_src) =
+                        unsafe { (dh.slice(row * wide, wide), d_src.slice(row * heads, heads)) };
                     aggregate_backward(
                         layer,
                         row,
@@ -213,14 +214,14 @@ pub fn backward(
     });
 }
 
-/// src = a_src·h and dst = a_dst·h of every row and head.
+/// src = a_src·h and dst = a_dst·h for every row and head.
 fn head_scores(layer: AttentionInput<'_>, h: &[Real], src: &mut [Real], dst: &mut [Real]) {
     let (n, heads, wide) = (layer.pattern.n_cols, layer.heads, layer.heads * layer.width);
-    let (src, dst) = (Shared::new(src), Shared::new(dst));
+    let (src, dst) = (SharedSlice::new(src), SharedSlice::new(dst));
     each(n.div_ceil(ROWS), |chunk| {
         for row in chunk * ROWS..n.min((chunk + 1) * ROWS) {
-            // SAFETY: a row belongs to one task.
-            let (src, dst) = unsafe { (src.part(row * heads, heads), dst.part(row * heads, heads)) };
+            // SAFETY: each row belongs to one task.
+            let (src, dst) = unsafe { (src.slice(row * heads, heads), dst.slice(row * heads, heads)) };
             let h = &h[row * wide..(row + 1) * wide];
             dot_heads(layer.width, h, layer.a_src, src);
             dot_heads(layer.width, h, layer.a_dst, dst);
@@ -228,7 +229,7 @@ fn head_scores(layer: AttentionInput<'_>, h: &[Real], src: &mut [Real], dst: &mu
     });
 }
 
-/// d a = Σ_i d_score_i · h_i, head by head.
+/// da = Σ_i d_score_i · h_i for every head.
 fn parameter_sums(layer: AttentionInput<'_>, h: &[Real], d_score: &[Real], da: &mut [Real]) {
     let (n, heads, width, wide) = (layer.pattern.n_rows, layer.heads, layer.width, layer.heads * layer.width);
     scratch::with(wide, |total: &mut [f64]| {
@@ -255,7 +256,7 @@ simd! {
         sum_rows(h.len() / wide.max(1), wide, partial, |i, at, [sums]| {
             let mut done = 0;
             while done < sums.len() {
-                // What is left of this head, or of the line.
+                // The rest of this head, or of the block of columns.
                 let (head, place) = ((at + done) / width, (at + done) % width);
                 let len = (width - place).min(sums.len() - done);
                 let (d, h) = (d[i * heads + head], &h[i * wide + at + done..][..len]);
@@ -267,7 +268,7 @@ simd! {
 }
 
 simd! {
-    /// α of the entries of one row; `pre` receives the derivative of the leaky ReLU.
+    /// α for the entries of one row; `pre` receives the derivative of the leaky ReLU.
     fn attend[FMA](slope: Real, columns: &[u32], src: &[Real], dst: &[Real], alpha: &mut [Real], pre: &mut [Real]) {
         let heads = dst.len();
         for (k, &dst) in dst.iter().enumerate() {
@@ -293,17 +294,17 @@ simd! {
 simd! {
     fn aggregate[FMA](layer: AttentionInput<'_>, row: usize, alpha: &[Real], h: &[Real], out: &mut [Real]) {
         let (pattern, wide, heads, width) = (layer.pattern, out.len(), layer.heads, layer.width);
-        let (columns, ahead) = (pattern.row(row).0, read_ahead::<AHEAD>(pattern, row, pattern.n_rows));
+        let (columns, ahead) = (pattern.row(row).0, columns_ahead::<PREFETCH_DISTANCE>(pattern, row, pattern.n_rows));
         let first = pattern.offsets[row] * heads;
         for k in 0..heads {
             let value = |e: usize| alpha[e * heads + k] * layer.factor(first + e * heads + k);
-            row_strips::<FMA>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
+            row_panels::<FMA>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
         }
     }
 }
 
 simd! {
-    /// de of the entries of one row: through the aggregation, the softmax and the leaky ReLU.
+    /// de for the entries of one row, through the aggregation, the softmax and the leaky ReLU.
     fn attend_backward[FMA](layer: AttentionInput<'_>, first: usize, columns: &[u32], alpha: &[Real], pre: &[Real], h: &[Real], dout: &[Real], de: &mut [Real], d_dst: &mut [Real]) {
         let (wide, heads, width) = (dout.len(), d_dst.len(), layer.width);
         for (e, &column) in columns.iter().enumerate() {
@@ -330,10 +331,10 @@ simd! {
 }
 
 simd! {
-    /// dh of one row: what its neighbors took from it, and what its two scores gave.
+    /// dh for one row, through the aggregation of its neighbors and through its two scores.
     fn aggregate_backward[FMA](layer: AttentionInput<'_>, row: usize, alpha: &[Real], de: &[Real], dout: &[Real], d_src: &mut [Real], d_dst: &[Real], dh: &mut [Real]) {
         let (wide, heads, width) = (dh.len(), layer.heads, layer.width);
-        let (columns, ahead) = (layer.pattern.row(row).0, read_ahead::<AHEAD>(layer.pattern, row, layer.pattern.n_rows));
+        let (columns, ahead) = (layer.pattern.row(row).0, columns_ahead::<PREFETCH_DISTANCE>(layer.pattern, row, layer.pattern.n_rows));
         let back = &layer.reverse[layer.pattern.offsets[row]..layer.pattern.offsets[row + 1]];
         d_src.fill(0.0);
         for &back in back {
@@ -345,7 +346,7 @@ simd! {
                 let at = back[e] as usize * heads + k;
                 alpha[at] * layer.factor(at)
             };
-            row_strips::<FMA>(columns, value, ahead, dout, wide, k * width..(k + 1) * width, dh, false);
+            row_panels::<FMA>(columns, value, ahead, dout, wide, k * width..(k + 1) * width, dh, false);
         }
         for (k, dh) in dh.chunks_exact_mut(width).enumerate() {
             let (a_src, a_dst) = (&layer.a_src[k * width..], &layer.a_dst[k * width..]);
@@ -361,15 +362,15 @@ mod tests {
     use super::super::testing::*;
     use super::*;
 
-    /// A symmetric pattern with self loops; the last node has its loop alone.
-    fn pattern(n: usize, numbers: &mut Numbers) -> Owned {
+    /// A symmetric pattern with self-loops; the last node has no other entry.
+    fn pattern(n: usize, numbers: &mut Numbers) -> OwnedCsr {
         let mut rows: Vec<Vec<u32>> = (0..n as u32).map(|i| vec![i]).collect();
         for _ in 0..2 * n {
             let (u, v) = (numbers.below(n - 1), numbers.below(n - 1));
             rows[u].push(v as u32);
             rows[v].push(u as u32);
         }
-        let mut owned = Owned { n_rows: n, n_cols: n, offsets: vec![0], columns: vec![], values: vec![] };
+        let mut owned = OwnedCsr { n_rows: n, n_cols: n, offsets: vec![0], columns: vec![], values: vec![] };
         for row in &mut rows {
             row.sort_unstable();
             row.dedup();
@@ -380,7 +381,7 @@ mod tests {
         owned
     }
 
-    fn twin(layer: AttentionInput<'_>, h: &[Real], a_src: &[Real], a_dst: &[Real]) -> Vec<Real> {
+    fn reference(layer: AttentionInput<'_>, h: &[Real], a_src: &[Real], a_dst: &[Real]) -> Vec<Real> {
         let (heads, width) = (layer.heads, layer.width);
         let at = |i: usize, k: usize, j: usize| f64::from(h[(i * heads + k) * width + j]);
         let score =
@@ -436,16 +437,16 @@ mod tests {
                 [out, dh, ds, dd]
             };
             let [out, dh, ds, dd] = run();
-            assert_close(&out, &twin(layer, &h, &a_src, &a_dst), 1e-5);
+            assert_close(&out, &reference(layer, &h, &a_src, &a_dst), 1e-5);
             let value = |h: &[Real], a: &[Real], b: &[Real]| {
-                twin(layer, h, a, b)
+                reference(layer, h, a, b)
                     .iter()
                     .zip(&weights)
                     .map(|(&o, &w)| f64::from(o) * f64::from(w))
                     .sum::<f64>()
             };
             if cfg!(feature = "f64") {
-                // The wide steps that f32 needs cross the kink of the scores.
+                // The large steps that f32 needs would cross the kink of the leaky ReLU.
                 assert_gradient(&h, &dh, |h| value(h, &a_src, &a_dst));
                 assert_gradient(&a_src, &ds, |a| value(&h, a, &a_dst));
                 assert_gradient(&a_dst, &dd, |a| value(&h, &a_src, a));

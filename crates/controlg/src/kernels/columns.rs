@@ -1,4 +1,4 @@
-//! Column by column: each column has its own factor, weight or sum.
+//! Column-wise scaling and dot products, and weighted dot products of pairs of rows.
 
 use super::parallel::{chunk_rows, sum_chunks};
 use super::scratch;
@@ -6,7 +6,7 @@ use super::simd::madd;
 use crate::Real;
 use rayon::prelude::*;
 
-/// Multiplies each column by its own factor: `out[i][j] = factors[j]·x[i][j]`, added to `out` when `add` is set.
+/// Multiplies each column by a factor: `out[i][j] = factors[j]·x[i][j]`. With `add`, the result is added to `out`.
 pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
     assert!(factors.len() == cols && x.len() == out.len());
     if cols == 0 {
@@ -33,7 +33,7 @@ pub fn dots(cols: usize, x: &[Real], y: &[Real], out: &mut [Real]) {
     });
 }
 
-/// `out[p] = Σ_k weights[k]·z[us[p]][k]·z[vs[p]][k]`, without copying a row.
+/// `out[p] = Σ_k weights[k]·z[us[p]][k]·z[vs[p]][k]`, without copying rows.
 pub fn weighted_pair_dot(
     z: &[Real],
     width: usize,

@@ -1,14 +1,14 @@
-//! Standardized columns and the losses on their correlations: Barlow Twins and CCA-SSG.
+//! Standardized columns and losses on their correlations: Barlow Twins and CCA-SSG.
 
 use super::matmul;
 use super::norm::column_moments;
-use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::parallel::{SharedSlice, chunk_rows, each, sum_chunks};
 use super::simd::madd;
 use super::sums::sum_rows;
 use super::{reduce, rows as slices, scratch};
 use crate::Real;
 
-/// y = (x − mean) / (std + eps) column by column. `std` comes back; it divides by n, or by n−1 with `sample`.
+/// y = (x − mean) / (std + eps) for every column. Returns `std`, which divides by n, or by n − 1 with `sample`.
 pub fn standardize(
     rows: usize,
     cols: usize,
@@ -26,14 +26,14 @@ pub fn standardize(
         let correct = if sample { rows as f64 / (rows as f64 - 1.0).max(1.0) } else { 1.0 };
         for (s, inverse) in std.iter_mut().zip(inverse.iter_mut()) {
             *s = (f64::from(*s) * correct).sqrt() as Real;
-            // Without eps a constant column would divide 0 by 0; it is all zeros instead.
+            // Without eps, a constant column would be 0/0; it becomes zero instead.
             *inverse = if *s + eps > 0.0 { 1.0 / (*s + eps) } else { 0.0 };
         }
-        let (mean, inverse, shared) = (&*mean, &*inverse, Shared::new(y));
+        let (mean, inverse, shared) = (&*mean, &*inverse, SharedSlice::new(y));
         each(rows.div_ceil(step), |chunk| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
-            // SAFETY: chunks of rows do not overlap.
-            let y = unsafe { shared.part(from, to - from) };
+            // SAFETY: different chunks contain different rows.
+            let y = unsafe { shared.slice(from, to - from) };
             for (x, y) in x[from..to].chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
                 (0..cols).for_each(|j| y[j] = (x[j] - mean[j]) * inverse[j]);
             }
@@ -41,7 +41,7 @@ pub fn standardize(
     });
 }
 
-/// The backward of [`standardize`] from its results, through mean and deviation.
+/// The backward pass of [`standardize`] from its output, through mean and standard deviation.
 pub fn standardize_backward(
     rows: usize,
     cols: usize,
@@ -72,12 +72,12 @@ pub fn standardize_backward(
                 offset[j] = (-total[j] * share * inverse) as Real;
                 along[j] = if s > 0.0 { (-total[cols + j] * share_std / s) as Real } else { 0.0 };
             }
-            let (factor, offset, along, shared) = (&*factor, &*offset, &*along, Shared::new(dx));
+            let (factor, offset, along, shared) = (&*factor, &*offset, &*along, SharedSlice::new(dx));
             each(rows.div_ceil(step), |chunk| {
                 let at = span(chunk);
-                // SAFETY: chunks of rows do not overlap.
-                let dx = unsafe { shared.part(at.start, at.len()) };
-                lines(cols, &y[at.clone()], &dy[at], factor, offset, along, dx);
+                // SAFETY: different chunks contain different rows.
+                let dx = unsafe { shared.slice(at.start, at.len()) };
+                linear_rows(cols, &y[at.clone()], &dy[at], factor, offset, along, dx);
             });
         });
     });
@@ -96,7 +96,7 @@ simd! {
 }
 
 simd! {
-    fn lines[FMA](cols: usize, y: &[Real], dy: &[Real], factor: &[Real], offset: &[Real], along: &[Real], dx: &mut [Real]) {
+    fn linear_rows[FMA](cols: usize, y: &[Real], dy: &[Real], factor: &[Real], offset: &[Real], along: &[Real], dx: &mut [Real]) {
         let rows = y.chunks_exact(cols.max(1)).zip(dy.chunks_exact(cols.max(1)));
         for ((y, dy), dx) in rows.zip(dx.chunks_exact_mut(cols.max(1))) {
             for j in 0..cols {
@@ -192,7 +192,7 @@ mod tests {
             assert!((0..rows).all(|i| y[i * cols + 2] == 0.0), "a constant column is zero");
             let mut dx = vec![0.0; x.len()];
             standardize_backward(rows, cols, &y, &std, sample, eps, &weights, &mut dx);
-            // The constant column has no derivative worth the name: it is left out.
+            // A constant column has no useful derivative, so it is excluded.
             let spot = |v: &[Real]| (0..v.len()).filter(|i| i % cols != 2).map(|i| v[i]).collect::<Vec<_>>();
             assert_gradient(&spot(&x), &spot(&dx), |some| {
                 let mut all = x.clone();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_have_their_values_and_gradients() {
+    fn losses_have_the_defined_values_and_gradients() {
         let (rows, cols) = (31, 5);
         let mut numbers = Numbers::new(21);
         let (y1, y2) = (numbers.vec(rows * cols), numbers.vec(rows * cols));
@@ -213,21 +213,21 @@ mod tests {
         };
         let eye = |i, j| if i == j { 1.0 } else { 0.0 };
         let all = || (0..cols).flat_map(|i| (0..cols).map(move |j| (i, j)));
-        let barlow_twin = |a: &[Real], b: &[Real]| -> f64 {
+        let barlow_reference = |a: &[Real], b: &[Real]| -> f64 {
             all().map(|(i, j)| (cell(a, b, i, j) - eye(i, j)).powi(2) * if i == j { 1.0 } else { 0.01 }).sum()
         };
-        let cca_twin = |a: &[Real], b: &[Real]| -> f64 {
+        let cca_reference = |a: &[Real], b: &[Real]| -> f64 {
             let off = |y: &[Real]| all().map(|(i, j)| (cell(y, y, i, j) - eye(i, j)).powi(2)).sum::<f64>();
             0.1 * (off(a) + off(b)) - (0..cols).map(|i| cell(a, b, i, i)).sum::<f64>()
         };
         let (mut d1, mut d2) = (vec![0.0; y1.len()], vec![0.0; y1.len()]);
         let value = barlow(rows, cols, &y1, &y2, 0.01, &mut d1, &mut d2);
-        assert!((value - barlow_twin(&y1, &y2)).abs() < 1e-5);
-        assert_gradient(&y1, &d1, |y| barlow_twin(y, &y2));
-        assert_gradient(&y2, &d2, |y| barlow_twin(&y1, y));
+        assert!((value - barlow_reference(&y1, &y2)).abs() < 1e-5);
+        assert_gradient(&y1, &d1, |y| barlow_reference(y, &y2));
+        assert_gradient(&y2, &d2, |y| barlow_reference(&y1, y));
         let value = cca_ssg(rows, cols, &y1, &y2, 0.1, &mut d1, &mut d2);
-        assert!((value - cca_twin(&y1, &y2)).abs() < 1e-5);
-        assert_gradient(&y1, &d1, |y| cca_twin(y, &y2));
-        assert_gradient(&y2, &d2, |y| cca_twin(&y1, y));
+        assert!((value - cca_reference(&y1, &y2)).abs() < 1e-5);
+        assert_gradient(&y1, &d1, |y| cca_reference(y, &y2));
+        assert_gradient(&y2, &d2, |y| cca_reference(&y1, y));
     }
 }

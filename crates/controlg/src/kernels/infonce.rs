@@ -1,34 +1,35 @@
-//! InfoNCE in row blocks: value and both gradients in one pass, memory O(n·block).
+//! InfoNCE in blocks of rows: the loss and both gradients in one pass, with O(n·block) memory.
 //!
-//! One direction: L = −(1/n) Σ_i log( e^{p_i·q_i/τ} / Σ_j e^{p_i·q_j/τ} ). With intra-view negatives the sum has
-//! also e^{p_i·p_j/τ} of every j ≠ i.
+//! One direction: L = −(1/n) Σ_i log( e^{p_i·q_i/τ} / Σ_j e^{p_i·q_j/τ} ). With intra-view negatives, the denominator also
+//! contains e^{p_i·p_j/τ} for every j ≠ i.
 
+use super::gemm::single_thread;
 use super::loss::{exponentials_in_place, maximum};
 use super::matmul;
-use super::parallel::{CHUNK, Shared, each};
+use super::parallel::{CHUNK, SharedSlice, each};
 use super::rows::add_chunk;
 use super::scratch;
 use crate::Real;
 
-/// What is contrasted with what.
+/// The variant of the loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contrast {
-    /// Divides the scores.
+    /// Temperature τ, which divides the scores.
     pub temperature: f64,
-    /// Whether the other rows of the same view are negatives too.
+    /// Whether the other rows of the same view are negatives as well.
     pub intra_view: bool,
     /// Whether the loss is the mean of p against q and q against p.
     pub both_directions: bool,
 }
 
-/// Stretches of rows that are worked on side by side, each on one thread from scores to gradients and with sums of
-/// its own, which are added in order at the end. More would serve more threads, but each costs a gradient's memory.
-const LANES: usize = 4;
-/// Rows of a block: enough for products to run at full speed, few enough that the scores of a block stay in the
-/// L3 cache for the few thousand rows of a batch.
+/// Parallel tasks. Each computes scores and gradients for a range of rows, with its own partial sums, which are added in order
+/// at the end. More tasks would use more threads, but each needs memory for one gradient.
+const TASKS: usize = 4;
+/// Rows per block: enough for fast dense products, few enough to keep the scores of a block in the L3 cache for batches of a few
+/// thousand rows.
 const BLOCK: usize = 768;
 
-/// The loss over rows p_i and q_i (n×width); `dp` and `dq` receive the gradients.
+/// The loss of p and q (n × width); `dp` and `dq` receive the gradients.
 pub fn infonce(
     n: usize,
     width: usize,
@@ -77,13 +78,13 @@ fn one_direction(
     dq: &mut [Real],
 ) -> f64 {
     let views = if how.intra_view { 2 } else { 1 };
-    let (rows, size) = (n.div_ceil(LANES), views * n * width);
-    let lanes = n.div_ceil(rows);
+    let (rows, size) = (n.div_ceil(TASKS), views * n * width);
+    let tasks = n.div_ceil(rows);
     // Blocks of equal size.
     let block = rows.div_ceil(rows.div_ceil(block));
-    let mut values = [0.0; LANES];
-    scratch::with(size + lanes * size, |all: &mut [Real]| {
-        // Both views by columns once for all blocks, then the sums of every lane.
+    let mut values = [0.0; TASKS];
+    scratch::with(size + tasks * size, |all: &mut [Real]| {
+        // Both views transposed, once for all blocks; then the partial sums of every task.
         let (transposed, sums) = all.split_at_mut(size);
         matmul::transpose(n, width, q, &mut transposed[..n * width]);
         if how.intra_view {
@@ -91,13 +92,14 @@ fn one_direction(
         }
         let step =
             InfoNceStep { n, width, p, q, transposed, inverse: (1.0 / how.temperature) as Real, weight };
-        let (shared_sums, own_rows, terms) = (Shared::new(sums), Shared::new(dp), Shared::new(&mut values));
-        each(lanes, |lane| {
-            let (first, count) = (lane * rows, rows.min(n - lane * rows));
-            // SAFETY: lanes have their own sums, their own rows of dp and their own term.
+        let (shared_sums, own_rows, terms) =
+            (SharedSlice::new(sums), SharedSlice::new(dp), SharedSlice::new(&mut values));
+        each(tasks, |task| {
+            let (first, count) = (task * rows, rows.min(n - task * rows));
+            // SAFETY: every task writes its own partial sums, its own rows of dp and its own term.
             let (sums, dp, term) = unsafe {
-                let sums = shared_sums.part(lane * size, size);
-                (sums, own_rows.part(first * width, count * width), terms.part(lane, 1))
+                let sums = shared_sums.slice(task * size, size);
+                (sums, own_rows.slice(first * width, count * width), terms.slice(task, 1))
             };
             for (at, dp) in dp.chunks_mut(block * width).enumerate() {
                 term[0] += step.block(first + at * block, dp, sums, at > 0);
@@ -111,33 +113,33 @@ fn one_direction(
     values.iter().sum::<f64>() * weight
 }
 
-/// Adds to `out` what each lane's sums of `size` numbers hold from place `at` on, lane after lane.
+/// Adds the partial sums of all tasks to `out`, in order. Each task has `size` numbers, of which those from `at` on are added.
 fn add_in_order(sums: &[Real], size: usize, at: usize, out: &mut [Real]) {
     let len = out.len();
-    let shared = Shared::new(out);
+    let shared = SharedSlice::new(out);
     each(len.div_ceil(CHUNK), |chunk| {
         let (from, count) = (chunk * CHUNK, CHUNK.min(len - chunk * CHUNK));
-        // SAFETY: chunks do not overlap.
-        let out = unsafe { shared.part(from, count) };
+        // SAFETY: different tasks write different chunks.
+        let out = unsafe { shared.slice(from, count) };
         sums.chunks(size).for_each(|sums| add_chunk(1.0, &sums[at + from..][..count], out));
     });
 }
 
-/// What all blocks of a direction share.
+/// One direction of the loss.
 struct InfoNceStep<'a> {
     n: usize,
     width: usize,
     p: &'a [Real],
     q: &'a [Real],
-    /// qᵀ, and pᵀ when rows of the same view are negatives too.
+    /// qᵀ, followed by pᵀ with intra-view negatives.
     transposed: &'a [Real],
     inverse: Real,
     weight: f64,
 }
 
 impl InfoNceStep<'_> {
-    /// The rows from `first`, as many as `dp` has, on this thread: their terms, and what they add to the gradients
-    /// of their own rows and, in `sums`, of all rows of q and of p; `add` says whether anything is there yet.
+    /// The rows from `first` on, as many as `dp` has, on this thread. Returns their terms, adds to the gradients of these rows in
+    /// `dp`, and sets the gradients of all rows of q and p in `sums`, or adds to them with `add`.
     fn block(&self, first: usize, dp: &mut [Real], sums: &mut [Real], add: bool) -> f64 {
         let (n, width) = (self.n, self.width);
         let count = dp.len() / width;
@@ -145,7 +147,7 @@ impl InfoNceStep<'_> {
         let views = self.transposed.len() / (n * width);
         scratch::with(views * count * n, |scores: &mut [Real]| {
             for (scores, transposed) in scores.chunks_mut(count * n).zip(self.transposed.chunks(n * width)) {
-                matmul::alone::nn(count, width, n, own, transposed, scores, false);
+                single_thread::nn(count, width, n, own, transposed, scores, false);
             }
             let (across, within) = scores.split_at_mut(count * n);
             let mut value = 0.0;
@@ -156,8 +158,8 @@ impl InfoNceStep<'_> {
             }
             let sides = scores.chunks(count * n).zip([self.q, self.p]).zip(sums.chunks_mut(n * width));
             for ((scores, other), sums) in sides {
-                matmul::alone::nn(count, n, width, scores, other, dp, true);
-                matmul::alone::tn(n, count, width, scores, own, sums, add);
+                single_thread::nn(count, n, width, scores, other, dp, true);
+                single_thread::tn(n, count, width, scores, own, sums, add);
             }
             value
         })
@@ -165,7 +167,7 @@ impl InfoNceStep<'_> {
 }
 
 simd! {
-    /// Turns a row of dot products into the gradient with respect to them and gives the row's term.
+    /// Replaces a row of dot products by the gradient with respect to them, and returns the term of the row.
     fn row_gradient[FMA](own: usize, inverse: Real, weight: Real, across: &mut [Real], within: &mut [Real]) -> f64 {
         let positive = across[own];
         if !within.is_empty() {
@@ -174,7 +176,7 @@ simd! {
         let top = maximum(across).max(maximum(within));
         let mut sum = f64::from(exponentials_in_place::<FMA>(across, top, inverse));
         if !within.is_empty() {
-            // Its own place, at −∞, adds nothing to the sum and must have no gradient.
+            // The entry of the row itself, at −∞, adds nothing to the sum and has no gradient.
             sum += f64::from(exponentials_in_place::<FMA>(within, top, inverse));
             within[own] = 0.0;
         }
@@ -191,7 +193,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
 
-    fn twin(n: usize, width: usize, p: &[Real], q: &[Real], how: Contrast) -> f64 {
+    fn reference(n: usize, width: usize, p: &[Real], q: &[Real], how: Contrast) -> f64 {
         let score = |a: &[Real], i: usize, b: &[Real], j: usize| {
             let dot: f64 =
                 (0..width).map(|k| f64::from(a[i * width + k]) * f64::from(b[j * width + k])).sum();
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_has_its_value_and_gradient() {
+    fn all_variants_have_the_defined_value_and_gradient() {
         let mut numbers = Numbers::new(18);
         for (n, width) in [(1, 4), (37, 5)] {
             let (p, q) = (numbers.vec(n * width), numbers.vec(n * width));
@@ -219,11 +221,11 @@ mod tests {
             {
                 let how = Contrast { temperature: 0.5, intra_view, both_directions };
                 let (mut dp, mut dq) = (vec![9.0; n * width], vec![9.0; n * width]);
-                // Blocks of 4 rows, so that a lane has several.
+                // Blocks of 4 rows, so that a task has several.
                 let value = in_blocks(4, n, width, &p, &q, how, &mut dp, &mut dq);
-                assert!((value - twin(n, width, &p, &q, how)).abs() < 1e-5, "{how:?}");
-                assert_gradient(&p, &dp, |p| twin(n, width, p, &q, how));
-                assert_gradient(&q, &dq, |q| twin(n, width, &p, q, how));
+                assert!((value - reference(n, width, &p, &q, how)).abs() < 1e-5, "{how:?}");
+                assert_gradient(&p, &dp, |p| reference(n, width, p, &q, how));
+                assert_gradient(&q, &dq, |q| reference(n, width, &p, q, how));
             }
         }
     }

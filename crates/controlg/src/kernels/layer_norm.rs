@@ -1,15 +1,16 @@
-//! LayerNorm within each row.
+//! Layer normalization: each row is normalized by its own mean and variance.
 
 use super::norm::EPS;
-use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::parallel::{SharedSlice, chunk_rows, each, sum_chunks};
 use super::rows::fold_lanes;
-use super::rowwise::{Act, Saved, activate, backward_rows};
+use super::rowwise::{Act, SavedActivation, activate, backward_rows};
 use super::scratch;
 use super::simd::madd;
 use super::sums::{ROWS, sum_rows};
 use crate::Real;
 
-/// out = act((x − mean)·inv_std·gamma + beta) with the statistics of each row, which come back.
+/// out = act((x − mean)·inv_std·gamma + beta), with the mean and 1/√(variance + ε) of each row, which are returned in `mean` and
+/// `inv_std`.
 pub fn layer_norm(
     rows: usize,
     cols: usize,
@@ -24,15 +25,15 @@ pub fn layer_norm(
     assert!(x.len() == rows * cols && out.len() == x.len() && mean.len() == rows && inv_std.len() == rows);
     assert!(gamma.len() == cols && beta.len() == cols);
     let step = chunk_rows(cols);
-    let (out, mean, inv_std) = (Shared::new(out), Shared::new(mean), Shared::new(inv_std));
+    let (out, mean, inv_std) = (SharedSlice::new(out), SharedSlice::new(mean), SharedSlice::new(inv_std));
     each(rows.div_ceil(step), |chunk| {
         let (first, last) = (chunk * step, rows.min((chunk + 1) * step));
-        // SAFETY: chunks of rows do not overlap.
+        // SAFETY: different chunks contain different rows.
         let (out, mean, inv_std) = unsafe {
             (
-                out.part(first * cols, (last - first) * cols),
-                mean.part(first, last - first),
-                inv_std.part(first, last - first),
+                out.slice(first * cols, (last - first) * cols),
+                mean.slice(first, last - first),
+                inv_std.slice(first, last - first),
             )
         };
         layer_rows(cols, &x[first * cols..last * cols], gamma, beta, out, mean, inv_std);
@@ -40,8 +41,8 @@ pub fn layer_norm(
     });
 }
 
-/// The backward of [`layer_norm`], in place: the gradient of the result becomes that of x; adds to dgamma and dbeta, and gives
-/// the derivative with respect to the slope. `saved` is what the activation's derivative is taken from.
+/// The backward pass of [`layer_norm`], in place: `gradient` holds that of the output and becomes that of x. Adds to `dgamma` and
+/// `dbeta`, and returns the derivative with respect to the slope. The activation is differentiated from `saved`.
 pub fn layer_norm_backward(
     rows: usize,
     cols: usize,
@@ -49,7 +50,7 @@ pub fn layer_norm_backward(
     mean: &[Real],
     inv_std: &[Real],
     gamma: &[Real],
-    (saved, act, slope): (Saved<'_>, Act, Real),
+    (saved, act, slope): (SavedActivation<'_>, Act, Real),
     gradient: &mut [Real],
     dgamma: &mut [Real],
     dbeta: &mut [Real],
@@ -57,19 +58,19 @@ pub fn layer_norm_backward(
     assert!(x.len() == rows * cols && gradient.len() == x.len());
     assert!(mean.len() == rows && inv_std.len() == rows && gamma.len() == cols);
     let step = chunk_rows(cols);
-    let shared = Shared::new(gradient);
-    // Sums of the activation's, of which those of the slope's terms are wanted, then of the norm's.
+    let shared = SharedSlice::new(gradient);
+    // Two sums of the activation (the second one gives the derivative of the slope), then two of the normalization.
     scratch::with(4 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (of_act, of_norm) = partial.split_at_mut(2 * cols);
-            // A few rows at a time go through all passes while the L1 cache holds them.
+            // A few rows at a time go through all passes while they are in the L1 cache.
             for first in (chunk * step..rows.min((chunk + 1) * step)).step_by(ROWS) {
                 let last = rows.min((chunk + 1) * step).min(first + ROWS);
                 let span = first * cols..last * cols;
-                // SAFETY: chunks of rows do not overlap.
-                let gradient = unsafe { shared.part(span.start, span.len()) };
+                // SAFETY: different chunks contain different rows.
+                let gradient = unsafe { shared.slice(span.start, span.len()) };
                 if act != Act::Identity {
-                    backward_rows(cols, saved.part(span.clone()), cols, None, act, slope, gradient, of_act);
+                    backward_rows(cols, saved.slice(span.clone()), cols, None, act, slope, gradient, of_act);
                 }
                 let (mean, inv_std) = (&mean[first..last], &inv_std[first..last]);
                 layer_rows_backward(cols, &x[span], mean, inv_std, gamma, gradient, of_norm);
@@ -106,7 +107,7 @@ simd! {
     }
 }
 
-/// Σ f(x) of one row, in running sums.
+/// Σ f(x) over one row, in 32 accumulators.
 #[inline(always)]
 fn sum_of(x: &[Real], f: impl Fn(Real) -> Real) -> Real {
     const LANES: usize = 32;
@@ -152,7 +153,7 @@ simd! {
     }
 }
 
-/// Σ dout·γ and Σ dout·γ·x̂ of one row.
+/// Σ dout·γ and Σ dout·γ·x̂ over one row.
 #[inline(always)]
 fn two_sums<const FMA: bool>(
     x: &[Real],
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn layer_norm_has_its_gradient() {
+    fn gradients_equal_finite_differences() {
         let (rows, cols) = (11, 19);
         let mut numbers = Numbers::new(13);
         let (x, weights) = (numbers.vec(rows * cols), numbers.vec(rows * cols));
@@ -201,7 +202,7 @@ mod tests {
         };
         let (_, mean, inv) = forward(&x, &gamma, &beta);
         let (mut dx, mut dgamma, mut dbeta) = (weights.clone(), vec![0.0; cols], vec![0.0; cols]);
-        let after = (Saved::Input(&x), Act::Identity, 0.0);
+        let after = (SavedActivation::Input(&x), Act::Identity, 0.0);
         layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, after, &mut dx, &mut dgamma, &mut dbeta);
         assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta).0, &weights));
         assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta).0, &weights));
@@ -218,7 +219,7 @@ mod tests {
             let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; rows], vec![0.0; rows]);
             layer_norm(rows, cols, &x, &gamma, &beta, (Act::Prelu, 0.25), &mut y, &mut mean, &mut inv);
             let (mut dx, mut dg, mut db) = (d.clone(), vec![0.0; cols], vec![0.0; cols]);
-            let after = (Saved::Output(&y), Act::Prelu, 0.25);
+            let after = (SavedActivation::Output(&y), Act::Prelu, 0.25);
             let ds =
                 layer_norm_backward(rows, cols, &x, &mean, &inv, &gamma, after, &mut dx, &mut dg, &mut db);
             [y, mean, inv, dx, dg, db, vec![ds]].concat()

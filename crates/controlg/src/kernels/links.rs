@@ -1,17 +1,17 @@
-//! Binary cross-entropy of pairs scored by dot products: value and gradient in one pass over the graph of the pairs.
+//! Binary cross-entropy of pairs scored by dot products: loss and gradient in one pass over the graph of the pairs.
 //!
-//! Every pair is scored from both of its ends, so that the partner's row is still in the L1 cache when it is added
-//! to the gradient. That is cheaper than reading it from afar a second time.
+//! Every pair is scored twice, once at each node, so that the row of the partner is still in the L1 cache when it is added to
+//! the gradient. That is cheaper than reading it from memory again.
 
 use super::loss::{Averaging, sigmoid, softplus};
 use super::pairs::PairGraph;
-use super::parallel::{Shared, sum_chunks};
+use super::parallel::{SharedSlice, sum_chunks};
 use super::rows::fold_lanes;
 use super::simd::{madd, prefetch, prefetch_early};
 use crate::Real;
 
-/// −log σ(z_u·z_v) of the first `n_positive` pairs and −log(1 − σ(z_u·z_v)) of the others, averaged; `dz` receives
-/// the gradient.
+/// The mean of −log σ(z_u·z_v) over the first `n_positive` pairs and −log(1 − σ(z_u·z_v)) over the others; `dz` receives the
+/// gradient.
 pub fn link_loss(
     graph: &PairGraph,
     z: &[Real],
@@ -23,26 +23,26 @@ pub fn link_loss(
     const NODES: usize = 32;
     let (n_nodes, n_pairs) = (graph.offsets.len() - 1, graph.pairs.len() / 2);
     assert!(z.len() == n_nodes * width && dz.len() == z.len(), "{n_nodes} rows of {width}");
-    assert!(n_positive <= n_pairs, "positives among the {n_pairs} pairs");
+    assert!(n_positive <= n_pairs, "at most {n_pairs} positive pairs");
     let shares = mean.shares(n_positive, n_pairs);
-    let shared = Shared::new(dz);
+    let shared = SharedSlice::new(dz);
     let mut total = [0.0; 2];
     sum_chunks(n_nodes.div_ceil(NODES), &mut total, |chunk, partial| {
         for node in chunk * NODES..n_nodes.min((chunk + 1) * NODES) {
             // SAFETY: each node belongs to one chunk.
-            let dz = unsafe { shared.part(node * width, width) };
+            let dz = unsafe { shared.slice(node * width, width) };
             node_terms(graph, node, z, width, n_positive, shares.map(|share| share as Real), dz, partial);
         }
     });
     total[0] * shares[0] + total[1] * shares[1]
 }
 
-/// Partners that are scored together: a row of their node is then read once for all of them, and its gradient written once.
+/// Partners that are scored together, so that the row of the node is read once and its gradient written once for all of them.
 const GROUP: usize = 4;
 
 simd! {
     with avx512
-    /// The gradient of one row; `partial` gets the sums of the terms of positive and of negative pairs.
+    /// The gradient of one row. Adds the loss of its positive and of its negative pairs to `partial`.
     fn node_terms[FMA](
         graph: &PairGraph,
         node: usize,
@@ -57,11 +57,11 @@ simd! {
         let row = |node: usize| &z[node * width..(node + 1) * width];
         let own = row(node);
         let end = graph.offsets[node + 1];
-        // ln(1 + a) + ln(1 + b) + … is one logarithm, of a product of factors up to 2.
+        // ln(1 + a) + ln(1 + b) + … is one logarithm of a product, whose factors are at most 2.
         let mut factors = [1.0; 2];
         for at in (graph.offsets[node]..end).step_by(GROUP) {
-            // The rows of the groups that follow are on their way, beyond the end of this node's too: into the L1 cache, and
-            // before that into L2, which has room for more on their way.
+            // Prefetch the rows of the next groups, beyond the end of this node too: the next group into L1, the one after it
+            // into L2.
             for ahead in at + GROUP..at + 2 * GROUP {
                 if let Some(&next) = graph.partners.get(ahead) {
                     prefetch(z, next as usize * width, width);
@@ -71,7 +71,7 @@ simd! {
                 }
             }
             let count = GROUP.min(end - at);
-            // A group that is not full has the node itself in the places left, with no weight.
+            // An incomplete group is padded with the node itself, with weight 0.
             let partners: [usize; GROUP] =
                 std::array::from_fn(|i| if i < count { graph.partners[at + i] as usize } else { node });
             let others = partners.map(row);
@@ -82,7 +82,7 @@ simd! {
                 let x = sign * dots[i];
                 let (sigmoid, small) = sigmoid::<FMA>(x);
                 gradients[i] = sign * shares[side] * sigmoid;
-                // A pair is met at both ends, one of a node with itself twice at the same: its term counts once.
+                // Every pair is visited at both nodes, but its term counts once. A pair (u, u) is visited twice at u.
                 if partners[i] > node {
                     partial[side] += f64::from(x.max(0.0));
                     factors[side] *= 1.0 + f64::from(small);
@@ -105,12 +105,12 @@ simd! {
     }
 }
 
-/// The dot products of one row with several, each in 16 running sums, which have names of their own to stay in registers.
+/// The dot products of one row with four others, in 16 accumulators each. Separate variables keep them in registers.
 #[inline(always)]
 fn group_dots<const FMA: bool>(own: &[Real], others: [&[Real]; GROUP]) -> [Real; GROUP] {
     const LANES: usize = 16;
     let [mut a, mut b, mut c, mut d] = [[0.0; LANES]; GROUP];
-    // Arrays, whose length the compiler knows: with slices it may or may not see vectors in them.
+    // Arrays of constant length vectorize reliably; slices do not.
     let (own_lanes, own_rest) = own.as_chunks::<LANES>();
     let [xs, ys, zs, ws] = others.map(|other| other.as_chunks::<LANES>().0);
     for ((((own, x), y), z), w) in own_lanes.iter().zip(xs).zip(ys).zip(zs).zip(ws) {
@@ -126,7 +126,7 @@ fn group_dots<const FMA: bool>(own: &[Real], others: [&[Real]; GROUP]) -> [Real;
     })
 }
 
-/// sums + x·y, lane by lane.
+/// sums + x ⊙ y.
 #[inline(always)]
 fn add_products<const FMA: bool, const N: usize>(x: &[Real; N], y: &[Real; N], sums: [Real; N]) -> [Real; N] {
     std::array::from_fn(|i| madd::<FMA>(x[i], y[i], sums[i]))
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equals_scores_loss_and_gradient_one_after_the_other() {
+    fn equals_separate_scores_loss_and_gradient() {
         let (n, width, pairs, positive) = (130, 45, 900, 400);
         let mut numbers = Numbers::new(35);
         let z = numbers.vec(n * width);

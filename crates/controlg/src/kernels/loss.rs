@@ -1,6 +1,6 @@
-//! Losses over logits. The upstream gradient of a scalar is a factor, so the gradient is made with the value.
+//! Losses over logits. The gradient is computed together with the loss: the upstream gradient of a scalar is only a factor.
 
-use super::parallel::{CHUNK, Shared, sum_chunks};
+use super::parallel::{CHUNK, SharedSlice, sum_chunks};
 use super::rows::fold_lanes;
 use super::simd::exp;
 use crate::Real;
@@ -8,14 +8,14 @@ use crate::Real;
 /// How the terms of positives and negatives are averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Averaging {
-    /// mean over the positives + mean over the negatives
+    /// Mean over the positives + mean over the negatives.
     Separate,
-    /// one mean over both
+    /// One mean over both.
     Joint,
 }
 
 impl Averaging {
-    /// What a positive and a negative term are multiplied with, the first `n_positive` of `n` being positive.
+    /// The weights of a positive and of a negative term, if the first `n_positive` of `n` are positive.
     pub(super) fn shares(self, n_positive: usize, n: usize) -> [f64; 2] {
         let sizes = match self {
             Averaging::Separate => [n_positive, n - n_positive],
@@ -25,8 +25,8 @@ impl Averaging {
     }
 }
 
-/// −log σ(s) of the first `n_positive` logits and −log(1−σ(s)) of the others, averaged; `dlogits` receives the
-/// gradient. An empty side contributes nothing.
+/// The mean of −log σ(s) over the first `n_positive` logits and −log(1 − σ(s)) over the others; `dlogits` receives the gradient.
+/// An empty side contributes nothing.
 pub fn bce_with_logits(logits: &[Real], n_positive: usize, mean: Averaging, dlogits: &mut [Real]) -> f64 {
     assert!(n_positive <= logits.len() && dlogits.len() == logits.len());
     let [of_positive, of_negative] = mean.shares(n_positive, logits.len());
@@ -35,14 +35,14 @@ pub fn bce_with_logits(logits: &[Real], n_positive: usize, mean: Averaging, dlog
         + bce_side(&logits[n_positive..], 1.0, of_negative, d_negative)
 }
 
-/// Σ softplus(sign·s)·weight and its gradient.
+/// weight·Σ softplus(sign·s), and its gradient.
 fn bce_side(logits: &[Real], sign: Real, weight: f64, d: &mut [Real]) -> f64 {
-    let shared = Shared::new(d);
+    let shared = SharedSlice::new(d);
     let mut total = [0.0];
     sum_chunks(logits.len().div_ceil(CHUNK), &mut total, |chunk, partial| {
         let (from, to) = (chunk * CHUNK, logits.len().min((chunk + 1) * CHUNK));
-        // SAFETY: chunks do not overlap.
-        let d = unsafe { shared.part(from, to - from) };
+        // SAFETY: different tasks write different chunks.
+        let d = unsafe { shared.slice(from, to - from) };
         partial[0] = softplus_chunk(&logits[from..to], sign, weight as Real, d);
     });
     total[0] * weight
@@ -60,23 +60,23 @@ simd! {
     }
 }
 
-/// σ(x), and e^−|x| on the way: nothing can overflow.
+/// σ(x) and e^−|x|, without overflow.
 #[inline(always)]
 pub(super) fn sigmoid<const FMA: bool>(x: Real) -> (Real, Real) {
     let small = exp::<FMA>(-x.abs());
     (if x > 0.0 { 1.0 } else { small } / (1.0 + small), small)
 }
 
-/// ln(1 + eˣ) = max(x, 0) + ln(1 + e^−|x|), the exponential given.
+/// ln(1 + eˣ) = max(x, 0) + ln(1 + small), with small = e^−|x|.
 #[inline(always)]
 pub(super) fn softplus(x: Real, small: Real) -> f64 {
     f64::from(if x > 0.0 { x } else { 0.0 * x }) + f64::from(small).ln_1p()
 }
 
-/// mean over the rows of `−log softmax(logits)[target]`; `dlogits` receives the gradient.
+/// The mean over the rows of `−log softmax(logits)[target]`; `dlogits` receives the gradient.
 ///
 /// # Panics
-/// When a target is not below `classes`.
+/// If a target is not below `classes`.
 pub fn softmax_cross_entropy(
     rows: usize,
     classes: usize,
@@ -89,12 +89,12 @@ pub fn softmax_cross_entropy(
         return 0.0;
     }
     const STEP: usize = 512;
-    let shared = Shared::new(dlogits);
+    let shared = SharedSlice::new(dlogits);
     let mut total = [0.0];
     sum_chunks(rows.div_ceil(STEP), &mut total, |chunk, partial| {
         let (first, last) = (chunk * STEP, rows.min((chunk + 1) * STEP));
-        // SAFETY: chunks of rows do not overlap.
-        let d = unsafe { shared.part(first * classes, (last - first) * classes) };
+        // SAFETY: different chunks contain different rows.
+        let d = unsafe { shared.slice(first * classes, (last - first) * classes) };
         let logits = &logits[first * classes..last * classes];
         partial[0] = softmax_rows(classes, logits, &targets[first..last], 1.0 / rows as Real, d);
     });
@@ -116,7 +116,7 @@ simd! {
     }
 }
 
-/// out = exp(x − max x); gives the maximum and the sum.
+/// out = exp(x − max x). Returns the maximum and the sum.
 #[inline(always)]
 pub(crate) fn exponentials<const FMA: bool>(x: &[Real], out: &mut [Real]) -> (Real, Real) {
     out.copy_from_slice(x);
@@ -124,7 +124,7 @@ pub(crate) fn exponentials<const FMA: bool>(x: &[Real], out: &mut [Real]) -> (Re
     (max, exponentials_in_place::<FMA>(out, max, 1.0))
 }
 
-/// The largest number; −∞ of nothing.
+/// The maximum; −∞ for an empty slice.
 #[inline(always)]
 pub(crate) fn maximum(x: &[Real]) -> Real {
     const LANES: usize = 32;
@@ -139,13 +139,13 @@ pub(crate) fn maximum(x: &[Real]) -> Real {
     largest(&top).max(rest)
 }
 
-/// Apart from the loop above for the reason that [`fold_lanes`] is.
+/// Not inlined, for the same reason as [`fold_lanes`].
 #[inline(never)]
 fn largest(lanes: &[Real]) -> Real {
     lanes.iter().fold(Real::NEG_INFINITY, |m, &x| m.max(x))
 }
 
-/// x = exp((x − max)·factor) in place; gives the sum.
+/// x = exp((x − max)·factor), in place. Returns the sum.
 #[inline(always)]
 pub(crate) fn exponentials_in_place<const FMA: bool>(x: &mut [Real], max: Real, factor: Real) -> Real {
     const LANES: usize = 16;

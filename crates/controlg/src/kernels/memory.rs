@@ -1,13 +1,12 @@
-//! Large pages for large buffers.
+//! Huge pages for large buffers.
 //!
-//! A sparse product reads rows from all over a matrix; with pages of 4 KB most of those reads also miss the table
-//! of pages. On the graphs of the largest benchmark pages of 2 MB make it a third faster.
+//! Sparse products read rows in random order. With 4 KB pages, most of these reads also miss the TLB; 2 MB pages avoid that.
 
-/// Bytes of a large page.
+/// Bytes of a huge page.
 pub(super) const PAGE: usize = 1 << 21;
 
-/// Asks the system to back a large buffer with large pages. Best done before the buffer is first written; a
-/// system that has none, or no wish to, is left alone.
+/// Asks the operating system to back a large buffer with huge pages. Call it before the buffer is first written. It is a hint:
+/// failures are ignored.
 pub fn prefer_large_pages<T>(buffer: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
@@ -17,10 +16,10 @@ pub fn prefer_large_pages<T>(buffer: &mut [T]) {
             unsafe extern "C" {
                 fn madvise(start: *mut std::ffi::c_void, length: usize, advice: i32) -> i32;
             }
-            const USE_LARGE_PAGES: i32 = 14;
-            // SAFETY: whole pages within the borrowed buffer; the advice does not change what they hold, and its
-            // failure changes nothing at all.
-            unsafe { madvise(start as *mut std::ffi::c_void, end - start, USE_LARGE_PAGES) };
+            const MADV_HUGEPAGE: i32 = 14;
+            // SAFETY: the range consists of whole pages within the borrowed buffer. The advice does not change their contents,
+            // and a failure has no effect.
+            unsafe { madvise(start as *mut std::ffi::c_void, end - start, MADV_HUGEPAGE) };
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -30,7 +29,7 @@ pub fn prefer_large_pages<T>(buffer: &mut [T]) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn advice_changes_no_contents() {
+    fn contents_do_not_change() {
         for len in [0, 10, 3 << 20] {
             let mut buffer = vec![7u32; len];
             super::prefer_large_pages(&mut buffer);

@@ -1,13 +1,13 @@
-//! BatchNorm over the rows of a pass.
+//! Batch normalization: each column is normalized by its mean and variance over all rows.
 
-use super::parallel::{Shared, add_chunks, chunk_rows, each, sum_chunks};
-use super::rowwise::{Act, Curve, with_curve};
+use super::activation::{Act, ActivationFn, with_activation};
+use super::parallel::{SharedSlice, add_chunks, chunk_rows, each, sum_chunks};
 use super::scratch;
 use super::simd::madd;
 use super::sums::sum_rows;
 use crate::Real;
 
-/// Added to a variance before its square root is taken.
+/// ε, added to the variance before the square root.
 pub const EPS: f64 = 1e-5;
 
 /// Mean and population variance of every column.
@@ -18,7 +18,7 @@ pub fn column_moments(rows: usize, cols: usize, x: &[Real], mean: &mut [Real], v
         return variance.fill(0.0);
     }
     let step = chunk_rows(cols);
-    // Sums of x − s and of its square with s the first row: one pass, and nothing cancels when the mean is large.
+    // One pass: sums of x − s and of (x − s)², with s the first row, which avoids cancellation for large means.
     let shift = &x[..cols];
     scratch::with(2 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
@@ -38,7 +38,7 @@ fn moments_of(rows: usize, shift: &[Real], total: &[f64], mean: &mut [Real], var
     }
 }
 
-/// [`column_moments`] of rows that come in blocks, to the same bytes: each block but the last must hold a multiple of
+/// [`column_moments`] of rows that arrive in blocks, with the same bytes. Every block but the last must hold a multiple of
 /// [`Moments::step`] rows.
 #[derive(Clone, Debug)]
 pub struct Moments {
@@ -48,12 +48,12 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of no rows yet.
+    /// The moments of no rows.
     pub fn new(cols: usize) -> Self {
         Moments { rows: 0, shift: vec![0.0; cols], total: vec![0.0; 2 * cols] }
     }
 
-    /// Rows that are summed together.
+    /// Rows per chunk of the sums.
     pub fn step(cols: usize) -> usize {
         chunk_rows(cols)
     }
@@ -62,7 +62,7 @@ impl Moments {
     pub fn add(&mut self, x: &[Real]) {
         let Moments { rows, shift, total } = self;
         let (cols, step) = (shift.len(), chunk_rows(shift.len()));
-        assert!(rows.is_multiple_of(step), "blocks of whole chunks before the last");
+        assert!(rows.is_multiple_of(step), "whole chunks in all blocks but the last");
         if *rows == 0 && !x.is_empty() {
             shift.copy_from_slice(&x[..cols]);
         }
@@ -90,7 +90,8 @@ pub fn inverse_std(variance: &[Real], inv_std: &mut [Real]) {
     inv_std.iter_mut().zip(variance).for_each(|(i, &v)| *i = (1.0 / (f64::from(v) + EPS).sqrt()) as Real);
 }
 
-/// out = act((x − mean)·inv_std·gamma + beta) with the statistics of this pass, which come back.
+/// out = act((x − mean)·inv_std·gamma + beta), with the mean and 1/√(variance + ε) of each column, which are returned in `mean`
+/// and `inv_std`.
 pub fn batch_norm(
     rows: usize,
     cols: usize,
@@ -126,7 +127,7 @@ pub fn batch_norm_apply(
     assert!(x.len() == rows * cols && out.len() == rows * cols);
     assert!([mean, inv_std, gamma, beta].iter().all(|v| v.len() == cols));
     let step = chunk_rows(cols);
-    let shared = Shared::new(out);
+    let shared = SharedSlice::new(out);
     scratch::with(2 * cols, |line: &mut [Real]| {
         let (factor, shift) = line.split_at_mut(cols);
         for j in 0..cols {
@@ -136,14 +137,14 @@ pub fn batch_norm_apply(
         let (factor, shift) = (&*factor, &*shift);
         each(rows.div_ceil(step), |chunk| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
-            // SAFETY: chunks of rows do not overlap.
-            let out = unsafe { shared.part(from, to - from) };
+            // SAFETY: different chunks contain different rows.
+            let out = unsafe { shared.slice(from, to - from) };
             apply_rows(cols, &x[from..to], factor, shift, act, slope, out);
         });
     });
 }
 
-/// The backward of [`batch_norm`] through the statistics: gives dx; adds to dgamma, dbeta and dslope.
+/// The backward pass of [`batch_norm`], through the statistics: sets `dx`, and adds to `dgamma`, `dbeta` and `dslope`.
 pub fn batch_norm_backward(
     rows: usize,
     cols: usize,
@@ -162,14 +163,14 @@ pub fn batch_norm_backward(
 ) {
     assert!(x.len() == rows * cols && dout.len() == x.len() && dx.len() == x.len());
     let step = chunk_rows(cols);
-    let shared = Shared::new(dx);
-    let columns = Columns { mean, inv_std, gamma, beta, act, slope };
-    // Sums of dy and of dy·x̂ over each column, and of the slope's terms; then one more pass makes dx of them.
+    let shared = SharedSlice::new(dx);
+    let columns = ColumnParams { mean, inv_std, gamma, beta, act, slope };
+    // First pass: column sums of dy, of dy·x̂ and of the terms of the slope. Second pass: dx.
     scratch::with(3 * cols, |total: &mut [f64]| {
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
-            // SAFETY: chunks of rows do not overlap.
-            let dx = unsafe { shared.part(from, to - from) };
+            // SAFETY: different chunks contain different rows.
+            let dx = unsafe { shared.slice(from, to - from) };
             norm_backward_sums(cols, &x[from..to], columns, &dout[from..to], dx, partial);
         });
         if let Some(dslope) = dslope {
@@ -182,7 +183,7 @@ pub fn batch_norm_backward(
             for j in 0..cols {
                 dbeta[j] += total[j] as Real;
                 dgamma[j] += total[cols + j] as Real;
-                // dx = γ·inv_std·(dy − mean(dy) − x̂·mean(dy·x̂)), as a line in dy and x.
+                // dx = γ·inv_std·(dy − mean(dy) − x̂·mean(dy·x̂)), as a linear function of dy and x.
                 let (inverse, f) = (f64::from(inv_std[j]), f64::from(gamma[j]) * f64::from(inv_std[j]));
                 let slope_in_x = -f * total[cols + j] * share * inverse;
                 factor[j] = f as Real;
@@ -192,8 +193,8 @@ pub fn batch_norm_backward(
             let (factor, offset, along) = (&*factor, &*offset, &*along);
             each(rows.div_ceil(step), |chunk| {
                 let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
-                // SAFETY: chunks of rows do not overlap, and the first pass is over.
-                let dx = unsafe { shared.part(from, to - from) };
+                // SAFETY: different chunks contain different rows, and the first pass is over.
+                let dx = unsafe { shared.slice(from, to - from) };
                 norm_backward_rows(cols, &x[from..to], mean, factor, offset, along, dx);
             });
         });
@@ -201,7 +202,7 @@ pub fn batch_norm_backward(
 }
 
 #[derive(Clone, Copy)]
-struct Columns<'a> {
+struct ColumnParams<'a> {
     mean: &'a [Real],
     inv_std: &'a [Real],
     gamma: &'a [Real],
@@ -233,10 +234,10 @@ simd! {
         slope: Real,
         out: &mut [Real],
     ) {
-        with_curve!(act, slope, curve => {
+        with_activation!(act, slope, act_fn => {
             for (x, out) in x.chunks_exact(cols.max(1)).zip(out.chunks_exact_mut(cols.max(1))) {
                 for (((o, &x), &factor), &shift) in out.iter_mut().zip(x).zip(factor).zip(shift) {
-                    *o = curve.value::<FMA>(madd::<FMA>(x, factor, shift));
+                    *o = act_fn.value::<FMA>(madd::<FMA>(x, factor, shift));
                 }
             }
         });
@@ -244,17 +245,17 @@ simd! {
 }
 
 simd! {
-    /// dx = dout · act′ for now; column sums of it, of it times x̂, and of the slope's terms.
+    /// The first pass: dx = dout ⊙ act′, and the column sums of dx, of dx·x̂ and of the terms of the slope.
     fn norm_backward_sums[FMA](
         cols: usize,
         x: &[Real],
-        columns: Columns<'_>,
+        columns: ColumnParams<'_>,
         dout: &[Real],
         dx: &mut [Real],
         partial: &mut [f64],
     ) {
-        let Columns { mean, inv_std, gamma, beta, act, slope } = columns;
-        with_curve!(act, slope, curve => sum_rows(x.len() / cols.max(1), cols, partial, |i, at, sums| {
+        let ColumnParams { mean, inv_std, gamma, beta, act, slope } = columns;
+        with_activation!(act, slope, act_fn => sum_rows(x.len() / cols.max(1), cols, partial, |i, at, sums| {
             let [of_dy, of_dy_x, of_slope] = sums;
             let width = of_dy.len();
             let (x, dout) = (&x[i * cols + at..][..width], &dout[i * cols + at..][..width]);
@@ -264,7 +265,7 @@ simd! {
             let (gamma, beta) = (&gamma[at..][..width], &beta[at..][..width]);
             for j in 0..width {
                 let hat = (x[j] - mean[j]) * inv_std[j];
-                let (along, s) = curve.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
+                let (along, s) = act_fn.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
                 let d = dout[j] * along;
                 dx[j] = d;
                 of_slope[j] += dout[j] * s;
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn batch_norm_has_its_statistics_and_gradient() {
+    fn values_and_gradients_equal_the_definition() {
         let (rows, cols) = (40, 7);
         let mut numbers = Numbers::new(12);
         let x: Vec<Real> = numbers.vec(rows * cols).iter().map(|x| x * 2.0 + 0.3).collect();
@@ -336,7 +337,7 @@ mod tests {
         );
         assert_gradient(&[0.25], &[dslope], |s| weighted(&forward(&x, &gamma, &beta, s[0]).0, &weights));
         if cfg!(feature = "f64") {
-            // The wide steps that f32 needs cross the kink of the activation.
+            // The large steps that f32 needs would cross the kink of the activation.
             assert_gradient(&gamma, &dgamma, |g| weighted(&forward(&x, g, &beta, 0.25).0, &weights));
             assert_gradient(&beta, &dbeta, |b| weighted(&forward(&x, &gamma, b, 0.25).0, &weights));
             assert_gradient(&x, &dx, |x| weighted(&forward(x, &gamma, &beta, 0.25).0, &weights));

@@ -1,17 +1,17 @@
-//! Dot products of pairs of rows, and their backward as a sparse product over the graph of the pairs.
+//! Dot products of pairs of rows, and their backward pass as a sparse product over the graph of the pairs.
 
 use super::CsrView;
-use super::parallel::{Shared, each};
+use super::parallel::{SharedSlice, each};
 use super::rows::{fold_lanes, short_dot};
 use super::simd::{madd, prefetch};
 use super::spmm::spmm;
 use crate::Real;
 use rayon::prelude::*;
 
-/// Pairs a task scores.
+/// Pairs per task.
 const PAIRS: usize = 256;
 
-/// `out[p] = z[us[p]] · z[vs[p]]`, without copying a row.
+/// `out[p] = z[us[p]] · z[vs[p]]`, without copying rows.
 pub fn pair_dot(z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
     assert!(us.len() == out.len() && vs.len() == out.len());
     let tasks = out.par_chunks_mut(PAIRS).zip(us.par_chunks(PAIRS)).zip(vs.par_chunks(PAIRS));
@@ -20,18 +20,18 @@ pub fn pair_dot(z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Rea
 
 simd! {
     fn dot_pairs[FMA](z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
-        const STRIP: usize = 64;
+        const PANEL: usize = 64;
         for (pair, out) in out.iter_mut().enumerate() {
             let (u, v) = (us[pair] as usize * width, vs[pair] as usize * width);
             let (a, b) = (&z[u..u + width], &z[v..v + width]);
-            // While this pair is summed, the same columns of the pair after the next are on their way.
+            // Prefetch the same columns of the pair after the next.
             let ahead = (pair + 2).min(us.len() - 1);
             let (next_u, next_v) = (us[ahead] as usize * width, vs[ahead] as usize * width);
             let mut lanes = [0.0; 32];
-            let whole = width / STRIP * STRIP;
-            for at in (0..whole).step_by(STRIP) {
-                prefetch(z, next_u + at, STRIP);
-                prefetch(z, next_v + at, STRIP);
+            let whole = width / PANEL * PANEL;
+            for at in (0..whole).step_by(PANEL) {
+                prefetch(z, next_u + at, PANEL);
+                prefetch(z, next_v + at, PANEL);
                 for half in [at, at + 32] {
                     let (a, b) = (&a[half..half + 32], &b[half..half + 32]);
                     for j in 0..32 {
@@ -44,7 +44,8 @@ simd! {
     }
 }
 
-/// The pairs as a graph: for each node its partners and which pair each came from, both ends of a pair listed.
+/// The pairs as a graph in CSR form: the partners of each node, and the index of the pair that each comes from. Every pair is
+/// stored in both directions.
 #[derive(Clone, Debug, Default)]
 pub struct PairGraph {
     pub(super) offsets: Vec<usize>,
@@ -54,14 +55,14 @@ pub struct PairGraph {
 }
 
 impl PairGraph {
-    /// Sorts the pairs by node, into the memory of the last time.
+    /// Builds the graph of these pairs, reusing its memory.
     pub fn rebuild(&mut self, n_nodes: usize, us: &[u32], vs: &[u32]) {
         assert_eq!(us.len(), vs.len());
-        assert!(us.iter().chain(vs).all(|&u| (u as usize) < n_nodes), "pairs name nodes below {n_nodes}");
+        assert!(us.iter().chain(vs).all(|&u| (u as usize) < n_nodes), "pairs of nodes below {n_nodes}");
         self.offsets.clear();
         self.offsets.resize(n_nodes + 2, 0);
-        // Counts go two places up, so that after the sums the slot above a node is where its next entry goes,
-        // and after the entries are placed every slot has moved to where it belongs.
+        // Counting sort. Counts are shifted by two, so that after the prefix sum `offsets[u + 1]` is the next free slot of node
+        // u, and after all entries are placed it is the end of node u.
         us.iter().chain(vs).for_each(|&u| self.offsets[u as usize + 2] += 1);
         for node in 2..self.offsets.len() {
             self.offsets[node] += self.offsets[node - 1];
@@ -69,20 +70,21 @@ impl PairGraph {
         self.partners.resize(2 * us.len(), 0);
         self.pairs.resize(2 * us.len(), 0);
         self.values.resize(2 * us.len(), 0.0);
-        // A task goes through all pairs and places the ends that lie in its range of nodes.
+        // Every task scans all pairs and places those of its own range of nodes.
         const TASKS: usize = 8;
-        let slots = Shared::new(&mut self.offsets[1..]);
-        let (to_partners, to_pairs) = (Shared::new(&mut self.partners), Shared::new(&mut self.pairs));
+        let slots = SharedSlice::new(&mut self.offsets[1..]);
+        let (to_partners, to_pairs) =
+            (SharedSlice::new(&mut self.partners), SharedSlice::new(&mut self.pairs));
         each(TASKS, |task| {
             let nodes = (n_nodes * task / TASKS) as u32..(n_nodes * (task + 1) / TASKS) as u32;
             for (pair, (&u, &v)) in us.iter().zip(vs).enumerate() {
-                for (end, other) in [(u, v), (v, u)] {
-                    if nodes.contains(&end) {
-                        // SAFETY: tasks have their own nodes, hence their own slots and entries.
+                for (node, other) in [(u, v), (v, u)] {
+                    if nodes.contains(&node) {
+                        // SAFETY: tasks have disjoint ranges of nodes, and the slots of different nodes are disjoint.
                         unsafe {
-                            let slot = &mut slots.part(end as usize, 1)[0];
-                            to_partners.part(*slot, 1)[0] = other;
-                            to_pairs.part(*slot, 1)[0] = pair as u32;
+                            let slot = &mut slots.slice(node as usize, 1)[0];
+                            to_partners.slice(*slot, 1)[0] = other;
+                            to_pairs.slice(*slot, 1)[0] = pair as u32;
                             *slot += 1;
                         }
                     }
@@ -92,10 +94,11 @@ impl PairGraph {
         self.offsets.truncate(n_nodes + 1);
     }
 
-    /// The backward of [`pair_dot`]: `dz[u]` = Σ `d[p]`·`z[v]` over the pairs of u, added to `dz` when `add` is set.
+    /// The backward pass of [`pair_dot`]: `dz[u] = Σ d[p]·z[v]` over the pairs p = (u, v) of u. With `add`, the gradient is added to
+    /// `dz`.
     pub fn backward(&mut self, z: &[Real], width: usize, d: &[Real], dz: &mut [Real], add: bool) {
         let n_nodes = self.offsets.len() - 1;
-        assert_eq!(2 * d.len(), self.pairs.len(), "one gradient a pair");
+        assert_eq!(2 * d.len(), self.pairs.len(), "one gradient per pair");
         const STEP: usize = 1 << 13;
         let tasks = self.values.par_chunks_mut(STEP).zip(self.pairs.par_chunks(STEP));
         tasks.for_each(|(values, pairs)| {

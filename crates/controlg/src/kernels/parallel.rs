@@ -1,17 +1,17 @@
-//! Fixed chunks: how work is cut never depends on how many threads share it.
+//! Parallel loops over chunks whose bounds never depend on the number of threads.
 
 use super::scratch;
 use rayon::prelude::*;
 
-/// Elements a task works on: large enough to hide what a task costs, small enough to stay in the L2 cache.
+/// Elements per task: large enough to amortize the scheduling overhead, small enough for the L2 cache.
 pub(crate) const CHUNK: usize = 1 << 14;
 
-/// Rows of `cols` elements that make a chunk.
+/// Rows of `cols` elements per chunk.
 pub(crate) fn chunk_rows(cols: usize) -> usize {
     (CHUNK / cols.max(1)).max(1)
 }
 
-/// Calls `task(0..n)` in parallel; a single one without going through the pool.
+/// Calls `task(i)` for i in 0..n in parallel. A single task runs on the calling thread.
 pub(crate) fn each(n: usize, task: impl Fn(usize) + Sync + Send) {
     match n {
         0 => {}
@@ -20,7 +20,8 @@ pub(crate) fn each(n: usize, task: impl Fn(usize) + Sync + Send) {
     }
 }
 
-/// Adds up what `task(chunk, partial)` leaves in its zeroed partial sums, in the order of the chunks.
+/// Sets `total` to the sum of the partial sums that `task(chunk, partial)` adds to a zeroed buffer, in the order of the
+/// chunks.
 pub(crate) fn sum_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut [f64]) + Sync + Send) {
     total.fill(0.0);
     if n <= 1 || total.is_empty() {
@@ -30,7 +31,7 @@ pub(crate) fn sum_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut 
     add_chunks(n, total, task);
 }
 
-/// [`sum_chunks`] on top of what earlier chunks came to.
+/// [`sum_chunks`], added to `total`.
 pub(crate) fn add_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut [f64]) + Sync + Send) {
     let width = total.len();
     scratch::with(n * width, |partials: &mut [f64]| {
@@ -43,35 +44,35 @@ pub(crate) fn add_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut 
     });
 }
 
-/// A slice that several tasks write to, each in its own part.
-pub(crate) struct Shared<T>(*mut T, usize);
+/// A mutable slice shared by several tasks that write disjoint parts of it.
+pub(crate) struct SharedSlice<T>(*mut T, usize);
 
-// SAFETY: only `part` gives access, and its caller promises that parts in use at once do not overlap.
-unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: as above; the pointer comes from an exclusive borrow.
-unsafe impl<T: Send> Send for Shared<T> {}
+// SAFETY: `slice` is the only access, and its callers guarantee that slices alive at the same time do not overlap.
+unsafe impl<T: Send> Sync for SharedSlice<T> {}
+// SAFETY: as above. The pointer comes from an exclusive borrow.
+unsafe impl<T: Send> Send for SharedSlice<T> {}
 
-impl<T> Shared<T> {
+impl<T> SharedSlice<T> {
     /// Borrows the slice for the tasks of one call.
     pub(crate) fn new(slice: &mut [T]) -> Self {
-        Shared(slice.as_mut_ptr(), slice.len())
+        SharedSlice(slice.as_mut_ptr(), slice.len())
     }
 
-    /// Where an element lies, or would lie.
+    /// The address of an element, for prefetching; it may lie outside of the slice.
     #[inline(always)]
-    pub(crate) fn place(&self, at: usize) -> *const T {
+    pub(crate) fn ptr(&self, at: usize) -> *const T {
         self.0.wrapping_add(at)
     }
 
-    /// The part of `len` elements from `start`.
+    /// The `len` elements from `start`. Panics if they are not within the slice.
     ///
     /// # Safety
-    /// Parts alive at the same time must not overlap, and none may outlive the slice.
+    /// Slices alive at the same time must not overlap, and none may outlive the borrowed slice.
     #[allow(clippy::mut_from_ref)]
     #[inline(always)]
-    pub(crate) unsafe fn part(&self, start: usize, len: usize) -> &mut [T] {
-        assert!(start <= self.1 && len <= self.1 - start, "part within the slice");
-        // SAFETY: within the slice by the check above, exclusive by the caller's promise.
+    pub(crate) unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
+        assert!(start <= self.1 && len <= self.1 - start, "a range within the slice");
+        // SAFETY: the range is within the slice (asserted above), and the caller guarantees exclusive access.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(start), len) }
     }
 }

@@ -1,25 +1,25 @@
-//! Reconstruction of features: scaled cosine error (1 − cos)^γ and squared error, on chosen rows.
+//! Feature reconstruction losses on selected rows: scaled cosine error (1 − cos)^γ and squared error.
 //!
-//! The dense form works on x̂. The sparse form never makes it: with x̂_v = r_v W + b, everything follows from
-//! G = WWᵀ and sparse products. ∂L/∂x̂_v = s_v x_v + t_v x̂_v in both errors, hence
+//! The dense form takes x̂. The sparse form never materializes it: with x̂_v = r_v W + b, everything follows from G = WWᵀ and
+//! sparse products. ∂L/∂x̂_v = s_v x_v + t_v x̂_v in both errors, hence
 //! ∂L/∂r = s⊙(XWᵀ) + t⊙(rG + 1(Wb)ᵀ),  ∂L/∂W = (s⊙r)ᵀX + (rᵀ(t⊙r))W + (rᵀt)bᵀ,  ∂L/∂b = sᵀX + (tᵀr)W + (Σt)b.
 
-use super::parallel::{Shared, chunk_rows, each, sum_chunks};
+use super::parallel::{SharedSlice, chunk_rows, each, sum_chunks};
 use super::rows::short_dot;
+use super::select::{UNMAPPED, spmm_mapped, spmm_rows};
 use super::simd::madd;
-use super::spmm::{NOWHERE, spmm_mapped, spmm_rows};
 use super::{CsrView, matmul, reduce, rows as slices, scratch};
 use crate::Real;
 
-/// How far x̂ is from x.
+/// The error between x̂ and x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distance {
     /// mean over the rows of (1 − c)^γ with c = x̂·x / (max(‖x̂‖, least)·‖x‖).
     Cosine {
         /// The power γ.
         gamma: f64,
-        /// A shorter x̂ is taken to have this length. Zero for the cosine itself, where a row x̂ = 0 has c = 0 and no
-        /// gradient; with a small number it has an immense one.
+        /// Lower bound of ‖x̂‖ in the divisor. With 0, a row x̂ = 0 has c = 0 and no gradient; with a small bound, its gradient is
+        /// very large.
         least: f64,
     },
     /// mean over all elements of (x̂ − x)².
@@ -27,7 +27,7 @@ pub enum Distance {
 }
 
 impl Distance {
-    /// The term of a row and (s, t) from x̂·x, ‖x̂‖², ‖x‖²; `rows` and `cols` of the whole give the mean.
+    /// The loss of a row and its (s, t), from x̂·x, ‖x̂‖² and ‖x‖². The mean is over `rows`, or over `rows · cols` elements.
     fn term(self, dot: f64, square: f64, target: f64, rows: usize, cols: usize) -> (f64, f64, f64) {
         match self {
             Distance::Squared => {
@@ -36,17 +36,17 @@ impl Distance {
             }
             Distance::Cosine { gamma, least } => {
                 let share = 1.0 / rows.max(1) as f64;
-                // Also false for NaN, which then shows in the value below.
+                // False for NaN, which then propagates to the loss.
                 if (square <= 1e-24 && least <= 0.0) || target <= 0.0 {
                     return (share, 0.0, 0.0);
                 }
                 let is_short = square < least * least;
                 let size = if is_short { least * target.sqrt() } else { (square * target).sqrt() };
-                // Rounding may take it out of its range: by much where x̂ is nothing but rounding.
+                // Rounding may exceed the range of a cosine, by far if x̂ is nothing but rounding errors.
                 let cosine = (dot / size).clamp(-1.0, 1.0);
                 let miss = 1.0 - cosine;
                 let slope = gamma * miss.powf(gamma - 1.0) * share;
-                // The length of a short row stands still, so nothing pulls along x̂.
+                // At the lower bound the divisor is constant, so there is no gradient along x̂.
                 let along = if is_short { 0.0 } else { slope * cosine / square };
                 (miss.powf(gamma) * share, -slope / size, along)
             }
@@ -54,7 +54,7 @@ impl Distance {
     }
 }
 
-/// The error between `xhat` (index.len()×cols) and the rows `index` of `x`; `dxhat` receives the gradient.
+/// The error between `xhat` (index.len() × cols) and the rows `index` of `x`; `dxhat` receives the gradient.
 pub fn dense(
     cols: usize,
     xhat: &[Real],
@@ -66,7 +66,7 @@ pub fn dense(
     let rows = index.len();
     assert!(xhat.len() == rows * cols && dxhat.len() == xhat.len());
     let step = chunk_rows(cols);
-    let shared = Shared::new(dxhat);
+    let shared = SharedSlice::new(dxhat);
     let mut total = [0.0];
     sum_chunks(rows.div_ceil(step), &mut total, |chunk, partial| {
         for i in chunk * step..rows.min((chunk + 1) * step) {
@@ -75,7 +75,7 @@ pub fn dense(
             let (term, s, t) = distance.term(dot, square, size, rows, cols);
             partial[0] += term;
             // SAFETY: each row belongs to one task.
-            combine(s as Real, target, t as Real, guess, unsafe { shared.part(i * cols, cols) });
+            combine(s as Real, target, t as Real, guess, unsafe { shared.slice(i * cols, cols) });
         }
     });
     total[0]
@@ -110,34 +110,34 @@ simd! {
     }
 }
 
-/// What the sparse form reads.
+/// The input of the sparse form.
 #[derive(Clone, Copy, Debug)]
-pub struct SparseTask<'a> {
-    /// All features, n×d.
+pub struct SparseReconInput<'a> {
+    /// The features X, n × d.
     pub x: CsrView<'a>,
-    /// The same by columns, d×n.
+    /// Xᵀ, d × n.
     pub xt: CsrView<'a>,
-    /// The rows of `x` to reconstruct, each at most once.
+    /// The rows of X to reconstruct, each at most once.
     pub index: &'a [u32],
-    /// One row r_v for each of them, width h.
+    /// The decoder input r, index.len() × h.
     pub r: &'a [Real],
-    /// The decoder's weights as d×h: the transpose of W.
+    /// The decoder weights, transposed: Wᵀ, d × h.
     pub wt: &'a [Real],
-    /// The decoder's bias, d.
+    /// The decoder bias, d numbers.
     pub bias: Option<&'a [Real]>,
-    /// The error.
+    /// The error to compute.
     pub distance: Distance,
 }
 
-/// The error of x̂ = r·W + b against the rows `index` of x, without making x̂. `dr` (like r), `dwt` (like wt) and
-/// `dbias` receive the gradients; without `dwt` those of the decoder are not computed.
+/// The error of x̂ = r·W + b against the rows `index` of X, without materializing x̂. `dr` (shaped like r), `dwt` (shaped like wt)
+/// and `dbias` receive the gradients. Without `dwt`, the gradients of the decoder are not computed.
 pub fn sparse(
-    task: SparseTask<'_>,
+    task: SparseReconInput<'_>,
     dr: &mut [Real],
     dwt: Option<&mut [Real]>,
     dbias: Option<&mut [Real]>,
 ) -> f64 {
-    let SparseTask { x, xt, index, r, wt, bias, .. } = task;
+    let SparseReconInput { x, xt, index, r, wt, bias, .. } = task;
     let (d, m) = (x.n_cols, index.len());
     let h = wt.len() / d.max(1);
     assert!(wt.len() == d * h && r.len() == m * h && dr.len() == r.len());
@@ -164,7 +164,7 @@ pub fn sparse(
         combine_rows(h, s, t, wb, rg, xw);
         let Some(dwt) = dwt else { return value };
 
-        // ∂L/∂W, transposed: Xᵀ(s⊙r) + Wᵀ(rᵀ(t⊙r)) + b(rᵀt)ᵀ; gram and wb are free again.
+        // ∂L/∂W, transposed: Xᵀ(s⊙r) + Wᵀ(rᵀ(t⊙r)) + b(rᵀt)ᵀ; `gram` and `wb` are reused as buffers.
         slices::scale_rows(h, t, r, scaled, false);
         matmul::tn(h, m, h, r, scaled, gram, false);
         matmul::nn(d, h, h, wt, gram, dwt, false);
@@ -186,9 +186,9 @@ pub fn sparse(
     })
 }
 
-/// The terms of all rows and their s and t. `xw` holds (XWᵀ)_v, `rg` holds r_v G.
+/// The loss of all rows and their s and t. `xw` holds (XWᵀ)_v, `rg` holds r_v G.
 fn row_terms(
-    task: SparseTask<'_>,
+    task: SparseReconInput<'_>,
     h: usize,
     xw: &[Real],
     rg: &[Real],
@@ -197,9 +197,9 @@ fn row_terms(
     s: &mut [Real],
     t: &mut [Real],
 ) -> f64 {
-    let SparseTask { x, index, r, bias, distance, .. } = task;
+    let SparseReconInput { x, index, r, bias, distance, .. } = task;
     const STEP: usize = 64;
-    let (s, t) = (Shared::new(s), Shared::new(t));
+    let (s, t) = (SharedSlice::new(s), SharedSlice::new(t));
     let mut total = [0.0];
     sum_chunks(index.len().div_ceil(STEP), &mut total, |chunk, partial| {
         for i in chunk * STEP..index.len().min((chunk + 1) * STEP) {
@@ -214,7 +214,7 @@ fn row_terms(
             let (term, si, ti) = distance.term(of_xw + of_bias, square, target, index.len(), x.n_cols);
             partial[0] += term;
             // SAFETY: each row belongs to one task.
-            unsafe { (s.part(i, 1)[0], t.part(i, 1)[0]) = (si as Real, ti as Real) };
+            unsafe { (s.slice(i, 1)[0], t.slice(i, 1)[0]) = (si as Real, ti as Real) };
         }
     });
     total[0]
@@ -226,14 +226,14 @@ simd! {
     }
 }
 
-/// dr = s⊙xw + t⊙(rg + wb), over `xw`.
+/// dr = s⊙xw + t⊙(rg + wb), in place of `xw`.
 fn combine_rows(h: usize, s: &[Real], t: &[Real], wb: &[Real], rg: &[Real], xw: &mut [Real]) {
     let step = chunk_rows(h);
-    let shared = Shared::new(xw);
+    let shared = SharedSlice::new(xw);
     each(s.len().div_ceil(step), |chunk| {
         for i in chunk * step..s.len().min((chunk + 1) * step) {
             // SAFETY: each row belongs to one task.
-            let out = unsafe { shared.part(i * h, h) };
+            let out = unsafe { shared.slice(i * h, h) };
             for ((o, &g), &w) in out.iter_mut().zip(&rg[i * h..(i + 1) * h]).zip(wb) {
                 *o = s[i] * *o + t[i] * (g + w);
             }
@@ -244,21 +244,21 @@ fn combine_rows(h: usize, s: &[Real], t: &[Real], wb: &[Real], rg: &[Real], xw: 
 /// out[i] += x[i]·row.
 fn outer(h: usize, x: &[Real], row: &[Real], out: &mut [Real]) {
     let step = chunk_rows(h);
-    let shared = Shared::new(out);
+    let shared = SharedSlice::new(out);
     each(x.len().div_ceil(step), |chunk| {
         let (first, last) = (chunk * step, x.len().min((chunk + 1) * step));
         // SAFETY: each row belongs to one task.
-        let out = unsafe { shared.part(first * h, (last - first) * h) };
+        let out = unsafe { shared.slice(first * h, (last - first) * h) };
         for (out, &x) in out.chunks_exact_mut(h).zip(&x[first..last]) {
             out.iter_mut().zip(row).for_each(|(o, &r)| *o += x * r);
         }
     });
 }
 
-/// Lends the inverse of `index`: where each of n rows stands in it, or nowhere.
+/// Calls `work` with the inverse of `index`: the position of each of n rows in it, or [`UNMAPPED`].
 fn with_positions(n: usize, index: &[u32], work: impl FnOnce(&[u32])) {
     scratch::with(n, |position: &mut [u32]| {
-        position.fill(NOWHERE);
+        position.fill(UNMAPPED);
         index.iter().enumerate().for_each(|(i, &v)| position[v as usize] = i as u32);
         work(position);
     });
@@ -269,7 +269,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
 
-    fn twin(cols: usize, xhat: &[Real], x: &[Real], index: &[u32], distance: Distance) -> f64 {
+    fn reference(cols: usize, xhat: &[Real], x: &[Real], index: &[u32], distance: Distance) -> f64 {
         let row = |v: &[Real], i: usize| {
             v[i * cols..(i + 1) * cols].iter().map(|&x| f64::from(x)).collect::<Vec<_>>()
         };
@@ -289,7 +289,7 @@ mod tests {
         (0..index.len()).map(term).sum::<f64>() / index.len() as f64
     }
 
-    // Rows of 19 or 45 numbers in ±1 are shorter than 9, and longer than 0.
+    // Rows of 19 or 45 numbers in ±1 have a norm between 0 and 9.
     const DISTANCES: [Distance; 5] = [
         Distance::Squared,
         Distance::Cosine { gamma: 1.0, least: 0.0 },
@@ -299,7 +299,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_row_of_zeros_has_no_gradient_or_that_of_its_least_length() {
+    fn the_gradient_of_a_zero_row_follows_the_lower_bound() {
         let (x, zero, mut d) = ([3.0, 4.0], [0.0, 0.0], [1.0, 1.0]);
         for (least, want) in [(0.0, [0.0, 0.0]), (0.5, [-3.6, -4.8])] {
             let value = dense(2, &zero, &x, &[0], Distance::Cosine { gamma: 3.0, least }, &mut d);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dense_form_has_its_value_and_gradient() {
+    fn the_dense_form_has_the_defined_value_and_gradient() {
         let (n, cols) = (12, 19);
         let mut numbers = Numbers::new(22);
         let mut x = numbers.vec(n * cols);
@@ -320,8 +320,8 @@ mod tests {
         for distance in DISTANCES {
             let mut d = vec![0.0; xhat.len()];
             let value = dense(cols, &xhat, &x, &index, distance, &mut d);
-            assert!((value - twin(cols, &xhat, &x, &index, distance)).abs() < 1e-6);
-            assert_gradient(&xhat, &d, |xhat| twin(cols, xhat, &x, &index, distance));
+            assert!((value - reference(cols, &xhat, &x, &index, distance)).abs() < 1e-6);
+            assert_gradient(&xhat, &d, |xhat| reference(cols, xhat, &x, &index, distance));
         }
     }
 
@@ -329,7 +329,7 @@ mod tests {
     fn the_sparse_form_equals_the_dense_one() {
         let (n, d, h) = (60, 45, 17);
         let mut numbers = Numbers::new(23);
-        let x = Owned::random(n, d, 5, &mut numbers);
+        let x = OwnedCsr::random(n, d, 5, &mut numbers);
         let xt = x.transposed();
         let index: Vec<u32> = (0..n as u32).step_by(2).collect();
         let (m, wt, b) = (index.len(), numbers.vec(d * h), numbers.vec(d));
@@ -348,8 +348,15 @@ mod tests {
                 matmul::nn(m, d, h, &dxhat, &wt, &mut want_dr, false);
                 matmul::tn(d, m, h, &dxhat, &r, &mut want_dwt, false);
                 reduce::column_sums(m, d, &dxhat, &mut want_db, false);
-                let task =
-                    SparseTask { x: x.view(), xt: xt.view(), index: &index, r: &r, wt: &wt, bias, distance };
+                let task = SparseReconInput {
+                    x: x.view(),
+                    xt: xt.view(),
+                    index: &index,
+                    r: &r,
+                    wt: &wt,
+                    bias,
+                    distance,
+                };
                 let run = || {
                     let (mut dr, mut dwt, mut db) = (vec![0.0; m * h], vec![0.0; d * h], vec![0.0; d]);
                     let value = sparse(task, &mut dr, Some(&mut dwt), Some(&mut db));

@@ -1,4 +1,4 @@
-//! Sums, dots and checks over whole slices; sums are kept in f64.
+//! Reductions over slices: sums, dot products, maximum, finiteness. Sums are accumulated in f64.
 
 use super::parallel::{CHUNK, chunk_rows, sum_chunks};
 use super::scratch;
@@ -6,7 +6,7 @@ use super::sums::sum_rows;
 use crate::Real;
 use rayon::prelude::*;
 
-/// `out[j] = Σ_i x[i][j]`, added to what is there when `add` is set.
+/// `out[j] = Σ_i x[i][j]`. With `add`, the sums are added to `out`.
 pub fn column_sums(rows: usize, cols: usize, x: &[Real], out: &mut [Real], add: bool) {
     assert!(x.len() == rows * cols && out.len() == cols);
     let step = chunk_rows(cols);
@@ -27,7 +27,7 @@ pub fn dot(x: &[Real], y: &[Real]) -> f64 {
     sum_of(x.len(), |from, to| dot_chunk(&x[from..to], &y[from..to]))
 }
 
-/// All inner products `Σ x·y` of some slices with each other, in one pass over them.
+/// The Gram matrix of several slices (all pairwise inner products), in one pass.
 pub fn gram(xs: &[Vec<Real>]) -> Vec<Vec<f64>> {
     let (k, n) = (xs.len(), xs.first().map_or(0, Vec::len));
     assert!(xs.iter().all(|x| x.len() == n));
@@ -56,12 +56,12 @@ pub fn sum(x: &[Real]) -> f64 {
     sum_of(x.len(), |from, to| sum_chunk(&x[from..to]))
 }
 
-/// The largest absolute value; 0 of nothing. NaN does not count: see [`all_finite`].
+/// The largest absolute value; 0 for an empty slice. NaN is ignored: see [`all_finite`].
 pub fn max_abs(x: &[Real]) -> Real {
     x.par_chunks(CHUNK).map(max_abs_chunk).reduce(|| 0.0, Real::max)
 }
 
-/// Whether no number is infinite or NaN.
+/// Whether all numbers are finite.
 pub fn all_finite(x: &[Real]) -> bool {
     x.par_chunks(CHUNK).all(all_finite_chunk)
 }
@@ -128,7 +128,7 @@ simd! {
 
 simd! {
     fn all_finite_chunk[FMA](x: &[Real]) -> bool {
-        // 0·x is 0 for a number and NaN for the others; a sum vectorizes where an early return would not.
+        // 0·x is 0 for finite x, else NaN. A sum vectorizes, an early return would not.
         let mut lanes = [0.0; 32];
         let xs = x.chunks_exact(32);
         let rest = xs.remainder().iter().all(|x| x.is_finite());

@@ -1,11 +1,11 @@
-//! Whole rows and whole slices: gather, scatter, normalize, scale, add.
+//! Operations on rows and on whole slices: gather, scatter, normalize, scale, add.
 
-use super::parallel::{CHUNK, Shared, chunk_rows, each};
+use super::parallel::{CHUNK, SharedSlice, chunk_rows, each};
 use super::simd::madd;
 use crate::Real;
 use rayon::prelude::*;
 
-/// Norms below this divide as this.
+/// Lower bound of the divisor in [`row_normalize`].
 pub const SMALLEST_NORM: Real = 1e-8;
 
 /// `out[i] = x[index[i]]`.
@@ -22,29 +22,29 @@ pub fn gather_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
     });
 }
 
-/// `out[index[i]] += x[i]`, in the order of i where an index comes more than once.
+/// `out[index[i]] += x[i]`, in the order of i.
 pub fn scatter_add_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
     assert_eq!(x.len(), index.len() * cols);
-    // Each task owns a strip of columns of all rows: no two tasks meet, whatever the indices.
-    const STRIP: usize = 64;
-    let shared = Shared::new(out);
-    each(cols.div_ceil(STRIP), |strip| {
-        let (from, len) = (strip * STRIP, STRIP.min(cols - strip * STRIP));
+    // Each task owns a panel of columns of all rows, so tasks never collide, whatever the indices.
+    const PANEL: usize = 64;
+    let shared = SharedSlice::new(out);
+    each(cols.div_ceil(PANEL), |panel| {
+        let (from, len) = (panel * PANEL, PANEL.min(cols - panel * PANEL));
         for (i, &to) in index.iter().enumerate() {
-            // SAFETY: strips do not overlap.
-            let out = unsafe { shared.part(to as usize * cols + from, len) };
+            // SAFETY: different tasks write different columns.
+            let out = unsafe { shared.slice(to as usize * cols + from, len) };
             add_chunk(1.0, &x[i * cols + from..i * cols + from + len], out);
         }
     });
 }
 
-/// Copies `row` into the rows of `out` that `index` names.
+/// `out[i] = row` for every i in `index`.
 pub fn fill_rows(cols: usize, row: &[Real], index: &[u32], out: &mut [Real]) {
     assert_eq!(row.len(), cols);
     index.iter().for_each(|&i| out[i as usize * cols..(i as usize + 1) * cols].copy_from_slice(row));
 }
 
-/// out = x / max(‖x‖, 1e-8) row by row; `norms` receives the divisors.
+/// out = x / max(‖x‖, 1e-8) for every row; `norms` receives the divisors.
 pub fn row_normalize(rows: usize, cols: usize, x: &[Real], out: &mut [Real], norms: &mut [Real]) {
     assert!(x.len() == rows * cols && out.len() == rows * cols && norms.len() == rows);
     if cols == 0 {
@@ -56,8 +56,8 @@ pub fn row_normalize(rows: usize, cols: usize, x: &[Real], out: &mut [Real], nor
     tasks.for_each(|((out, x), norms)| normalize_chunk(cols, x, out, norms));
 }
 
-/// The backward of [`row_normalize`] from its results: dx = (dout − out (out·dout)) / norm, added to `dx` when
-/// `add` is set.
+/// The backward pass of [`row_normalize`] from its output: dx = (dout − out (out·dout)) / norm. With `add`, the gradient is added
+/// to `dx`.
 pub fn row_normalize_backward(
     rows: usize,
     cols: usize,
@@ -84,7 +84,7 @@ pub fn row_normalize_backward(
     });
 }
 
-/// out = x·scale where `keep` is set, 0 elsewhere. The backward of dropout is the same call on the gradient.
+/// out = scale·x where `keep` is set, else 0. The backward pass is the same call on the gradient.
 pub fn dropout(x: &[Real], keep: &[bool], scale: Real, out: &mut [Real]) {
     assert!(x.len() == out.len() && keep.len() == out.len());
     let tasks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).zip(keep.par_chunks(CHUNK));
@@ -101,7 +101,7 @@ pub fn axpy(alpha: Real, x: &[Real], y: &mut [Real]) {
     y.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(y, x)| add_chunk(alpha, x, y));
 }
 
-/// out = Σ weight·x, in one pass.
+/// out = Σₖ weights[k]·xs[k], in one pass.
 pub fn combine(weights: &[f64], xs: &[Vec<Real>], out: &mut [Real]) {
     assert!(weights.len() == xs.len() && xs.iter().all(|x| x.len() == out.len()));
     out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
@@ -117,14 +117,14 @@ pub fn scale(alpha: Real, x: &mut [Real]) {
     x.par_chunks_mut(CHUNK).for_each(|x| x.iter_mut().for_each(|x| *x *= alpha));
 }
 
-/// out = x ⊙ y, added to `out` when `add` is set.
+/// out = x ⊙ y. With `add`, the product is added to `out`.
 pub fn hadamard(x: &[Real], y: &[Real], out: &mut [Real], add: bool) {
     assert!(x.len() == out.len() && y.len() == out.len());
     let tasks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).zip(y.par_chunks(CHUNK));
     tasks.for_each(|((out, x), y)| hadamard_chunk(x, y, out, add));
 }
 
-/// Multiplies each row by its own factor: `out[i]` = `factors[i]`·`x[i]`, added to `out` when `add` is set.
+/// Multiplies each row by a factor: `out[i] = factors[i]·x[i]`. With `add`, the result is added to `out`.
 pub fn scale_rows(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
     assert!(x.len() == factors.len() * cols && out.len() == x.len());
     if cols == 0 {
@@ -161,7 +161,7 @@ simd! {
     }
 }
 
-/// x·y in 32 running sums.
+/// x·y in 32 accumulators.
 #[inline(always)]
 pub(crate) fn short_dot<const FMA: bool>(x: &[Real], y: &[Real]) -> Real {
     const LANES: usize = 32;
@@ -179,8 +179,8 @@ pub(crate) fn short_dot<const FMA: bool>(x: &[Real], y: &[Real]) -> Real {
     fold_lanes(&lanes) + rest
 }
 
-/// The sum of running sums, by halves. `N` is a power of two. Never inlined: seen together with the loop before it,
-/// the additions make the compiler vectorize that loop two wide instead of eight.
+/// The sum of N accumulators, where N is a power of two. Never inlined: together with the preceding loop, the compiler would
+/// vectorize that loop with 2 lanes instead of 8.
 #[inline(never)]
 pub(crate) fn fold_lanes<const N: usize>(lanes: &[Real; N]) -> Real {
     let mut lanes = *lanes;
@@ -208,7 +208,7 @@ simd! {
     fn normalize_backward_chunk[FMA](cols: usize, out: &[Real], norms: &[Real], dout: &[Real], dx: &mut [Real], add: bool) {
         let rows = out.chunks_exact(cols).zip(dout.chunks_exact(cols)).zip(dx.chunks_exact_mut(cols));
         for (((y, d), dx), &norm) in rows.zip(norms) {
-            // Below the smallest norm the divisor is a constant and the second term is not there.
+            // At the lower bound the divisor is constant, and the second term vanishes.
             let along = if norm > SMALLEST_NORM { short_dot::<FMA>(y, d) } else { 0.0 };
             let inverse = 1.0 / norm;
             for ((dx, &y), &d) in dx.iter_mut().zip(y).zip(d) {
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gather_and_scatter_are_transposed() {
+    fn scatter_add_is_the_transpose_of_gather() {
         let (n, cols) = (50, 70);
         let mut numbers = Numbers::new(9);
         let x = numbers.vec(n * cols);
@@ -263,7 +263,7 @@ mod tests {
         }
         let mut dx = vec![0.0; x.len()];
         row_normalize_backward(rows, cols, &y, &norms, &weights, &mut dx, false);
-        // The zero row divides by a constant 1e-8: its gradient is huge and known, and spoils the others' scale.
+        // The zero row is divided by the constant 1e-8. Its gradient is known, and too large to compare with the others.
         assert_close(
             &dx[3 * cols..4 * cols],
             &weights[3 * cols..4 * cols].iter().map(|w| w / SMALLEST_NORM).collect::<Vec<_>>(),

@@ -1,11 +1,11 @@
-//! Buffers that kernels borrow for one call and give back, so that a steady state allocates nothing.
+//! Scratch buffers that are reused between kernel calls, so that training does not allocate in its steady state.
 
 use super::memory::{PAGE, prefer_large_pages};
 use std::sync::Mutex;
 
 static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
 
-/// A number type that scratch can be viewed as.
+/// An element type of scratch buffers.
 pub trait Scratch: Copy + Default + Send + 'static {}
 impl Scratch for f32 {}
 impl Scratch for f64 {}
@@ -13,8 +13,8 @@ impl Scratch for u16 {}
 impl Scratch for u32 {}
 impl Scratch for usize {}
 
-/// Lends a buffer of `len` numbers, 64-byte aligned, whose contents are whatever an earlier call left there. A large one lies in
-/// large pages of its own: what is read from all over it would miss the table of small ones.
+/// Calls `work` with a buffer of `len` numbers with arbitrary contents, aligned to 64 bytes. Large buffers use huge pages, which
+/// avoids TLB misses on random access.
 pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
     const LINE: usize = 64;
     const LARGE: usize = PAGE / 8;
@@ -23,15 +23,14 @@ pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
     let mut buffer = take((room + align).div_ceil(8));
     let start = buffer.as_mut_ptr().cast::<u8>();
     let skip = start.align_offset(align);
-    // SAFETY: `skip < align`, so `len` numbers fit behind it; every bit pattern is a number of type T, and the words are
-    // initialized.
+    // SAFETY: `skip < align`, so `len` numbers fit behind it. The words are initialized, and every bit pattern is a valid T.
     let slice = unsafe { std::slice::from_raw_parts_mut(start.add(skip).cast::<T>(), len) };
     let result = work(slice);
     give_back(buffer);
     result
 }
 
-/// The smallest free buffer that is large enough; else the largest, grown.
+/// The smallest free buffer that is large enough. If there is none, the largest is replaced by a larger one.
 fn take(words: usize) -> Vec<u64> {
     let mut free = FREE.lock().unwrap_or_else(|broken| broken.into_inner());
     let fits = (0..free.len()).filter(|&i| free[i].len() >= words).min_by_key(|&i| free[i].len());
@@ -39,7 +38,7 @@ fn take(words: usize) -> Vec<u64> {
     let mut buffer = best.map_or_else(Vec::new, |i| free.swap_remove(i));
     drop(free);
     if buffer.len() < words {
-        // A new allocation rather than `resize`, which would copy contents that nobody wants.
+        // A new allocation: `resize` would copy the old contents.
         buffer = vec![0; words];
         prefer_large_pages(&mut buffer);
     }
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_aligned_nest_and_come_back() {
+    fn buffers_are_aligned_and_can_be_nested() {
         with(10, |outer: &mut [f32]| {
             outer.fill(1.0);
             with(1000, |inner: &mut [f64]| {

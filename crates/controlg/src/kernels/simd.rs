@@ -1,29 +1,28 @@
-//! Which instructions the loops use, decided when the program runs.
+//! Run-time selection of the instruction set.
 //!
-//! A body is written once inside `simd!` and compiled twice: plainly, and with AVX2 and FMA. Processors without
-//! them, and runs with `CONTROLG_SIMD=plain`, take the plain one. On other architectures the plain body is all
-//! there is, and the compiler vectorizes it with what the architecture guarantees. Dense products also know the
-//! matrix unit (`amx`), which runs with `CONTROLG_SIMD=avx2` do without.
+//! A loop written inside `simd!` is compiled twice: for the baseline CPU, and for AVX2 with FMA. CPUs without AVX2, and runs
+//! with `CONTROLG_SIMD=plain`, use the baseline version. Other architectures have the baseline version only, vectorized by
+//! the compiler. Dense products also use AMX, unless `CONTROLG_SIMD=avx2` is set.
 
 use crate::Real;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 const UNKNOWN: u8 = 0;
-const PLAIN: u8 = 1;
-const WIDE: u8 = 2;
-const TILED: u8 = 3;
+const BASELINE: u8 = 1;
+const AVX2: u8 = 2;
+const AMX: u8 = 3;
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Whether the AVX2 bodies run.
+/// Whether the AVX2 versions are used.
 #[inline(always)]
-pub fn wide() -> bool {
-    mode() >= WIDE
+pub fn has_avx2() -> bool {
+    mode() >= AVX2
 }
 
-/// Whether dense products run on the matrix unit.
+/// Whether dense products run on AMX.
 #[inline(always)]
-pub fn tiled() -> bool {
-    mode() == TILED
+pub fn has_amx() -> bool {
+    mode() == AMX
 }
 
 #[inline(always)]
@@ -34,42 +33,42 @@ fn mode() -> u8 {
     }
 }
 
-/// Takes the plain bodies from now on, in the whole process. For tests: a run says `CONTROLG_SIMD=plain`.
+/// Selects the baseline versions for the whole process, as `CONTROLG_SIMD=plain` does. For tests.
 pub fn force_plain() {
-    MODE.store(PLAIN, Ordering::Relaxed);
+    MODE.store(BASELINE, Ordering::Relaxed);
 }
 
 #[cold]
 fn detect() -> u8 {
     let choice = std::env::var("CONTROLG_SIMD").unwrap_or_default();
     #[cfg(target_arch = "x86_64")]
-    let vectors = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let has_avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     #[cfg(not(target_arch = "x86_64"))]
-    let vectors = false;
+    let has_avx2 = false;
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    let tiles = super::amx::able();
+    let has_amx = super::amx::is_available();
     #[cfg(not(all(target_arch = "x86_64", not(feature = "f64"))))]
-    let tiles = false;
-    let able = match (vectors, tiles) {
-        (false, _) => PLAIN,
-        (true, false) => WIDE,
-        (true, true) => TILED,
+    let has_amx = false;
+    let available = match (has_avx2, has_amx) {
+        (false, _) => BASELINE,
+        (true, false) => AVX2,
+        (true, true) => AMX,
     };
-    let wanted = match choice.as_str() {
-        "plain" => PLAIN,
-        "avx2" => WIDE,
-        _ => TILED,
+    let requested = match choice.as_str() {
+        "plain" => BASELINE,
+        "avx2" => AVX2,
+        _ => AMX,
     };
-    MODE.store(able.min(wanted), Ordering::Relaxed);
-    able.min(wanted)
+    MODE.store(available.min(requested), Ordering::Relaxed);
+    available.min(requested)
 }
 
-/// Defines a function whose body is compiled twice. The name in brackets is a constant that tells the body
-/// whether a fused multiply-add is one instruction; further constants may follow it. Behind `with avx512` it is compiled a third
-/// time, for processors that have a matrix unit too: few bodies gain by that, and on others it would slow some down.
+/// Defines a function whose body is compiled twice. The name in brackets is a constant that tells the body whether a fused
+/// multiply-add is a single instruction; further constants may follow. With `with avx512`, the body is compiled a third time,
+/// for CPUs with AMX. Few loops benefit from AVX-512, and some become slower.
 macro_rules! simd {
     (with avx512 $($function:tt)*) => { simd! { @define true; $($function)* } };
-    (@define $wider:literal;
+    (@define $avx512:literal;
      $(#[$meta:meta])* $vis:vis fn $name:ident[$fma:ident $(, const $c:ident: $ct:ty)*]
      ($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
@@ -80,20 +79,20 @@ macro_rules! simd {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,avx2,fma")]
-                fn wider<$(const $c: $ct),*>($($arg: $ty),*) $(-> $ret)? {
+                fn avx512<$(const $c: $ct),*>($($arg: $ty),*) $(-> $ret)? {
                     body::<true $(, $c)*>($($arg),*)
                 }
                 #[target_feature(enable = "avx2,fma")]
-                fn wide<$(const $c: $ct),*>($($arg: $ty),*) $(-> $ret)? {
+                fn avx2<$(const $c: $ct),*>($($arg: $ty),*) $(-> $ret)? {
                     body::<true $(, $c)*>($($arg),*)
                 }
-                if $wider && $crate::kernels::simd::tiled() {
-                    // SAFETY: processors with a matrix unit have AVX-512.
-                    return unsafe { wider::<$($c),*>($($arg),*) };
+                if $avx512 && $crate::kernels::simd::has_amx() {
+                    // SAFETY: CPUs with AMX have AVX-512, AVX2 and FMA.
+                    return unsafe { avx512::<$($c),*>($($arg),*) };
                 }
-                if $crate::kernels::simd::wide() {
-                    // SAFETY: `wide()` is true only where the processor has AVX2 and FMA.
-                    return unsafe { wide::<$($c),*>($($arg),*) };
+                if $crate::kernels::simd::has_avx2() {
+                    // SAFETY: `has_avx2()` is true only if the CPU has AVX2 and FMA.
+                    return unsafe { avx2::<$($c),*>($($arg),*) };
                 }
             }
             body::<{ cfg!(target_arch = "aarch64") } $(, $c)*>($($arg),*)
@@ -102,13 +101,13 @@ macro_rules! simd {
     ($($function:tt)*) => { simd! { @define false; $($function)* } };
 }
 
-/// `a * b + c`, fused where that is one instruction.
+/// `a * b + c`, fused if that is a single instruction.
 #[inline(always)]
 pub(crate) fn madd<const FMA: bool>(a: Real, b: Real, c: Real) -> Real {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Fetches `n` numbers from `start` into the L1 cache ahead of their use. Nothing happens where they do not exist.
+/// Prefetches `n` numbers from index `start` into the L1 cache. Does nothing for addresses that do not exist.
 #[inline(always)]
 pub(crate) fn prefetch(from: &[Real], start: usize, n: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -117,7 +116,7 @@ pub(crate) fn prefetch(from: &[Real], start: usize, n: usize) {
     let _ = (from, start, n);
 }
 
-/// [`prefetch`] into the L2 cache, which has more lines on their way at a time than the L1 cache.
+/// [`prefetch`] into the L2 cache, which can have more lines in flight than the L1 cache.
 #[inline(always)]
 pub(crate) fn prefetch_early(from: &[Real], start: usize, n: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -126,7 +125,7 @@ pub(crate) fn prefetch_early(from: &[Real], start: usize, n: usize) {
     let _ = (from, start, n);
 }
 
-/// [`prefetch`] of what is going to be written.
+/// [`prefetch`] for writing.
 #[inline(always)]
 pub(crate) fn prefetch_to_write(from: *const Real, n: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -138,17 +137,16 @@ pub(crate) fn prefetch_to_write(from: *const Real, n: usize) {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn fetch<const HINT: i32>(from: *const Real, n: usize) {
-    // Counted by lines: where `n` is known to the compiler there is no loop left.
+    // One prefetch per cache line; the loop unrolls if `n` is a constant.
     const LINE: usize = 64 / size_of::<Real>();
     for line in 0..n.div_ceil(LINE) {
         let at = from.wrapping_add(line * LINE);
-        // SAFETY: a prefetch is a hint; it reads nothing and cannot fault, whatever the address.
+        // SAFETY: a prefetch is a hint. It does not access memory architecturally and cannot fault, whatever the address.
         unsafe { std::arch::x86_64::_mm_prefetch::<HINT>(at.cast()) };
     }
 }
 
-/// `exp(x)` as a loop can vectorize it: relative error below 3e-7 where the result is a normal number, inputs
-/// held within ±87, NaN kept.
+/// A vectorizable `exp(x)`: relative error below 3e-7 for normal results. Inputs are clamped to ±87; NaN stays NaN.
 #[cfg(not(feature = "f64"))]
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: Real) -> Real {
@@ -168,7 +166,7 @@ pub(crate) fn exp<const FMA: bool>(x: Real) -> Real {
     p * f32::from_bits(power)
 }
 
-/// `exp(x)`: the gradient suite wants every digit.
+/// `exp(x)` in full precision, for the gradient tests.
 #[cfg(feature = "f64")]
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: Real) -> Real {

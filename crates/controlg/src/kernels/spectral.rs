@@ -1,18 +1,19 @@
-//! How much a signal on the nodes changes along the edges.
+//! Dirichlet energy: how much a signal on the nodes varies along the edges.
 
 use super::CsrView;
 use super::parallel::sum_chunks;
 use crate::Real;
 
-/// Rows of a task.
+/// Rows per task.
 const ROWS: usize = 256;
 
-/// (Σ_{i<j} A_ij·‖s_i·h_i − s_j·h_j‖², ‖H‖²) for a symmetric A, one scale s a node and H: n×width. With
-/// s = 1/√degree their quotient is the Rayleigh quotient of the normalized Laplacian in its edge form, to which a node
-/// without neighbors adds nothing above. All sums are in f64: the signal is a gradient, far below 1.
-pub fn energy(adjacency: CsrView<'_>, scale: &[f64], h: &[Real], width: usize) -> (f64, f64) {
+/// (Σ_{i<j} A_ij·‖s_i·h_i − s_j·h_j‖², ‖H‖²) for a symmetric A, a scale s_i per node, and H (n × width).
+///
+/// With s = 1/√degree, the quotient of the two is the Rayleigh quotient of the normalized Laplacian; isolated nodes add nothing
+/// to the numerator. Sums are in f64, because the signals are gradients far below 1.
+pub fn dirichlet_energy(adjacency: CsrView<'_>, scale: &[f64], h: &[Real], width: usize) -> (f64, f64) {
     let n = adjacency.n_rows;
-    assert!(scale.len() == n && h.len() == n * width, "one scale and one row a node");
+    assert!(scale.len() == n && h.len() == n * width, "one scale and one row per node");
     let mut total = [0.0; 2];
     sum_chunks(n.div_ceil(ROWS), &mut total, |chunk, partial| {
         for i in chunk * ROWS..n.min((chunk + 1) * ROWS) {
@@ -87,7 +88,7 @@ mod tests {
                 }
             }
         }
-        let (found, norm) = energy(adjacency, &scale, &h, width);
+        let (found, norm) = dirichlet_energy(adjacency, &scale, &h, width);
         assert!((found - expected).abs() < 1e-6 * expected, "{found} {expected}");
         let squares: f64 = h.iter().map(|&x| f64::from(x).powi(2)).sum();
         assert!((norm - squares).abs() < 1e-9 * squares);

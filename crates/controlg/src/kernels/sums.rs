@@ -1,16 +1,15 @@
-//! Column sums at the speed of memory: rows are read in order, added to lines of `Real` that stay in the L1 cache,
-//! and every few rows the lines are added to their f64 totals.
+//! Column sums at memory bandwidth: rows are read in order and added to f32 accumulators that stay in the L1 cache. Every few
+//! rows, the accumulators are added to f64 totals.
 
 use crate::Real;
 
-/// Rows added up before the totals are touched: few, so that f32 loses nothing that matters.
+/// Rows summed in f32 before they are added to the totals; few enough to keep the rounding error small.
 pub(crate) const ROWS: usize = 16;
-/// Columns of a line.
+/// Columns per block.
 const WIDTH: usize = 512;
 
-/// Calls `row(i, at, lines)` for every row and adds up what it adds to the lines: line s stands for columns
-/// `at..at + lines[s].len()`, and its totals are `totals[s * cols..]`. To be called within `simd!`, where it is
-/// inlined.
+/// Calls `row(i, at, sums)` for every row i and block of columns. It adds to the S accumulators `sums[s]`, which stand for the
+/// columns `at..at + sums[s].len()`; their totals go to `totals[s * cols..]`. Call it within `simd!`, where it is inlined.
 #[inline(always)]
 pub(crate) fn sum_rows<const S: usize>(
     rows: usize,

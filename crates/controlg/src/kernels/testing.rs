@@ -1,9 +1,9 @@
-//! Numbers, comparisons and thread pools for the tests beside the kernels.
+//! Helpers for the kernel tests: random numbers, comparisons, thread pools.
 
 use super::CsrView;
 use crate::Real;
 
-/// A small generator, good enough for test data: numbers in [-1, 1).
+/// A small random number generator for test data in [-1, 1).
 pub(crate) struct Numbers(u64);
 
 impl Numbers {
@@ -31,8 +31,8 @@ impl Numbers {
     }
 }
 
-/// A sparse matrix that owns its parts.
-pub(crate) struct Owned {
+/// A CSR matrix that owns its arrays.
+pub(crate) struct OwnedCsr {
     pub(crate) n_rows: usize,
     pub(crate) n_cols: usize,
     pub(crate) offsets: Vec<usize>,
@@ -40,8 +40,8 @@ pub(crate) struct Owned {
     pub(crate) values: Vec<Real>,
 }
 
-impl Owned {
-    /// Rows of 0 to `2 * mean` entries, columns ascending.
+impl OwnedCsr {
+    /// Rows of 0 to `2 * mean` entries with sorted columns.
     pub(crate) fn random(n_rows: usize, n_cols: usize, mean: usize, numbers: &mut Numbers) -> Self {
         let mut offsets = vec![0];
         let mut columns = Vec::new();
@@ -54,7 +54,7 @@ impl Owned {
             offsets.push(columns.len());
         }
         let values = numbers.vec(columns.len());
-        Owned { n_rows, n_cols, offsets, columns, values }
+        OwnedCsr { n_rows, n_cols, offsets, columns, values }
     }
 
     pub(crate) fn view(&self) -> CsrView<'_> {
@@ -67,7 +67,7 @@ impl Owned {
         }
     }
 
-    pub(crate) fn transposed(&self) -> Owned {
+    pub(crate) fn transposed(&self) -> OwnedCsr {
         let transposed = crate::graph::Csr::from_parts(
             self.n_cols,
             self.offsets.clone(),
@@ -75,7 +75,7 @@ impl Owned {
             Some(self.values.clone()),
         )
         .transposed();
-        Owned {
+        OwnedCsr {
             n_rows: self.n_cols,
             n_cols: self.n_rows,
             offsets: transposed.offsets().to_vec(),
@@ -95,7 +95,7 @@ impl Owned {
     }
 }
 
-/// Equal to `tolerance` times the largest number of `want`.
+/// Asserts that the slices agree up to `tolerance` times the largest number of `want`.
 #[track_caller]
 pub(crate) fn assert_close(got: &[Real], want: &[Real], tolerance: f64) {
     assert_eq!(got.len(), want.len());
@@ -106,7 +106,7 @@ pub(crate) fn assert_close(got: &[Real], want: &[Real], tolerance: f64) {
     }
 }
 
-/// The same bytes on pools of 1, 2 and 4 threads.
+/// Asserts that `work` gives the same bytes on 1, 2 and 4 threads.
 #[track_caller]
 pub(crate) fn assert_same_at_any_thread_count(work: impl Fn() -> Vec<Real> + Sync + Send) {
     let run = |threads| {
@@ -118,10 +118,10 @@ pub(crate) fn assert_same_at_any_thread_count(work: impl Fn() -> Vec<Real> + Syn
     assert!(one == run(4), "4 threads differ from 1");
 }
 
-/// Compares a gradient with central differences of `value`, at every coordinate or, of long inputs, some.
+/// Compares a gradient with central differences of `value`, at up to 40 coordinates.
 #[track_caller]
 pub(crate) fn assert_gradient(at: &[Real], gradient: &[Real], mut value: impl FnMut(&[Real]) -> f64) {
-    // f32 sums lose digits: a wide step and a loose bound there; f64 shows the formula.
+    // f32 needs a large step and a loose bound; f64 checks the formula precisely.
     let (step, tolerance) = if size_of::<Real>() == 4 { (1e-2, 2e-2) } else { (1e-5, 1e-6) };
     let scale = gradient.iter().fold(1e-3, |m: f64, &g| m.max(f64::from(g).abs()));
     let mut moved = at.to_vec();

@@ -1,162 +1,171 @@
-//! Dense products on the processor's matrix unit (AMX, in Intel's server processors since 2023).
+//! Dense matrix products on Intel AMX (Advanced Matrix Extensions).
 //!
-//! The unit multiplies tiles of 16-bit numbers (bf16: the sign, the exponent and the first 8 bits of an f32) and sums
-//! in f32, sixteen times as many a cycle as the vector units do. A number is split into three of these, x = x₁ + x₂ + x₃
-//! with all 24 bits kept, and a product is the sum of the six products of parts that an f32 can tell:
+//! AMX multiplies tiles of bf16 numbers (sign, exponent and the first 8 bits of an f32) and accumulates in f32, at sixteen
+//! times the rate of the vector units. An f32 is split into three bf16 parts, x = x₁ + x₂ + x₃, which keep all 24 bits, and a
+//! product is the sum of the six partial products that matter at f32 precision:
 //!
-//! x·y ≈ x₁y₁ + (x₁y₂ + x₂y₁) + (x₂y₂ + x₁y₃ + x₃y₁),   what is left out is below 2⁻²⁵ of x·y.
+//! x·y ≈ x₁y₁ + (x₁y₂ + x₂y₁) + (x₂y₂ + x₁y₃ + x₃y₁),   with an error below 2⁻²⁵ of x·y.
 //!
-//! So results are as good as those of f32 arithmetic, which the tests hold them to, in half of its time and less.
-//! Two things differ: infinities come out as NaN, and so do numbers within 2⁻⁸ of the largest; parts below the smallest
-//! normal number, 10⁻³⁸, are zero.
+//! The results are as accurate as f32 arithmetic (see the tests) and take less than half of its time. Two things differ:
+//! infinities, and numbers within 2⁻⁸ of the largest f32, give NaN; parts below the smallest normal number, about 10⁻³⁸, are
+//! flushed to zero.
 
 mod pack;
-mod unit;
+mod tile;
 
-pub(super) use unit::able;
+pub(super) use tile::is_available;
 
-use super::matmul::{Factor, GemmEpilogue};
-use super::parallel::{Shared, each};
+use super::gemm::MatrixRef;
+use super::matmul::GemmEpilogue;
+use super::parallel::{SharedSlice, each};
 use super::rowwise::activate;
 use super::scratch;
-use pack::{left, right};
-use unit::{DEPTH, EDGE, STEP, Unit};
+use pack::{pack_a, pack_b};
+use tile::{BLOCK, DEPTH, STEP, TileUnit};
 
-/// The inner size of a block, columns of a block of B, rows of a block of A: the blocks of both factors, split, stay in
-/// the L2 cache, and so does the result between two of them.
+/// Cache blocking: the packed blocks of A (ROWS × INNER) and of B (INNER × COLUMNS) stay in the L2 cache, together with the
+/// block of C that they update.
 const INNER: usize = 256;
 const COLUMNS: usize = 1024;
 const ROWS: usize = 128;
 
-/// Whether a product is large enough to fill tiles.
-pub(super) fn worthwhile(m: usize, k: usize, n: usize) -> bool {
-    m >= 2 * EDGE && k >= DEPTH / 2 && n >= EDGE / 2
+/// Whether a product is large enough to fill the tiles.
+pub(super) fn is_profitable(m: usize, k: usize, n: usize) -> bool {
+    m >= 2 * BLOCK && k >= DEPTH / 2 && n >= BLOCK / 2
 }
 
-/// Whether the parts of B are few enough to stay in an L2 cache as a whole: then they are made once for all threads.
-pub(super) fn fits(k: usize, n: usize) -> bool {
+/// Whether all of B, packed, fits into an L2 cache. Then it is packed once for all threads.
+pub(super) fn packed_b_fits(k: usize, n: usize) -> bool {
     const BYTES: usize = 800 << 10;
-    n <= COLUMNS && split(k, n) * size_of::<u16>() <= BYTES
+    n <= COLUMNS && packed_len(k, n) * size_of::<u16>() <= BYTES
 }
 
-/// C(m×n) = A·B on all threads, added to C when `add` is set, for a B that [`fits`], and then the tail. Bytes are those of
-/// [`block`].
+/// C (m × n) = A·B on all threads, then the epilogue, for a B with [`packed_b_fits`]. With `add`, the product is added to C.
+/// The result has the same bytes as that of [`gemm`].
 pub(super) fn product(
     m: usize,
     k: usize,
     n: usize,
-    a: Factor<'_>,
-    b: Factor<'_>,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
     c: &mut [f32],
     add: bool,
-    tail: Option<GemmEpilogue<'_>>,
+    epilogue: Option<GemmEpilogue<'_>>,
 ) {
-    assert!(a.holds(m, k) && b.holds(k, n) && c.len() >= m * n, "factors as long as their sizes say");
-    let all = Stretch { first: 0, count: n };
-    scratch::with(split(k, n), |packed_b: &mut [u16]| {
-        let shared = Shared::new(packed_b);
-        let strips = n.div_ceil(EDGE);
-        each(strips * k.div_ceil(INNER), |task| {
-            let p = Stretch::of(task / strips, INNER, k);
-            let at = Stretch::of(task % strips, EDGE, n);
-            let length = split(p.count, EDGE);
-            // SAFETY: tasks have their own strips.
-            let strip = unsafe { shared.part(split(p.first, n) + task % strips * length, length) };
-            right(b.from(p.first, at.first), p.count, at.count, strip);
+    assert!(a.contains(m, k) && b.contains(k, n) && c.len() >= m * n, "factors that match their shapes");
+    let all = BlockRange { first: 0, count: n };
+    scratch::with(packed_len(k, n), |packed_b: &mut [u16]| {
+        let shared = SharedSlice::new(packed_b);
+        let n_panels = n.div_ceil(BLOCK);
+        each(n_panels * k.div_ceil(INNER), |task| {
+            let p = BlockRange::of(task / n_panels, INNER, k);
+            let j = BlockRange::of(task % n_panels, BLOCK, n);
+            let length = packed_len(p.count, BLOCK);
+            // SAFETY: every task writes its own panel.
+            let panel = unsafe { shared.slice(packed_len(p.first, n) + task % n_panels * length, length) };
+            pack_b(b.offset(p.first, j.first), p.count, j.count, panel);
         });
         let packed_b = &*packed_b;
-        let shared = Shared::new(c);
+        let shared = SharedSlice::new(c);
         each(m.div_ceil(ROWS), |task| {
-            let i = Stretch::of(task, ROWS, m);
-            // SAFETY: tasks have their own rows.
-            let c = unsafe { shared.part(i.first * n, i.count * n) };
-            let (unit, a) = (Unit::new(), a.from(i.first, 0));
-            scratch::with(split(INNER, ROWS), |packed_a: &mut [u16]| {
-                for p in tiled(k, INNER) {
-                    let packed_b = &packed_b[split(p.first, n)..][..split(p.count, n)];
-                    let tail = tail.filter(|_| p.first + p.count == k);
-                    let c = PackedRows { c: &mut *c, stride: n, columns: all, add: add || p.first > 0, tail };
-                    c.multiply(&unit, i.count, a.from(0, p.first), p.count, packed_a, packed_b);
+            let i = BlockRange::of(task, ROWS, m);
+            // SAFETY: the row ranges of different tasks are disjoint.
+            let c = unsafe { shared.slice(i.first * n, i.count * n) };
+            let (unit, a) = (TileUnit::new(), a.offset(i.first, 0));
+            scratch::with(packed_len(INNER, ROWS), |packed_a: &mut [u16]| {
+                for p in ranges(k, INNER) {
+                    let packed_b = &packed_b[packed_len(p.first, n)..][..packed_len(p.count, n)];
+                    let epilogue = epilogue.filter(|_| p.first + p.count == k);
+                    let c = OutputBlock {
+                        c: &mut *c,
+                        stride: n,
+                        columns: all,
+                        add: add || p.first > 0,
+                        epilogue,
+                    };
+                    c.multiply(&unit, i.count, a.offset(0, p.first), p.count, packed_a, packed_b);
                 }
             });
         });
     });
 }
 
-/// C(m×n) = A·B on this thread, added to C when `add` is set; rows of C are `stride` apart. A sum is taken in the same
-/// order whatever m and n are.
-pub(super) fn block(
+/// C (m × n) = A·B on this thread, then the epilogue. With `add`, the product is added to C. Rows of C are `stride` apart. The
+/// order of summation does not depend on m and n.
+pub(super) fn gemm(
     m: usize,
     k: usize,
     n: usize,
-    a: Factor<'_>,
-    b: Factor<'_>,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
     c: &mut [f32],
     stride: usize,
     add: bool,
-    tail: Option<GemmEpilogue<'_>>,
+    epilogue: Option<GemmEpilogue<'_>>,
 ) {
     assert!(
-        a.holds(m, k) && b.holds(k, n) && c.len() >= (m - 1) * stride + n,
-        "factors as long as their sizes say"
+        a.contains(m, k) && b.contains(k, n) && c.len() >= (m - 1) * stride + n,
+        "factors that match their shapes"
     );
-    let unit = Unit::new();
+    let unit = TileUnit::new();
     let (inner, columns) = (k.min(INNER), n.min(COLUMNS));
-    scratch::with(split(inner, columns) + split(inner, ROWS), |packed: &mut [u16]| {
-        let (packed_b, packed_a) = packed.split_at_mut(split(inner, columns));
-        for (j, p) in tiled(n, COLUMNS).flat_map(|j| tiled(k, INNER).map(move |p| (j, p))) {
-            let packed_b = &mut packed_b[..split(p.count, j.count)];
-            for (strip, at) in packed_b.chunks_exact_mut(split(p.count, EDGE)).zip(tiled(j.count, EDGE)) {
-                right(b.from(p.first, j.first + at.first), p.count, at.count, strip);
+    scratch::with(packed_len(inner, columns) + packed_len(inner, ROWS), |packed: &mut [u16]| {
+        let (packed_b, packed_a) = packed.split_at_mut(packed_len(inner, columns));
+        for (j, p) in ranges(n, COLUMNS).flat_map(|j| ranges(k, INNER).map(move |p| (j, p))) {
+            let packed_b = &mut packed_b[..packed_len(p.count, j.count)];
+            for (panel, at) in
+                packed_b.chunks_exact_mut(packed_len(p.count, BLOCK)).zip(ranges(j.count, BLOCK))
+            {
+                pack_b(b.offset(p.first, j.first + at.first), p.count, at.count, panel);
             }
-            for i in tiled(m, ROWS) {
-                let tail = tail.filter(|_| p.first + p.count == k);
+            for i in ranges(m, ROWS) {
+                let epilogue = epilogue.filter(|_| p.first + p.count == k);
                 let c = &mut c[i.first * stride..];
-                let c = PackedRows { c, stride, columns: j, add: add || p.first > 0, tail };
-                c.multiply(&unit, i.count, a.from(i.first, p.first), p.count, packed_a, packed_b);
+                let c = OutputBlock { c, stride, columns: j, add: add || p.first > 0, epilogue };
+                c.multiply(&unit, i.count, a.offset(i.first, p.first), p.count, packed_a, packed_b);
             }
         }
     });
 }
 
-/// Numbers that a factor of `inner` by `outer` is split into.
-fn split(inner: usize, outer: usize) -> usize {
-    inner.div_ceil(DEPTH) * STEP * outer.div_ceil(EDGE)
+/// Length of a packed factor of size inner × outer, with all three parts of its numbers.
+fn packed_len(inner: usize, outer: usize) -> usize {
+    inner.div_ceil(DEPTH) * STEP * outer.div_ceil(BLOCK)
 }
 
-/// Some columns of some rows of C.
-struct PackedRows<'a> {
+/// A block of C and what is done with the product.
+struct OutputBlock<'a> {
     c: &'a mut [f32],
     stride: usize,
-    columns: Stretch,
+    columns: BlockRange,
     add: bool,
-    tail: Option<GemmEpilogue<'a>>,
+    epilogue: Option<GemmEpilogue<'a>>,
 }
 
-impl PackedRows<'_> {
-    /// C = A·B for a block of A, which is packed here, and one of B that is packed already; the tail is applied to rows that
-    /// are still in the cache.
+impl OutputBlock<'_> {
+    /// C = A·B for a block of A, which is packed here, and a packed block of B. The epilogue runs while the rows of C are in
+    /// the cache.
     fn multiply(
         self,
-        unit: &Unit,
+        unit: &TileUnit,
         rows: usize,
-        a: Factor<'_>,
+        a: MatrixRef<'_>,
         inner: usize,
         packed_a: &mut [u16],
         packed_b: &[u16],
     ) {
-        let PackedRows { c, stride, columns, add, tail } = self;
-        let length = split(inner, EDGE);
-        for (strip, at) in packed_a.chunks_exact_mut(length).zip(tiled(rows, EDGE)) {
-            left(a.from(at.first, 0), at.count, inner, strip);
+        let OutputBlock { c, stride, columns, add, epilogue } = self;
+        let length = packed_len(inner, BLOCK);
+        for (panel, i) in packed_a.chunks_exact_mut(length).zip(ranges(rows, BLOCK)) {
+            pack_a(a.offset(i.first, 0), i.count, inner, panel);
         }
-        for (b_strip, right) in packed_b.chunks_exact(length).zip(tiled(columns.count, EDGE)) {
-            for (a_strip, left) in packed_a.chunks_exact(length).zip(tiled(rows, EDGE)) {
-                let c = &mut c[left.first * stride + columns.first + right.first..];
-                unit.multiply(a_strip, b_strip, left.count, right.count, c, stride, add);
+        for (b_panel, j) in packed_b.chunks_exact(length).zip(ranges(columns.count, BLOCK)) {
+            for (a_panel, i) in packed_a.chunks_exact(length).zip(ranges(rows, BLOCK)) {
+                let c = &mut c[i.first * stride + columns.first + j.first..];
+                unit.multiply(a_panel, b_panel, i.count, j.count, c, stride, add);
             }
         }
-        if let Some((bias, act, slope)) = tail {
+        if let Some((bias, act, slope)) = epilogue {
             let columns = columns.first..columns.first + columns.count;
             let bias = bias.map(|bias| &bias[columns.clone()]);
             for row in c.chunks_mut(stride).take(rows) {
@@ -166,23 +175,23 @@ impl PackedRows<'_> {
     }
 }
 
-/// A stretch of a size.
+/// A range of rows, columns or inner indices.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct BlockRange {
     first: usize,
     count: usize,
 }
 
-impl Stretch {
-    /// One of those that [`tiled`] gives.
+impl BlockRange {
+    /// Range number `at` of [`ranges`].
     fn of(at: usize, step: usize, size: usize) -> Self {
-        Stretch { first: at * step, count: step.min(size - at * step) }
+        BlockRange { first: at * step, count: step.min(size - at * step) }
     }
 }
 
-/// A size in stretches of `step`, the last as long as what is left.
-fn tiled(size: usize, step: usize) -> impl Iterator<Item = Stretch> {
-    (0..size.div_ceil(step)).map(move |at| Stretch::of(at, step, size))
+/// Splits 0..size into ranges of `step`; the last may be shorter.
+fn ranges(size: usize, step: usize) -> impl Iterator<Item = BlockRange> {
+    (0..size.div_ceil(step)).map(move |at| BlockRange::of(at, step, size))
 }
 
 #[cfg(test)]
@@ -192,17 +201,19 @@ mod tests {
     use super::super::testing::Numbers;
     use super::*;
 
-    /// Tells, where it must, that the processor has no such unit.
-    fn missing() -> bool {
-        if !able() {
-            eprintln!("skipped: this processor has no matrix unit, or the system does not lend it");
+    /// Whether the CPU lacks AMX, so that a test must be skipped.
+    fn is_missing() -> bool {
+        if !is_available() {
+            eprintln!("skipped: AMX is not available");
         }
-        !able()
+        !is_available()
     }
 
-    /// The worst error of a product among its cells, relative to Σ|a·b|, and that of f32 sums.
-    fn errors(m: usize, k: usize, n: usize, a: Factor<'_>, b: Factor<'_>, c: &[f32]) -> [f64; 2] {
-        let at = |f: Factor<'_>, row: usize, column: usize| f.data[row * f.row + column * f.column];
+    /// The largest error of a product, relative to Σ|a·b|, and that of f32 sums.
+    fn errors(m: usize, k: usize, n: usize, a: MatrixRef<'_>, b: MatrixRef<'_>, c: &[f32]) -> [f64; 2] {
+        let at = |f: MatrixRef<'_>, row: usize, column: usize| {
+            f.data[row * f.row_stride + column * f.column_stride]
+        };
         let mut worst = [0.0; 2];
         for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
             let terms = (0..k).map(|p| (at(a, i, p), at(b, p, j)));
@@ -217,49 +228,49 @@ mod tests {
     }
 
     #[test]
-    fn products_in_all_forms_are_as_good_as_single_precision() {
-        if missing() {
+    fn all_forms_are_as_accurate_as_f32() {
+        if is_missing() {
             return;
         }
         let mut numbers = Numbers::new(51);
         for (m, k, n) in
             [(64, 32, 16), (70, 40, 17), (131, 300, 33), (160, 256, 1060), (33, 700, 96), (5, 9, 3)]
         {
-            // Numbers of one size, and numbers over ten decades.
+            // Numbers of one magnitude, and numbers over ten decades.
             for decades in [1, 10] {
                 let mut values = |len| -> Vec<f32> {
                     (0..len).map(|_| numbers.real() * 10f32.powi(numbers.below(decades) as i32 - 5)).collect()
                 };
                 let (a, b) = (values(m * k), values(k * n));
                 for (a, b) in [
-                    (Factor::rows(&a, k), Factor::rows(&b, n)),
-                    (Factor::columns(&a, m), Factor::rows(&b, n)),
-                    (Factor::rows(&a, k), Factor::columns(&b, k)),
+                    (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n)),
+                    (MatrixRef::column_major(&a, m), MatrixRef::row_major(&b, n)),
+                    (MatrixRef::row_major(&a, k), MatrixRef::column_major(&b, k)),
                 ] {
                     let mut c = vec![7.0; m * n];
-                    block(m, k, n, a, b, &mut c, n, false, None);
+                    gemm(m, k, n, a, b, &mut c, n, false, None);
                     let [ours, single] = errors(m, k, n, a, b, &c);
-                    // Short sums have too few terms for a fair race: a unit in the last place there.
+                    // Short sums average out few errors: allow a unit in the last place.
                     let bound = if k < 100 { f64::max(1.5 * single, 2.4e-7) } else { single };
-                    assert!(ours <= bound, "{m}×{k}×{n}: {ours:e}, in single precision {single:e}");
+                    assert!(ours <= bound, "{m}×{k}×{n}: {ours:e}, f32: {single:e}");
                 }
             }
         }
     }
 
     #[test]
-    fn sums_go_on_from_what_is_there_and_leave_the_rest_of_a_row_alone() {
-        if missing() {
+    fn add_accumulates_and_leaves_the_rest_of_a_row_alone() {
+        if is_missing() {
             return;
         }
         let mut numbers = Numbers::new(52);
         let (m, k, n, stride) = (70, 300, 40, 50);
         let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
-        let (a, b) = (Factor::rows(&a, k), Factor::rows(&b, n));
+        let (a, b) = (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n));
         let mut alone = vec![0.0; m * n];
-        block(m, k, n, a, b, &mut alone, n, false, None);
+        gemm(m, k, n, a, b, &mut alone, n, false, None);
         let mut c = vec![3.0; m * stride];
-        block(m, k, n, a, b, &mut c, stride, true, None);
+        gemm(m, k, n, a, b, &mut c, stride, true, None);
         for (row, alone) in c.chunks(stride).zip(alone.chunks(n)) {
             assert!(row[..n].iter().zip(alone).all(|(c, x)| (c - 3.0 - x).abs() < 1e-5));
             assert!(row[n..].iter().all(|&rest| rest == 3.0));
@@ -267,42 +278,42 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_follows_the_whole_sum() {
-        if missing() {
+    fn the_epilogue_runs_after_the_last_block() {
+        if is_missing() {
             return;
         }
         let mut numbers = Numbers::new(54);
-        // More than one block each way.
+        // More than one block in each dimension.
         let (m, k, n) = (150, 300, 1060);
         let (a, b, bias) = (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n));
-        let (a, b) = (Factor::rows(&a, k), Factor::rows(&b, n));
+        let (a, b) = (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n));
         let (act, slope) = (Act::Prelu, 0.25);
-        let (mut at_once, mut after) = (vec![0.0; m * n], vec![0.0; m * n]);
-        block(m, k, n, a, b, &mut at_once, n, false, Some((Some(&bias), act, slope)));
-        block(m, k, n, a, b, &mut after, n, false, None);
-        activate(n, &mut after, Some(&bias), act, slope);
-        assert!(at_once == after);
+        let (mut fused, mut separate) = (vec![0.0; m * n], vec![0.0; m * n]);
+        gemm(m, k, n, a, b, &mut fused, n, false, Some((Some(&bias), act, slope)));
+        gemm(m, k, n, a, b, &mut separate, n, false, None);
+        activate(n, &mut separate, Some(&bias), act, slope);
+        assert!(fused == separate);
     }
 
     #[test]
-    fn all_threads_give_the_bytes_of_one() {
-        if missing() {
+    fn any_thread_count_gives_the_same_bytes() {
+        if is_missing() {
             return;
         }
         let mut numbers = Numbers::new(55);
         for (m, k, n) in [(150, 300, 100), (400, 20, 256), (129, 600, 130)] {
-            assert!(fits(k, n), "{k}×{n}");
+            assert!(packed_b_fits(k, n), "{k}×{n}");
             let (a, b, bias, before) =
                 (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n), numbers.vec(m * n));
             for (a, b) in [
-                (Factor::rows(&a, k), Factor::rows(&b, n)),
-                (Factor::columns(&a, m), Factor::rows(&b, n)),
-                (Factor::rows(&a, k), Factor::columns(&b, k)),
+                (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n)),
+                (MatrixRef::column_major(&a, m), MatrixRef::row_major(&b, n)),
+                (MatrixRef::row_major(&a, k), MatrixRef::column_major(&b, k)),
             ] {
-                for (add, tail) in [(true, None), (false, Some((Some(&bias[..]), Act::Elu, 0.0)))] {
+                for (add, epilogue) in [(true, None), (false, Some((Some(&bias[..]), Act::Elu, 0.0)))] {
                     let (mut all, mut one) = (before.clone(), before.clone());
-                    product(m, k, n, a, b, &mut all, add, tail);
-                    block(m, k, n, a, b, &mut one, n, add, tail);
+                    product(m, k, n, a, b, &mut all, add, epilogue);
+                    gemm(m, k, n, a, b, &mut one, n, add, epilogue);
                     assert!(all == one, "{m}×{k}×{n}");
                 }
             }
@@ -310,26 +321,26 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_the_same_bytes_in_any_company() {
-        if missing() {
+    fn a_row_does_not_depend_on_the_other_rows() {
+        if is_missing() {
             return;
         }
         let mut numbers = Numbers::new(53);
         let (m, k, n) = (333, 530, 70);
         let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
-        let (a, b) = (Factor::rows(&a, k), Factor::rows(&b, n));
+        let (a, b) = (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n));
         let mut whole = vec![0.0; m * n];
-        block(m, k, n, a, b, &mut whole, n, false, None);
+        gemm(m, k, n, a, b, &mut whole, n, false, None);
         for (first, count) in [(0, 64), (100, 97), (333 - 65, 65)] {
             let mut part = vec![0.0; count * n];
-            block(count, k, n, a.from(first, 0), b, &mut part, n, false, None);
+            gemm(count, k, n, a.offset(first, 0), b, &mut part, n, false, None);
             assert!(part == whole[first * n..(first + count) * n], "{count} rows from {first}");
         }
     }
 
     #[test]
-    fn what_is_not_a_number_stays_so() {
-        if missing() {
+    fn nan_and_infinity_give_nan_in_their_row_only() {
+        if is_missing() {
             return;
         }
         let (m, k, n) = (64, 32, 32);
@@ -340,7 +351,7 @@ mod tests {
             let mut a = vec![1.0; m * k];
             a[5 * k + 3] = bad;
             let mut c = vec![0.0; m * n];
-            block(m, k, n, Factor::rows(&a, k), Factor::rows(&b, n), &mut c, n, false, None);
+            gemm(m, k, n, MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n), &mut c, n, false, None);
             assert!(c[5 * n..6 * n].iter().all(|x| x.is_nan()), "{bad} in a row of A");
             assert!(c[..5 * n].iter().chain(&c[6 * n..]).all(|&x| x == 32.0), "and in no other");
         }

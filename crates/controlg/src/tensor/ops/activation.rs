@@ -1,7 +1,7 @@
 //! Bias and activation, alone or at the end of a product; dropout.
 
 use crate::Real;
-use crate::kernels::rowwise::{self, Act, Saved};
+use crate::kernels::rowwise::{self, Act, SavedActivation};
 use crate::kernels::{reduce, rows};
 use crate::rng::Stream;
 use crate::tensor::tape::{Back, put};
@@ -162,7 +162,7 @@ impl ActivationTail {
             }
             return gradient;
         }
-        let saved = kept.map_or_else(|| Saved::Output(back.value(out)), Saved::Input);
+        let saved = kept.map_or_else(|| SavedActivation::Output(back.value(out)), SavedActivation::Input);
         let bias = self.bias.map(|bias| back.value(bias));
         let mut dbias = self.bias.map(|_| back.pool().zeros(c));
         let mut dslope = 0.0;

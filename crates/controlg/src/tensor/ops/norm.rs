@@ -2,7 +2,7 @@
 
 use super::Activation;
 use crate::Real;
-use crate::kernels::rowwise::{Act, Saved};
+use crate::kernels::rowwise::{Act, SavedActivation};
 use crate::kernels::{layer_norm, norm};
 use crate::tensor::tape::put;
 use crate::tensor::{Tape, Var};
@@ -103,7 +103,9 @@ impl Tape<'_> {
             let pool = back.pool();
             let (mut dgamma, mut dbeta) = (pool.zeros(c), pool.zeros(c));
             let (x_value, g) = (back.value(x), back.value(gamma));
-            let saved = kept.as_deref().map_or_else(|| Saved::Output(back.value(result)), Saved::Input);
+            let saved = kept
+                .as_deref()
+                .map_or_else(|| SavedActivation::Output(back.value(result)), SavedActivation::Input);
             let dslope = layer_norm::layer_norm_backward(
                 n,
                 c,

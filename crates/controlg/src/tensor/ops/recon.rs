@@ -1,7 +1,7 @@
 //! Reconstruction of features.
 
 use crate::graph::{EncoderInput, Features, Operand};
-use crate::kernels::recon::{self, Distance, SparseTask};
+use crate::kernels::recon::{self, Distance, SparseReconInput};
 use crate::tensor::{Activation, Tape, Var};
 
 impl<'a> Tape<'a> {
@@ -33,7 +33,7 @@ impl<'a> Tape<'a> {
         let learned = self.wanted(weight);
         let mut dw = learned.then(|| pool.take(self.value(weight).len()));
         let mut db = bias.filter(|_| learned).map(|_| pool.take(x.n_cols()));
-        let task = SparseTask {
+        let task = SparseReconInput {
             x: x.sparse(),
             xt: xt.sparse(),
             index: &ids,

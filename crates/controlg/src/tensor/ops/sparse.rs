@@ -4,8 +4,8 @@ use super::Activation;
 use crate::Real;
 use crate::graph::{Features, Operand, Operator, View};
 use crate::kernels::feature_dropout::FeatureDropout;
-use crate::kernels::spmm::Selection;
-use crate::kernels::{CsrView, matmul, reduce, rows, spmm, spmm_chain};
+use crate::kernels::select::Selection;
+use crate::kernels::{CsrView, matmul, reduce, rows, select, spmm, spmm_chain};
 use crate::tensor::tape::{Back, put};
 use crate::tensor::{Buffer, Pool, Tape, Var};
 
@@ -137,11 +137,13 @@ impl<'a> Tape<'a> {
         if let Some((x, transposed)) = chained_features(view, &operator, c) {
             let (s, h) = (operator.forward(), self.value(w));
             let fused = self.fused(bias, activation);
-            spmm_chain::twice(s, x, h, c, &mut out, false, fused);
+            spmm_chain::spmm_chain(s, x, h, c, &mut out, false, fused);
             let kept = fused.is_none().then(|| self.activate_kept(c, &mut out, bias, activation));
             return self.push_done((n, c), out, kept, bias, activation, &[w], move |back, gradient| {
                 let s = operator.backward();
-                back.accumulate(w, |dw, add| spmm_chain::twice(transposed, s, &gradient, c, dw, add, None));
+                back.accumulate(w, |dw, add| {
+                    spmm_chain::spmm_chain(transposed, s, &gradient, c, dw, add, None)
+                });
             });
         }
         let product = self.project_value(view, w, token);
@@ -174,7 +176,7 @@ impl<'a> Tape<'a> {
         };
         let n = view.of().features().n_rows();
         let (mut hidden, mut out) = (self.pool().take(n * c), self.pool().take(n * c));
-        spmm_chain::forth(operator.forward(), x, self.value(w), c, tail, &mut hidden, &mut out);
+        spmm_chain::spmm_chain_forward(operator.forward(), x, self.value(w), c, tail, &mut hidden, &mut out);
         let (act, slope, learned) = self.act(activation);
         let inputs: Vec<Var> = [Some(w), bias, learned].into_iter().flatten().collect();
         self.push((n, c), out, &inputs, move |back, gradient| {
@@ -182,7 +184,8 @@ impl<'a> Tape<'a> {
             let mut of_slope = 0.0;
             back.accumulate(w, |dw, add| {
                 let (s, kept) = (operator.backward(), (&hidden[..], act, slope));
-                of_slope = spmm_chain::back(s, transposed, &gradient, c, kept, dw, add, &mut of_bias);
+                of_slope =
+                    spmm_chain::spmm_chain_backward(s, transposed, &gradient, c, kept, dw, add, &mut of_bias);
             });
             if let Some(bias) = bias {
                 back.give(bias, of_bias);
@@ -220,7 +223,7 @@ impl<'a> Tape<'a> {
     /// Â·X where it pays to form it.
     fn carried_features(&self, view: &View<'a>, width: usize) -> Option<Carried<'a>> {
         let Features::Dense(x) = view.of().features() else { return None };
-        if view.masked().is_some() || view.order().is_some() || view.thinned().is_some() {
+        if view.masked().is_some() || view.order().is_some() || view.feature_dropout().is_some() {
             return None;
         }
         if view.has_all_edges() {
@@ -266,9 +269,9 @@ impl<'a> Tape<'a> {
                 let selection = Selection {
                     keep_cols: view.columns().map(|keep| &keep[..]),
                     skip_rows: view.masked().filter(|_| in_order).map(|masked| masked.member()),
-                    thinned: view.thinned(),
+                    dropout: view.feature_dropout(),
                 };
-                spmm::spmm_select(x.sparse(), selection, self.value(w), c, &mut out, false);
+                select::spmm_select(x.sparse(), selection, self.value(w), c, &mut out, false);
             }
             Features::Dense(x) => {
                 let kept = self.kept_rows(view, w);
@@ -277,7 +280,7 @@ impl<'a> Tape<'a> {
                 matmul::nn(n, d, c, thinned.as_deref().unwrap_or(x.data()), w, &mut out, false);
             }
         }
-        if let Some(thinned) = view.thinned() {
+        if let Some(thinned) = view.feature_dropout() {
             rows::scale(thinned.factor(), &mut out);
         }
         if let Some(order) = view.order() {
@@ -313,14 +316,14 @@ fn chained_features<'a>(
     let Features::Sparse(x) = view.of().features() else { return None };
     if view.masked().is_some()
         || view.order().is_some()
-        || view.thinned().is_some()
+        || view.feature_dropout().is_some()
         || view.columns().is_some()
     {
         return None;
     }
     let (x, transposed) = (x.sparse(), view.of().transposed().expect("made with sparse features").sparse());
-    let pay = spmm_chain::pays(operator.forward(), x, width)
-        && spmm_chain::pays(transposed, operator.backward(), width);
+    let pay = spmm_chain::is_profitable(operator.forward(), x, width)
+        && spmm_chain::is_profitable(transposed, operator.backward(), width);
     pay.then_some((x, transposed))
 }
 
@@ -341,7 +344,7 @@ impl Carried<'_> {
 
 /// Dense features without the entries that a view leaves out; `None` when it leaves out none.
 fn thinned<'a>(pool: &'a Pool, view: &View<'_>, cols: usize, x: &[Real]) -> Option<Buffer<'a>> {
-    let feature_dropout = view.thinned()?;
+    let feature_dropout = view.feature_dropout()?;
     let mut out = pool.take(x.len());
     feature_dropout.apply(cols, x, &mut out);
     Some(out)
@@ -393,7 +396,7 @@ fn project_back<'a>(
         rows::scatter_add_rows(c, &gradient, order, &mut ordered);
         gradient = ordered;
     }
-    if let Some(thinned) = view.thinned() {
+    if let Some(thinned) = view.feature_dropout() {
         rows::scale(thinned.factor(), &mut gradient);
     }
     match features {
@@ -411,9 +414,9 @@ fn project_back<'a>(
             let selection = Selection {
                 keep_cols: None,
                 skip_rows: skip.as_deref(),
-                thinned: view.thinned().map(FeatureDropout::transposed),
+                dropout: view.feature_dropout().map(FeatureDropout::transposed),
             };
-            back.accumulate(w, |dw, add| spmm::spmm_select(transposed, selection, &gradient, c, dw, add));
+            back.accumulate(w, |dw, add| select::spmm_select(transposed, selection, &gradient, c, dw, add));
         }
     }
     if let (Some(token), Some(sum)) = (token, of_token) {

@@ -1,41 +1,41 @@
-//! The matrix unit itself: whether it may be used, its set-up, and the one loop that runs on it.
+//! The AMX tile registers: detection, configuration, and the micro-kernel.
 //!
-//! Written in assembly because the compiler's own names for these instructions are not stable yet.
+//! Written in inline assembly because the AMX intrinsics are not stable in Rust yet.
 
 use std::arch::asm;
 use std::sync::OnceLock;
 
-/// Rows of a tile, and its columns of 32 bits.
+/// Rows of a tile, and its 32-bit columns.
 pub(super) const SIDE: usize = 16;
-/// Numbers of the inner size that one step sums: a 32-bit column holds two.
+/// Inner indices per step: a 32-bit column holds two bf16 numbers.
 pub(super) const DEPTH: usize = 2 * SIDE;
-/// Rows and columns of C that are computed at a time: two tiles each way, so that every tile is used twice.
-pub(super) const EDGE: usize = 2 * SIDE;
+/// Rows and columns of C that the micro-kernel computes: 2 × 2 tiles, so that every loaded tile is used twice.
+pub(super) const BLOCK: usize = 2 * SIDE;
 /// Numbers in a tile.
 pub(super) const TILE: usize = SIDE * DEPTH;
-/// Parts of a number.
+/// bf16 parts of an f32.
 pub(super) const PARTS: usize = 3;
-/// Numbers of a factor in one step: two tiles of the first parts, two of the second, two of the third.
+/// Numbers of a packed factor per step: two tiles for each of the three parts.
 pub(super) const STEP: usize = PARTS * 2 * TILE;
 
-/// Whether this processor has the unit and the system lets this process use it.
-pub(in super::super) fn able() -> bool {
-    static ABLE: OnceLock<bool> = OnceLock::new();
-    *ABLE.get_or_init(|| built_in() && granted())
+/// Whether the CPU has AMX and the operating system lets this process use it.
+pub(in super::super) fn is_available() -> bool {
+    static AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *AVAILABLE.get_or_init(|| cpu_has_amx() && request_permission())
 }
 
-fn built_in() -> bool {
-    // Bits of leaf 7: the tiles, and their products of bf16.
+fn cpu_has_amx() -> bool {
+    // CPUID leaf 7, EDX: AMX-TILE and AMX-BF16.
     const TILES: u32 = 1 << 24;
-    const PRODUCTS: u32 = 1 << 22;
-    // The features that are asked for besides say that the leaf is there.
+    const BF16: u32 = 1 << 22;
+    // CPUs with AVX-512 have leaf 7.
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512vl")
-        && std::arch::x86_64::__cpuid_count(7, 0).edx & (TILES | PRODUCTS) == TILES | PRODUCTS
+        && std::arch::x86_64::__cpuid_count(7, 0).edx & (TILES | BF16) == TILES | BF16
 }
 
-/// Linux gives the tiles' 8 KB of state to those who ask for it.
-fn granted() -> bool {
+/// Asks Linux for the 8 KB of tile state, which a process must request before its first use of AMX.
+fn request_permission() -> bool {
     #[cfg(target_os = "linux")]
     {
         use std::ffi::c_long;
@@ -45,34 +45,34 @@ fn granted() -> bool {
         const ARCH_PRCTL: c_long = 158;
         const REQUEST_STATE: c_long = 0x1023;
         const TILE_DATA: c_long = 18;
-        // SAFETY: a request that takes two numbers and changes nothing but what this process may use.
+        // SAFETY: this system call takes two integers and only extends the permissions of this process.
         unsafe { syscall(ARCH_PRCTL, REQUEST_STATE, TILE_DATA) == 0 }
     }
     #[cfg(not(target_os = "linux"))]
     false
 }
 
-/// This thread's unit, set up for full tiles; given back when it goes out of use.
-pub(super) struct Unit(());
+/// The tile registers of this thread, configured for full tiles and released on drop.
+pub(super) struct TileUnit(());
 
-impl Unit {
+impl TileUnit {
     pub(super) fn new() -> Self {
-        assert!(able(), "a processor with the unit");
+        assert!(is_available(), "AMX is available");
         #[repr(align(64))]
-        struct Shape([u8; 64]);
-        let mut shape = Shape([0; 64]);
-        shape.0[0] = 1;
+        struct TileConfig([u8; 64]);
+        let mut config = TileConfig([0; 64]);
+        config.0[0] = 1; // palette
         for tile in 0..8 {
-            shape.0[16 + 2 * tile] = (4 * SIDE) as u8; // bytes a row
-            shape.0[48 + tile] = SIDE as u8;
+            config.0[16 + 2 * tile] = (4 * SIDE) as u8; // bytes per row
+            config.0[48 + tile] = SIDE as u8;
         }
-        // SAFETY: the unit is there, and the 64 bytes are a shape that it has.
-        unsafe { asm!("ldtilecfg [{}]", in(reg) &shape, options(nostack, readonly)) };
-        Unit(())
+        // SAFETY: AMX is available, and the 64 bytes are a valid configuration of palette 1.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &config, options(nostack, readonly)) };
+        TileUnit(())
     }
 
-    /// C = A·B for a strip of A and one of B as `pack` leaves them, of which `rows` rows and `columns` columns count;
-    /// rows of C are `stride` apart.
+    /// C = A·B for packed panels of A and B, of which `rows` rows and `columns` columns are valid. With `add`, the product is
+    /// added to C. Rows of C are `stride` apart.
     pub(super) fn multiply(
         &self,
         a: &[u16],
@@ -83,37 +83,49 @@ impl Unit {
         stride: usize,
         add: bool,
     ) {
-        assert!(a.len() == b.len() && a.len().is_multiple_of(STEP), "strips of the same steps");
-        if rows == EDGE && columns == EDGE {
-            assert!(c.len() >= (EDGE - 1) * stride + EDGE, "rows of C");
-            // SAFETY: the strips have that many steps, and C holds all that is written.
-            return unsafe { self.full(a.len() / STEP, a.as_ptr(), b.as_ptr(), c.as_mut_ptr(), stride, add) };
+        assert!(a.len() == b.len() && a.len().is_multiple_of(STEP), "panels with the same number of steps");
+        if rows == BLOCK && columns == BLOCK {
+            assert!(c.len() >= (BLOCK - 1) * stride + BLOCK, "rows of C");
+            // SAFETY: both panels have a.len() / STEP steps, and C holds a full block (both asserted above).
+            return unsafe {
+                self.micro_kernel(a.len() / STEP, a.as_ptr(), b.as_ptr(), c.as_mut_ptr(), stride, add)
+            };
         }
-        // At the end of C: a whole block aside, of which the part that exists is taken.
+        // At the border of C: compute a full block in a buffer and copy the valid part.
         #[repr(align(64))]
-        struct SpillTile([f32; EDGE * EDGE]);
-        let mut aside = SpillTile([0.0; EDGE * EDGE]);
+        struct BorderBlock([f32; BLOCK * BLOCK]);
+        let mut buffer = BorderBlock([0.0; BLOCK * BLOCK]);
         if add {
-            for (aside, c) in aside.0.chunks_exact_mut(EDGE).zip(c.chunks(stride)).take(rows) {
-                aside[..columns].copy_from_slice(&c[..columns]);
+            for (buffer, c) in buffer.0.chunks_exact_mut(BLOCK).zip(c.chunks(stride)).take(rows) {
+                buffer[..columns].copy_from_slice(&c[..columns]);
             }
         }
-        // SAFETY: as above.
-        unsafe { self.full(a.len() / STEP, a.as_ptr(), b.as_ptr(), aside.0.as_mut_ptr(), EDGE, add) };
-        for (c, aside) in c.chunks_mut(stride).zip(aside.0.chunks_exact(EDGE)).take(rows) {
-            c[..columns].copy_from_slice(&aside[..columns]);
+        // SAFETY: as above; the buffer is a full block.
+        unsafe {
+            self.micro_kernel(a.len() / STEP, a.as_ptr(), b.as_ptr(), buffer.0.as_mut_ptr(), BLOCK, add)
+        };
+        for (c, buffer) in c.chunks_mut(stride).zip(buffer.0.chunks_exact(BLOCK)).take(rows) {
+            c[..columns].copy_from_slice(&buffer[..columns]);
         }
     }
 
-    /// The loop over the steps, with the four tiles of C in tmm0 to tmm3, two of A in tmm4 and tmm5, two of B in tmm6 and
-    /// tmm7. Loads stand between the products that hide them.
+    /// The micro-kernel: loops over the steps with four tiles of C in tmm0–tmm3, two of A in tmm4 and tmm5, and two of B in tmm6
+    /// and tmm7. Loads are interleaved with the products that hide their latency.
     ///
     /// # Safety
-    /// `a` and `b` hold `steps` steps; `c` holds 32 rows of 32 numbers, `stride` apart.
+    /// `a` and `b` must hold `steps` steps; `c` must hold 32 rows of 32 numbers, `stride` apart.
     #[inline(always)]
-    unsafe fn full(&self, steps: usize, a: *const u16, b: *const u16, c: *mut f32, stride: usize, add: bool) {
-        // SAFETY: the tiles that are read and written lie within what the caller promises; `self` says that the unit is
-        // set up on this thread, and nobody but this loop uses its tiles.
+    unsafe fn micro_kernel(
+        &self,
+        steps: usize,
+        a: *const u16,
+        b: *const u16,
+        c: *mut f32,
+        stride: usize,
+        add: bool,
+    ) {
+        // SAFETY: all memory that is read and written lies within the buffers guaranteed by the caller. `self` proves that the
+        // tile registers are configured on this thread, and no other code uses them.
         unsafe {
             asm!(
                 "test {add:e}, {add:e}",
@@ -203,9 +215,9 @@ impl Unit {
     }
 }
 
-impl Drop for Unit {
+impl Drop for TileUnit {
     fn drop(&mut self) {
-        // SAFETY: the unit is there; what its tiles hold is not needed any more.
+        // SAFETY: AMX is available, and the contents of the tiles are no longer needed.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
     }
 }
