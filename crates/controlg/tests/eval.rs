@@ -1,5 +1,4 @@
-//! Evaluation against scikit-learn's numbers (`fixtures/eval.json`), against what is known of real graphs, and on
-//! bad input.
+//! Evaluation compared with scikit-learn (`fixtures/eval.json`) and with published results, and on invalid input.
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
@@ -26,7 +25,7 @@ fn floats(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
-fn wholes(value: &Value) -> Vec<u32> {
+fn integers(value: &Value) -> Vec<u32> {
     value.as_array().unwrap().iter().map(|x| x.as_u64().unwrap() as u32).collect()
 }
 
@@ -36,7 +35,7 @@ fn rows(case: &Value) -> Features {
     Features::dense(data.len() / width, width, data).unwrap()
 }
 
-/// The fit that is best on validation; the larger penalty of equals.
+/// The best fit on validation; ties go to the larger penalty.
 fn best(case: &Value) -> &Value {
     let fits = case["fits"].as_array().unwrap();
     fits.iter().max_by(|a, b| a["val"].as_f64().unwrap().total_cmp(&b["val"].as_f64().unwrap())).unwrap()
@@ -55,7 +54,7 @@ fn graph(n: usize, pairs: Vec<(u32, u32)>) -> Graph {
 }
 
 #[test]
-fn rankings_are_measured_as_scikit_learn_does() {
+fn ranking_metrics_match_scikit_learn() {
     for case in fixture("rankings") {
         let scores: Vec<Real> = floats(&case["scores"]).iter().map(|&x| x as Real).collect();
         let positive: Vec<bool> =
@@ -70,9 +69,9 @@ fn rankings_are_measured_as_scikit_learn_does() {
 }
 
 #[test]
-fn partitions_are_measured_as_scikit_learn_does() {
+fn clustering_metrics_match_scikit_learn() {
     for case in fixture("partitions") {
-        let (u, v) = (wholes(&case["u"]), wholes(&case["v"]));
+        let (u, v) = (integers(&case["u"]), integers(&case["v"]));
         assert_close(metrics::normalized_mutual_info(&u, &v), &case["nmi"], 1e-9);
         assert_close(metrics::adjusted_rand_index(&u, &v), &case["ari"], 1e-9);
         assert_close(metrics::macro_f1(&u, &v), &case["macro_f1"], 1e-9);
@@ -81,13 +80,13 @@ fn partitions_are_measured_as_scikit_learn_does() {
 }
 
 #[test]
-fn the_probe_chooses_and_scores_as_scikit_learn_does() {
+fn probe_matches_scikit_learn() {
     for case in fixture("probes") {
-        let sizes = wholes(&case["sizes"]);
+        let sizes = integers(&case["sizes"]);
         let (val, test) = (sizes[0]..sizes[0] + sizes[1], sizes[0] + sizes[1]..sizes.iter().sum());
         let parts = [(0..sizes[0]).collect(), val.clone().collect(), test.clone().collect()];
         let split = Split::new("own", 0, parts, test.end as usize).unwrap();
-        let labels = Labels::numbered(wholes(&case["labels"]));
+        let labels = Labels::numbered(integers(&case["labels"]));
         let score = evaluate_nc(&rows(&case), &labels, &[split], &ProbeSettings::default()).unwrap();
         let want = best(&case);
         let one_node = 100.0 / test.len() as f64 + 1e-9;
@@ -100,14 +99,14 @@ fn the_probe_chooses_and_scores_as_scikit_learn_does() {
 }
 
 #[test]
-fn the_decoder_chooses_and_scores_as_scikit_learn_does() {
+fn link_decoder_matches_scikit_learn() {
     for case in fixture("decoders") {
         let pairs = |part: &str| -> Vec<(u32, u32)> {
             case["pairs"][part]
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(wholes)
+                .map(integers)
                 .map(|ends| (ends[0], ends[1]))
                 .collect()
         };
@@ -129,10 +128,10 @@ fn the_decoder_chooses_and_scores_as_scikit_learn_does() {
     }
 }
 
-/// Where clusters overlap, the best of 10 starts still differs by percents from one random state to the next, in
-/// scikit-learn as here: the means over 20 states are compared, and single states where scikit-learn's agree.
+/// For overlapping clusters the best of 10 initializations varies by a few percent between random states, in scikit-learn
+/// too. The test compares means over 20 states, and single states if scikit-learn's agree.
 #[test]
-fn clusters_are_as_tight_as_scikit_learns() {
+fn kmeans_inertia_matches_scikit_learn() {
     for case in fixture("kmeans") {
         let k = case["k"].as_u64().unwrap() as usize;
         let points = rows(&case);
@@ -148,7 +147,7 @@ fn clusters_are_as_tight_as_scikit_learns() {
     }
 }
 
-/// 120 nodes of three classes, embeddings near their class, edges within it; node 119 has no label.
+/// 120 nodes of three classes with separable embeddings and mostly homophilous edges; node 119 has no label.
 fn sample() -> (Features, Labels, Graph) {
     let mut stream = Stream::new(2, "test", "eval", 0);
     let mut classes: Vec<u32> = (0..120).map(|i| i % 3).collect();
@@ -173,7 +172,7 @@ fn split(index: usize) -> Split {
 }
 
 #[test]
-fn every_task_gives_the_same_score_at_any_number_of_threads() {
+fn scores_do_not_depend_on_the_number_of_threads() {
     let (embeddings, labels, graph) = sample();
     let all = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -193,11 +192,11 @@ fn every_task_gives_the_same_score_at_any_number_of_threads() {
             scores.push(evaluate_cluster(&embeddings, &labels, &graph).unwrap());
             scores
         });
-        let timeless = scores.into_iter().map(|mut score| {
+        let without_time = scores.into_iter().map(|mut score| {
             score.seconds = 0.0;
             score
         });
-        timeless.collect::<Vec<_>>()
+        without_time.collect::<Vec<_>>()
     };
     let one = all(1);
     assert_eq!(one, all(3));
@@ -215,7 +214,7 @@ fn every_task_gives_the_same_score_at_any_number_of_threads() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused_in_one_line() {
+fn rejects_invalid_input() {
     let (embeddings, labels, graph) = sample();
     let settings = ProbeSettings::default();
     let nc = |embeddings: &Features, splits: &[Split]| {
@@ -231,14 +230,14 @@ fn what_cannot_be_judged_is_refused_in_one_line() {
     let other = Split { protocol: "geomgcn-10".into(), ..split(1) };
     assert!(nc(&embeddings, &[split(0), other]).contains("splits of own and of geomgcn-10"));
     let one_class = Split::new("own", 0, [vec![0, 3], vec![6], vec![1]], 120).unwrap();
-    assert!(nc(&embeddings, &[one_class]).contains("class '1' but no training node of it"));
+    assert!(nc(&embeddings, &[one_class]).contains("class '1' without training nodes"));
     let unlabeled = Labels::new(vec![Labels::NONE; 120], vec![]);
     let error = evaluate_cluster(&embeddings, &unlabeled, &graph).unwrap_err().to_string();
     assert!(error.contains("0 classes among the labels"), "{error}");
 }
 
 #[test]
-fn embeddings_are_read_by_id_from_tables_and_arrays() {
+fn reads_embeddings_by_id() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let ids = Ids::from_names(["b", "a"].map(str::to_owned).to_vec());
@@ -252,7 +251,7 @@ fn embeddings_are_read_by_id_from_tables_and_arrays() {
     for name in ["a.csv", "a.npz", "a.npy"] {
         assert_eq!(read_embeddings(&at(name), &ids, "mine").unwrap(), want, "{name}");
     }
-    // Without ids the rows are the nodes in their order.
+    // Without ids, rows are in node order.
     fs::remove_file(at("ids.txt")).unwrap();
     Npz::new([("z", matrix)]).write(&at("b.npz"));
     for name in ["a.npy", "b.npz"] {
@@ -261,38 +260,38 @@ fn embeddings_are_read_by_id_from_tables_and_arrays() {
 }
 
 #[test]
-fn embeddings_of_other_nodes_are_refused_with_the_row_and_the_id() {
+fn rejects_embeddings_of_other_nodes() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let ids = Ids::Numbered(3);
-    let words = |name: &str| {
+    let message = |name: &str| {
         let error = read_embeddings(&at(name), &ids, "mine").unwrap_err();
         assert_eq!(error.exit_code(), 2);
-        let (file, words) =
+        let (file, message) =
             error.to_string().split_once(": ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
         assert!(file.ends_with(name));
-        words
+        message
     };
     let body = |n: usize| npy("<f4", &format!("({n}, 1)"), &vec![0u8; 4 * n]);
     let both = |n: usize, ids: &[i64]| Npz::new([("emb", body(n)), ("nid", i64s(ids))]);
     both(3, &[2, 0, 7]).write(&at("other.npz"));
-    assert_eq!(words("other.npz"), "row 2: found node '7', expected an id of mine, 0 to 2");
+    assert_eq!(message("other.npz"), "row 2: found node '7', expected an id of mine, 0 to 2");
     both(3, &[2, 0, 2]).write(&at("twice.npz"));
-    assert_eq!(words("twice.npz"), "row 2: found id '2' again, expected each id once");
+    assert_eq!(message("twice.npz"), "row 2: found id '2' again, expected each id once");
     both(2, &[2, 0]).write(&at("few.npz"));
-    assert_eq!(words("few.npz"), "found no row for node '1', expected one row for each id of mine");
+    assert_eq!(message("few.npz"), "found no row for node '1', expected one row for each id of mine");
     both(2, &[2, 0, 1]).write(&at("ragged.npz"));
-    assert_eq!(words("ragged.npz"), "found 2 rows and 3 ids, expected one id for each row");
+    assert_eq!(message("ragged.npz"), "found 2 rows and 3 ids, expected one id for each row");
     Npz::new([("a", body(3)), ("b", body(3))]).write(&at("which.npz"));
-    assert!(words("which.npz").contains("found the arrays a, b"));
+    assert!(message("which.npz").contains("found the arrays a, b"));
     Npz::new([("a", f32s(&[1.0, f32::NAN, 2.0]))]).write(&at("flat.npz"));
-    assert!(words("flat.npz").contains("two dimensions"));
+    assert!(message("flat.npz").contains("two dimensions"));
     fs::write(at("short.npy"), body(2)).unwrap();
-    assert_eq!(words("short.npy"), "found 2 rows, expected 3, one for each id of mine");
+    assert_eq!(message("short.npy"), "found 2 rows, expected 3, one for each id of mine");
     fs::write(at("nan.npy"), npy("<f4", "(3, 1)", &[0, 0, 0xc0, 0x7f].repeat(3))).unwrap();
-    assert_eq!(words("nan.npy"), "row 0, column 0: found NaN, expected a finite number");
+    assert_eq!(message("nan.npy"), "row 0, column 0: found NaN, expected a finite number");
     fs::write(at("notes.pdf"), "").unwrap();
-    assert!(words("notes.pdf").contains("expected .npy, .npz, .parquet"));
+    assert!(message("notes.pdf").contains("expected .npy, .npz, .parquet"));
 }
 
 /// Cora with its public split.
@@ -304,8 +303,8 @@ fn cora(test_name: &str) -> Option<(Graph, Labels, Split)> {
 }
 
 #[test]
-fn floors_on_cora_are_where_the_literature_has_them() {
-    let Some((graph, labels, split)) = cora("floors_on_cora_are_where_the_literature_has_them") else {
+fn floors_on_cora_match_the_literature() {
+    let Some((graph, labels, split)) = cora("floors_on_cora_match_the_literature") else {
         return;
     };
     let accuracy = |embeddings: &Features, normalize: EmbeddingNormalization| {
@@ -321,8 +320,8 @@ fn floors_on_cora_are_where_the_literature_has_them() {
 }
 
 #[test]
-fn early_stopping_finds_cora_about_as_good() {
-    let Some((graph, labels, split)) = cora("early_stopping_finds_cora_about_as_good") else { return };
+fn early_stopping_probe_on_cora() {
+    let Some((graph, labels, split)) = cora("early_stopping_probe_on_cora") else { return };
     let settings = ProbeSettings { probe: Probe::AdamEs, ..ProbeSettings::default() };
     let score = evaluate_nc(&floors::sgc(&graph), &labels, &[split], &settings).unwrap();
     assert!((78.0..84.0).contains(&score.value), "{score:?}");

@@ -1,6 +1,6 @@
-//! The axes of a plot: what they hold, where a value lies, which ticks they have.
+//! Axes of a plot: range, scale and ticks.
 
-/// One direction of a plot.
+/// One axis of a plot.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) label: String,
@@ -10,7 +10,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis that holds all finite values.
+    /// An axis that covers all finite values.
     pub(super) fn over(label: &str, values: impl IntoIterator<Item = f64>) -> Axis {
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.into_iter().filter(|value| value.is_finite()) {
@@ -20,46 +20,46 @@ impl Axis {
             (min, max) = (0.0, 1.0);
         }
         if min >= max {
-            let room = if min == 0.0 { 1.0 } else { 0.1 * min.abs() };
-            (min, max) = (min - room, max + room);
+            let margin = if min == 0.0 { 1.0 } else { 0.1 * min.abs() };
+            (min, max) = (min - margin, max + margin);
         }
         Axis { label: label.to_owned(), min, max, log: false }
     }
 
-    /// The same axis, with these values on it too.
-    pub(super) fn with(mut self, values: impl IntoIterator<Item = f64>) -> Axis {
+    /// Extends the range to cover these values.
+    pub(super) fn including(mut self, values: impl IntoIterator<Item = f64>) -> Axis {
         for value in values {
             (self.min, self.max) = (self.min.min(value), self.max.max(value));
         }
         self
     }
 
-    /// The same axis in powers of ten, where all of it is above zero.
+    /// Switches to a logarithmic scale if the whole range is positive.
     pub(super) fn log(mut self) -> Axis {
         self.log = self.min > 0.0;
         self
     }
 
-    /// The same axis with room at both ends, so that nothing lies on the border.
-    pub(super) fn with_room(mut self) -> Axis {
-        const SHARE: f64 = 0.06;
+    /// Adds a margin at both ends.
+    pub(super) fn with_margin(mut self) -> Axis {
+        const MARGIN: f64 = 0.06;
         if self.log {
-            let factor = (self.max / self.min).powf(SHARE);
+            let factor = (self.max / self.min).powf(MARGIN);
             (self.min, self.max) = (self.min / factor, self.max * factor);
         } else {
-            let room = SHARE * (self.max - self.min);
-            (self.min, self.max) = (self.min - room, self.max + room);
+            let margin = MARGIN * (self.max - self.min);
+            (self.min, self.max) = (self.min - margin, self.max + margin);
         }
         self
     }
 
-    /// Where a value lies, 0 at the axis' start and 1 at its end.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    /// Position of a value, 0 at the start of the axis and 1 at its end.
+    pub(super) fn position(&self, value: f64) -> f64 {
         let of = |x: f64| if self.log { x.max(f64::MIN_POSITIVE).log10() } else { x };
         (of(value) - of(self.min)) / (of(self.max) - of(self.min))
     }
 
-    /// Round values along the axis.
+    /// Round tick values within the range.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.log {
             let (low, high) = (self.min.log10().ceil() as i32, self.max.log10().floor() as i32);
@@ -76,8 +76,8 @@ impl Axis {
     }
 }
 
-/// A number as short as a tick wants it.
-pub(super) fn short(value: f64) -> String {
+/// Short label of a tick.
+pub(super) fn tick_label(value: f64) -> String {
     let size = value.abs();
     if value == 0.0 {
         "0".to_owned()
@@ -86,9 +86,10 @@ pub(super) fn short(value: f64) -> String {
     } else {
         let text = format!("{value:.3}");
         let digits = if size >= 100.0 { format!("{value:.0}") } else { text };
-        match digits.contains('.') {
-            true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
-            false => digits,
+        if digits.contains('.') {
+            digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            digits
         }
     }
 }
@@ -98,13 +99,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_inside() {
+    fn ticks_are_round_and_in_range() {
         let axis = Axis::over("", [0.13, 0.87]);
-        assert_eq!(axis.ticks().iter().map(|t| short(*t)).collect::<Vec<_>>(), ["0.2", "0.4", "0.6", "0.8"]);
+        assert_eq!(
+            axis.ticks().iter().map(|t| tick_label(*t)).collect::<Vec<_>>(),
+            ["0.2", "0.4", "0.6", "0.8"]
+        );
         let axis = Axis::over("", [0.02, 300.0]).log();
-        assert_eq!(axis.ticks().iter().map(|t| short(*t)).collect::<Vec<_>>(), ["0.1", "1", "10", "100"]);
+        assert_eq!(
+            axis.ticks().iter().map(|t| tick_label(*t)).collect::<Vec<_>>(),
+            ["0.1", "1", "10", "100"]
+        );
         let flat = Axis::over("", [3.0, 3.0]);
-        assert!(flat.ticks().iter().all(|tick| tick.is_finite()) && (flat.place(3.0) - 0.5).abs() < 1e-9);
-        assert!(Axis::over("", [f64::NAN]).place(0.5).is_finite());
+        assert!(flat.ticks().iter().all(|tick| tick.is_finite()) && (flat.position(3.0) - 0.5).abs() < 1e-9);
+        assert!(Axis::over("", [f64::NAN]).position(0.5).is_finite());
     }
 }

@@ -1,29 +1,28 @@
-//! Plots and their marks, as SVG. Text and axes take the color of the page, so that they read on light and dark.
+//! Plots as SVG. Text and axes inherit the color of the page, so they work in light and dark mode.
 
 use std::fmt::Write;
 
-use super::axis::{Axis, short};
+use super::axis::{Axis, tick_label};
+use super::downsample::{min_max, stride};
+use super::svg::SvgImage;
 use crate::compare::table::html_escape;
 
-/// Okabe and Ito's colors, which the color-blind can tell apart, in an order that also reads on dark.
-pub(super) const COLOURS: [&str; 8] =
+/// The colorblind-safe palette of Okabe and Ito.
+const PALETTE: [&str; 8] =
     ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999933", "#888888"];
 
-/// Dashes tell lines apart where colors cannot.
+/// Dash patterns, which distinguish lines without color.
 const DASHES: [&str; 8] = ["", "7 3", "2 2", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
 
-/// The dashes of a line to compare with.
-const LEVEL: &str = "3 3";
+/// Dash pattern of reference lines.
+const REFERENCE_DASH: &str = "3 3";
 
-/// The most points of a line; what lies between is shown by its extremes.
-pub(super) const MOST_POINTS: usize = 1200;
-
-/// The color of the k-th objective.
+/// Color of the k-th objective.
 pub(super) fn color(k: usize) -> &'static str {
-    COLOURS[k % COLOURS.len()]
+    PALETTE[k % PALETTE.len()]
 }
 
-/// A picture in the making.
+/// A plot under construction.
 pub(super) struct Plot {
     width: f64,
     height: f64,
@@ -41,24 +40,24 @@ impl Plot {
         Plot { width, height, left: 52.0, bottom: 40.0, x, y, marks: String::new(), legend: Vec::new() }
     }
 
-    /// Room for long names on the left.
-    pub(super) fn with_left(mut self, left: f64) -> Plot {
+    /// Sets the left margin, for long row names.
+    pub(super) fn with_left_margin(mut self, left: f64) -> Plot {
         self.left = left;
         self
     }
 
     pub(super) fn px(&self, x: f64) -> f64 {
-        self.left + self.x.place(x) * (self.width - self.left - 10.0)
+        self.left + self.x.position(x) * (self.width - self.left - 10.0)
     }
 
     pub(super) fn py(&self, y: f64) -> f64 {
         let top = 8.0;
-        top + (1.0 - self.y.place(y)) * (self.height - top - self.bottom)
+        top + (1.0 - self.y.position(y)) * (self.height - top - self.bottom)
     }
 
-    /// A line through points, named in the legend; gaps where a value is not finite.
+    /// Adds a line with a legend entry; values that are not finite leave gaps.
     pub(super) fn line(&mut self, k: usize, name: &str, points: &[(f64, f64)]) {
-        let path = self.path(&thinned(points));
+        let path = self.path(&min_max(points));
         let dash = DASHES[k % DASHES.len()];
         let dashes = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
         let _ = writeln!(
@@ -69,18 +68,18 @@ impl Plot {
         self.legend.push((name.to_owned(), color(k), dash));
     }
 
-    /// A thin line across at a height, to compare with, named in the legend, where nothing lies over it.
-    pub(super) fn level(&mut self, y: f64, name: &str) {
+    /// Adds a horizontal reference line with a legend entry.
+    pub(super) fn reference_line(&mut self, y: f64, name: &str) {
         let (y, x0, x1) = (self.py(y), self.px(self.x.min), self.px(self.x.max));
         let _ = writeln!(
             self.marks,
             "<path d=\"M{x0:.1} {y:.1}H{x1:.1}\" stroke=\"currentColor\" stroke-opacity=\".55\" \
-             stroke-dasharray=\"{LEVEL}\"/>"
+             stroke-dasharray=\"{REFERENCE_DASH}\"/>"
         );
-        self.legend.push((name.to_owned(), "currentColor", LEVEL));
+        self.legend.push((name.to_owned(), "currentColor", REFERENCE_DASH));
     }
 
-    /// The area between two lines over the same places.
+    /// Fills the area between two lines with the same x values.
     pub(super) fn area(
         &mut self,
         k: usize,
@@ -89,7 +88,7 @@ impl Plot {
         high: &[(f64, f64)],
         opacity: f64,
     ) {
-        let (low, high) = (every_few(low), every_few(high));
+        let (low, high) = (stride(low), stride(high));
         let mut path = self.path(&high);
         for &(x, y) in low.iter().rev() {
             let _ = write!(path, "L{:.1} {:.1}", self.px(x), self.py(y));
@@ -104,8 +103,8 @@ impl Plot {
         }
     }
 
-    /// A filled box between two corners.
-    pub(super) fn cell(&mut self, k: usize, (x0, x1): (f64, f64), (y0, y1): (f64, f64), opacity: f64) {
+    /// Adds a filled rectangle.
+    pub(super) fn rect(&mut self, k: usize, (x0, x1): (f64, f64), (y0, y1): (f64, f64), opacity: f64) {
         let (left, right, top, bottom) = (self.px(x0), self.px(x1), self.py(y1), self.py(y0));
         let _ = writeln!(
             self.marks,
@@ -117,8 +116,8 @@ impl Plot {
         );
     }
 
-    /// A dot, with words that appear when it is pointed at.
-    pub(super) fn dot(&mut self, k: usize, (x, y): (f64, f64), radius: f64, words: &str) {
+    /// Adds a dot with a tooltip.
+    pub(super) fn dot(&mut self, k: usize, (x, y): (f64, f64), radius: f64, tooltip: &str) {
         let _ = write!(
             self.marks,
             "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" fill=\"{}\" fill-opacity=\".75\"",
@@ -126,33 +125,32 @@ impl Plot {
             self.py(y),
             color(k)
         );
-        match words.is_empty() {
-            true => self.marks += "/>\n",
-            false => {
-                let _ = writeln!(self.marks, "><title>{}</title></circle>", html_escape(words));
-            }
+        if tooltip.is_empty() {
+            self.marks += "/>\n";
+        } else {
+            let _ = writeln!(self.marks, "><title>{}</title></circle>", html_escape(tooltip));
         }
     }
 
-    /// Words at a place.
-    pub(super) fn text(&mut self, (x, y): (f64, f64), anchor: &str, words: &str) {
+    /// Adds text at a point.
+    pub(super) fn text(&mut self, (x, y): (f64, f64), anchor: &str, text: &str) {
         let _ = writeln!(
             self.marks,
             "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
             self.px(x),
             self.py(y),
-            html_escape(&clipped(words))
+            html_escape(&truncated(text))
         );
     }
 
-    /// Names beside dots, each at the first side where it covers no dot and no other name.
-    pub(super) fn names(&mut self, dots: &[((f64, f64), &str)]) {
+    /// Adds labels next to dots, at the first side where they overlap no dot and no other label.
+    pub(super) fn dot_labels(&mut self, dots: &[((f64, f64), &str)]) {
         const HEIGHT: f64 = 12.0;
-        let places: Vec<(f64, f64)> = dots.iter().map(|((x, y), _)| (self.px(*x), self.py(*y))).collect();
+        let positions: Vec<(f64, f64)> = dots.iter().map(|((x, y), _)| (self.px(*x), self.py(*y))).collect();
         let mut taken: Vec<[f64; 4]> =
-            places.iter().map(|(x, y)| [x - 5.0, y - 5.0, x + 5.0, y + 5.0]).collect();
-        for (&(x, y), (_, name)) in places.iter().zip(dots) {
-            let name = clipped(name);
+            positions.iter().map(|(x, y)| [x - 5.0, y - 5.0, x + 5.0, y + 5.0]).collect();
+        for (&(x, y), (_, name)) in positions.iter().zip(dots) {
+            let name = truncated(name);
             let width = 6.3 * name.chars().count() as f64;
             let (right, left, middle) = (x + 8.0, x - 8.0 - width, x - width / 2.0);
             let sides = [
@@ -183,33 +181,33 @@ impl Plot {
         }
     }
 
-    /// Words on the left, beside the axis.
-    pub(super) fn row_name(&mut self, y: f64, words: &str) {
+    /// Adds a row name to the left of the axis.
+    pub(super) fn row_name(&mut self, y: f64, name: &str) {
         let _ = writeln!(
             self.marks,
             "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"end\" dominant-baseline=\"middle\" \
              fill=\"currentColor\">{}</text>",
             self.left - 6.0,
             self.py(y),
-            html_escape(&clipped(words))
+            html_escape(&truncated(name))
         );
     }
 
-    /// A name in the legend beyond what was drawn.
-    pub(super) fn named(&mut self, k: usize, name: &str) {
+    /// Adds a legend entry without a mark.
+    pub(super) fn legend_entry(&mut self, k: usize, name: &str) {
         self.legend.push((name.to_owned(), color(k), ""));
     }
 
-    /// The picture without axes, for a matrix.
-    pub(super) fn finish_bare(self) -> Picture {
+    /// Finishes the plot without axes.
+    pub(super) fn finish_without_axes(self) -> SvgImage {
         let mut svg = self.marks;
         let height =
             self.height + legend(&mut svg, &self.legend, self.left, self.width, self.height - 20.0) - 20.0;
-        Picture { width: self.width, height, body: svg }
+        SvgImage { width: self.width, height, body: svg }
     }
 
-    /// The picture: axes under the marks, the legend below. `y_ticks` says whether the y axis has ticks.
-    pub(super) fn finish(self, y_ticks: bool) -> Picture {
+    /// Finishes the plot with axes and legend; `y_ticks` enables the ticks of the y axis.
+    pub(super) fn finish(self, y_ticks: bool) -> SvgImage {
         let mut svg = String::new();
         let (x0, x1, bottom) = (self.px(self.x.min), self.px(self.x.max), self.py(self.y.min));
         let faint = "stroke=\"currentColor\" stroke-opacity=\".18\"";
@@ -220,7 +218,7 @@ impl Plot {
                 "<path d=\"M{x:.1} {bottom:.1}v4\" stroke=\"currentColor\" stroke-opacity=\".6\"/><text x=\"{x:.1}\" \
                  y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>",
                 bottom + 15.0,
-                short(tick)
+                tick_label(tick)
             );
         }
         if y_ticks {
@@ -232,7 +230,7 @@ impl Plot {
                      text-anchor=\"end\" fill=\"currentColor\">{}</text>",
                     x0 - 5.0,
                     y + 3.5,
-                    short(tick)
+                    tick_label(tick)
                 );
             }
         }
@@ -255,10 +253,10 @@ impl Plot {
         }
         svg += &self.marks;
         let height = self.height + legend(&mut svg, &self.legend, self.left, self.width, self.height);
-        Picture { width: self.width, height, body: svg }
+        SvgImage { width: self.width, height, body: svg }
     }
 
-    /// A path with a new start after every gap.
+    /// SVG path that starts anew after every gap.
     fn path(&self, points: &[(f64, f64)]) -> String {
         let (mut path, mut pen) = (String::new(), 'M');
         for &(x, y) in points {
@@ -273,7 +271,7 @@ impl Plot {
     }
 }
 
-/// Names with their colors and dashes, in rows that fit; gives the height that it took.
+/// Draws the legend in rows that fit the width; returns its height.
 fn legend(
     svg: &mut String,
     names: &[(String, &'static str, &'static str)],
@@ -283,9 +281,9 @@ fn legend(
 ) -> f64 {
     let (mut x, mut y) = (left, top + 8.0);
     for (name, color, dash) in names {
-        let name = clipped(name);
-        let room = 34.0 + 6.4 * name.chars().count() as f64;
-        if x > left && x + room > width {
+        let name = truncated(name);
+        let entry_width = 34.0 + 6.4 * name.chars().count() as f64;
+        if x > left && x + entry_width > width {
             (x, y) = (left, y + 16.0);
         }
         let _ = writeln!(
@@ -296,89 +294,19 @@ fn legend(
             y + 4.0,
             html_escape(&name)
         );
-        x += room;
+        x += entry_width;
     }
     if names.is_empty() { 0.0 } else { y - top + 12.0 }
 }
 
-/// A name that leaves room for others.
-fn clipped(name: &str) -> String {
-    const MOST: usize = 40;
-    match name.chars().count() > MOST {
-        true => name.chars().take(MOST - 1).chain(['…']).collect(),
-        false => name.to_owned(),
+/// Truncates long names.
+fn truncated(name: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    if name.chars().count() > MAX_CHARS {
+        name.chars().take(MAX_CHARS - 1).chain(['…']).collect()
+    } else {
+        name.to_owned()
     }
-}
-
-/// A finished picture.
-#[derive(Clone, Debug)]
-pub(super) struct Picture {
-    pub(super) width: f64,
-    pub(super) height: f64,
-    pub(super) body: String,
-}
-
-impl Picture {
-    /// For the page: as wide as there is room, in the page's color.
-    pub(super) fn in_page(&self, title: &str) -> String {
-        format!(
-            "<svg viewBox=\"0 0 {:.0} {:.0}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
-            self.width,
-            self.height,
-            html_escape(title),
-            self.body
-        )
-    }
-
-    /// A file of its own, dark on white.
-    pub(super) fn alone(&self) -> String {
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
-             color=\"#222\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
-            self.width, self.height, self.body
-        )
-    }
-}
-
-/// Several pictures side by side, or one under the other.
-pub(super) fn stacked(pictures: Vec<Picture>) -> Picture {
-    let (mut body, mut y, mut width) = (String::new(), 0.0, 0.0_f64);
-    for picture in pictures {
-        let _ = writeln!(body, "<g transform=\"translate(0 {y:.1})\">\n{}</g>", picture.body);
-        y += picture.height + 6.0;
-        width = width.max(picture.width);
-    }
-    Picture { width, height: y, body }
-}
-
-/// The same line with at most about [`MOST_POINTS`] points: of each stretch the least and the greatest value.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    if points.len() <= MOST_POINTS {
-        return points.to_vec();
-    }
-    let stretch = points.len().div_ceil(MOST_POINTS / 2);
-    let mut kept = Vec::new();
-    for part in points.chunks(stretch) {
-        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
-        let (least, greatest) = (part.iter().min_by(by_value), part.iter().max_by(by_value));
-        let mut both: Vec<(f64, f64)> = least.into_iter().chain(greatest).copied().collect();
-        both.sort_by(|a, b| a.0.total_cmp(&b.0));
-        both.dedup();
-        kept.extend(both);
-    }
-    kept
-}
-
-/// Every few of many points, the same places for every line of an area.
-fn every_few(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let every = points.len().div_ceil(MOST_POINTS).max(1);
-    let last = points.len().saturating_sub(1);
-    points
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| at % every == 0 || *at == last)
-        .map(|(_, point)| *point)
-        .collect()
 }
 
 #[cfg(test)]
@@ -386,20 +314,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_line_keeps_its_extremes() {
-        let points: Vec<(f64, f64)> =
-            (0..100_000).map(|x| (x as f64, if x == 54_321 { 9.0 } else { 0.0 })).collect();
-        let thin = thinned(&points);
-        assert!(thin.len() <= MOST_POINTS + 2 && thin.contains(&(54_321.0, 9.0)));
-        assert!(thin.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-    }
-
-    #[test]
-    fn names_appear_as_text() {
+    fn names_are_escaped() {
         let mut plot = Plot::new(400.0, 200.0, Axis::over("<x>", [0.0, 1.0]), Axis::over("y", [0.0, 1.0]));
         plot.line(0, "<script>alert(1)</script>", &[(0.0, 0.0), (0.5, f64::NAN), (1.0, 1.0)]);
         plot.text((0.5, 0.5), "middle", &"long ".repeat(2000));
-        let svg = plot.finish(true).alone();
+        let svg = plot.finish(true).standalone();
         assert!(!svg.contains("<script>") && svg.contains("&lt;script&gt;"));
         assert!(svg.len() < 4000 && !svg.contains("NaN"));
     }

@@ -1,16 +1,18 @@
-//! Pages and figures of a run or a comparison, drawn from the record and the results alone.
+//! HTML reports and figures of a run or a comparison, generated from the record and the results alone.
 //!
-//! A figure is made once, as SVG: the page shows it in its own colors, `--figures` writes it as a file. The page's script
-//! adds only what needs a pointer: why a block went to its objective, and other colors of the map.
+//! Figures are SVG: inline on the page, and as files with `--figures`. The script of the page only adds interaction: why a
+//! block was given to its objective, and the colors of the map.
 
 mod axis;
 mod chart;
 mod comparison;
+mod downsample;
 mod figures;
-mod history;
 mod map;
-mod narrative;
 mod page;
+mod run_trace;
+mod summary;
+mod svg;
 mod tensorboard;
 
 pub use figures::Figure;
@@ -25,63 +27,65 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::run_files;
 use crate::trace;
-use history::History;
-use page::Page;
+use page::HtmlPage;
+use run_trace::RunTrace;
 
-/// A page and the figures on it.
+/// A page and its figures.
 pub struct RenderedReport {
-    /// The page, one HTML file that needs nothing else.
+    /// Self-contained HTML page.
     pub page: String,
-    /// Its figures.
+    /// Figures of the page.
     pub figures: Vec<Figure>,
 }
 
-/// Draws a run's folder, or its record. `map` is the map of its embeddings with the graph, where both are at hand.
+/// Renders a run folder or a record; `map` adds the map of the embeddings.
 pub fn of_run(run: &Path, map: Option<(&EmbeddingMap, &Graph)>) -> Result<RenderedReport> {
     let record = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
-    let history = History::new(trace::read(&record)?)?;
+    let trace = RunTrace::new(trace::read(&record)?)?;
     let verdict = audit::audit(&record).map_err(|error| error.to_string());
-    let mut figures = figures::of_run(&history);
-    let mut page = Page::new(&format!("{} on {}", history.run.method, history.run.data));
+    let mut figures = figures::of_run(&trace);
+    let mut page = HtmlPage::new(&format!("{} on {}", trace.run.method, trace.run.data));
     match &verdict {
         Ok(_) => page.verdict(true, "audit: every decision follows from the record"),
         Err(what) => page.verdict(false, &format!("audit: {what}")),
     }
-    page.story(&narrative::of_run(&history, &verdict));
-    page.numbers(&scores(run));
-    let mut under =
-        vec![("schedule", "<div id=\"why\" aria-live=\"polite\"><p>No block is chosen yet.</p></div>\n")];
+    page.summary(&summary::of_run(&trace, &verdict));
+    page.scores(&scores(run));
+    let mut below = vec![(
+        "schedule",
+        "<div id=\"why\" aria-live=\"polite\"><p>Point at a block to see why it was chosen.</p></div>\n",
+    )];
     if let Some((map, graph)) = map {
         figures.push(map.figure(graph));
-        under.push(("map", "<div class=\"layers\"></div><div class=\"groups\"></div>\n"));
-        page.data("layers", map.for_page());
+        below.push(("map", "<div class=\"layers\"></div><div class=\"groups\"></div>\n"));
+        page.data("layers", map.page_data());
     }
-    page.figures(&figures, &under);
-    if !history.mixes() && !history.blocks.is_empty() {
-        page.data("blocks", page::reasons(&history));
+    page.figures(&figures, &below);
+    if !trace.mixes_gradients() && !trace.blocks.is_empty() {
+        page.data("blocks", page::block_data(&trace));
     }
-    page.details("Settings", &history.run.config.to_toml()?);
+    page.details("Settings", &trace.run.config.to_toml()?);
     Ok(RenderedReport { page: page.finish(), figures })
 }
 
-/// Draws a comparison's folder.
+/// Renders the folder of a comparison.
 pub fn of_comparison(folder: &Path) -> Result<RenderedReport> {
-    let kept = Manifest::read(folder)?;
-    let cells = kept.cells(&JsonlStore::<ResultCell>::read(folder, "results")?)?;
-    let report = kept.report(&cells)?;
+    let manifest = Manifest::read(folder)?;
+    let cells = manifest.cells(&JsonlStore::<ResultCell>::read(folder, "results")?)?;
+    let report = manifest.report(&cells)?;
     let figures = comparison::figures(&report, &cells);
-    let mut page = Page::new(&format!(
+    let mut page = HtmlPage::new(&format!(
         "{} methods on {}",
-        kept.comparison.methods.len(),
-        kept.comparison.data.join(", ")
+        manifest.comparison.methods.len(),
+        manifest.comparison.data.join(", ")
     ));
-    page.story(&comparison::story(&report));
+    page.summary(&comparison::summary(&report));
     page.figures(&figures, &[]);
     page.html(&format!("<div class=\"tables\">\n{}</div>\n", report.fragment()));
     Ok(RenderedReport { page: page.finish(), figures })
 }
 
-/// What `metrics.json` of a run says, where there is one.
+/// Scores in a run's `metrics.json`, if it exists.
 fn scores(run: &Path) -> Vec<(String, String)> {
     let text = std::fs::read_to_string(run.join(run_files::METRICS)).unwrap_or_default();
     let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();

@@ -1,89 +1,89 @@
-//! One HTML file that needs nothing else: no network, no other file.
+//! Self-contained HTML page: no network access, no other files.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use super::figures::{Figure, colors};
-use super::history::History;
+use super::run_trace::RunTrace;
 use crate::compare::table::html_escape;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// Blocks at most whose reasons the page holds.
-const MOST_BLOCKS: usize = 4000;
+/// Maximum number of blocks that the page can explain.
+const MAX_BLOCKS: usize = 4000;
 
-/// A page in the making.
-pub(super) struct Page {
+/// A page under construction.
+pub(super) struct HtmlPage {
     title: String,
     body: String,
     data: Vec<(&'static str, Value)>,
 }
 
-impl Page {
-    pub(super) fn new(title: &str) -> Page {
+impl HtmlPage {
+    pub(super) fn new(title: &str) -> HtmlPage {
         let title: String = title.chars().take(200).collect();
         let body = format!("<h1>{}</h1>\n", html_escape(&title));
-        Page { title, body, data: Vec::new() }
+        HtmlPage { title, body, data: Vec::new() }
     }
 
-    /// Words under the title.
-    pub(super) fn story(&mut self, sentences: &[String]) {
-        self.body += "<div class=\"story\">\n";
+    /// Adds a paragraph per sentence.
+    pub(super) fn summary(&mut self, sentences: &[String]) {
+        self.body += "<div class=\"summary\">\n";
         for sentence in sentences {
             let _ = writeln!(self.body, "<p>{}</p>", html_escape(sentence));
         }
         self.body += "</div>\n";
     }
 
-    /// Whether a check held, and what it said.
-    pub(super) fn verdict(&mut self, good: bool, words: &str) {
+    /// Adds the result of a check.
+    pub(super) fn verdict(&mut self, good: bool, text: &str) {
         let class = if good { "good" } else { "bad" };
-        let _ = writeln!(self.body, "<p><span class=\"verdict {class}\">{}</span></p>", html_escape(words));
+        let _ = writeln!(self.body, "<p><span class=\"verdict {class}\">{}</span></p>", html_escape(text));
     }
 
-    /// A few numbers in a row.
-    pub(super) fn numbers(&mut self, numbers: &[(String, String)]) {
-        if numbers.is_empty() {
+    /// Adds a row of scores.
+    pub(super) fn scores(&mut self, scores: &[(String, String)]) {
+        if scores.is_empty() {
             return;
         }
-        self.body += "<ul class=\"numbers\">\n";
-        for (name, value) in numbers {
+        self.body += "<ul class=\"scores\">\n";
+        for (name, value) in scores {
             let _ = writeln!(self.body, "<li>{} <b>{}</b></li>", html_escape(name), html_escape(value));
         }
         self.body += "</ul>\n";
     }
 
-    /// Figures in a grid; `more` comes under the picture of the one of that name.
-    pub(super) fn figures(&mut self, figures: &[Figure], more: &[(&str, &str)]) {
+    /// Adds a grid of figures; `below` is HTML below the figure of that name.
+    pub(super) fn figures(&mut self, figures: &[Figure], below: &[(&str, &str)]) {
         self.body += "<div class=\"figures\">\n";
         for figure in figures {
-            let under = more.iter().find(|(name, _)| *name == figure.name).map_or("", |(_, under)| under);
+            let below = below.iter().find(|(name, _)| *name == figure.name).map_or("", |(_, html)| html);
             let _ = writeln!(
                 self.body,
-                "<figure id=\"{}\">\n<h2>{}</h2>\n<figcaption>{}</figcaption>\n{}{under}</figure>",
+                "<figure id=\"{}\">\n<h2>{}</h2>\n<figcaption>{}</figcaption>\n{}{below}</figure>",
                 figure.name,
                 html_escape(&figure.title),
                 html_escape(&figure.caption),
-                figure.picture.in_page(&format!("{}. {}", figure.title, figure.caption)),
+                figure.image.inline(&format!("{}. {}", figure.title, figure.caption)),
             );
         }
         self.body += "</div>\n";
     }
 
-    /// A text that opens when it is asked for.
+    /// Adds collapsed text.
     pub(super) fn details(&mut self, title: &str, text: &str) {
         let (title, text) = (html_escape(title), html_escape(text));
         let _ = writeln!(self.body, "<details><summary>{title}</summary><pre>{text}</pre></details>");
     }
 
-    /// HTML that is ours.
+    /// Adds trusted HTML.
     pub(super) fn html(&mut self, html: &str) {
         self.body += html;
     }
 
-    /// Data for the script.
+    /// Adds JSON data for the script.
     pub(super) fn data(&mut self, id: &'static str, value: Value) {
         self.data.push((id, value));
     }
@@ -91,14 +91,14 @@ impl Page {
     pub(super) fn finish(self) -> String {
         let mut data = String::new();
         for (id, value) in &self.data {
-            // `</script>` inside a text would end the element.
+            // `</script>` in a string would end the element.
             let text = value.to_string().replace('<', "\\u003c");
             let _ = writeln!(data, "<script type=\"application/json\" id=\"{id}\">{text}</script>");
         }
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-             <main>\n{}<footer>Made by controlg {} from the record alone.</footer>\n</main>\n{data}<script>\n{SCRIPT}</script>\n\
+             <main>\n{}<footer>Generated by controlg {} from the record.</footer>\n</main>\n{data}<script>\n{SCRIPT}</script>\n\
              </body>\n</html>\n",
             html_escape(&self.title),
             self.body,
@@ -107,14 +107,14 @@ impl Page {
     }
 }
 
-/// What the page needs to say why a block went to its objective.
-pub(super) fn reasons(history: &History) -> Value {
-    let every = history.blocks.len().div_ceil(MOST_BLOCKS).max(1);
+/// Data that explains why each block was given to its objective.
+pub(super) fn block_data(trace: &RunTrace) -> Value {
+    let every = trace.blocks.len().div_ceil(MAX_BLOCKS).max(1);
     let round = |values: &[f64]| -> Vec<Value> { values.iter().map(|x| rounded(*x)).collect() };
-    let blocks: Vec<Value> = history
+    let blocks: Vec<Value> = trace
         .blocks
         .iter()
-        .zip(&history.tasks)
+        .zip(&trace.tasks)
         .step_by(every)
         .map(|(block, task)| {
             json!({
@@ -125,15 +125,15 @@ pub(super) fn reasons(history: &History) -> Value {
             })
         })
         .collect();
-    let (k, control) = (history.k(), &history.run.config.control);
+    let (k, control) = (trace.n_objectives(), &trace.run.config.control);
     let gains = |gain: &crate::coordinator::Gain| -> Vec<f64> { (0..k).map(|at| gain.of(at)).collect() };
     json!({
-        "objectives": history.run.objectives, "colors": colors(k), "every": every,
+        "objectives": trace.run.objectives, "colors": colors(k), "every": every,
         "kp": gains(&control.kp), "ki": gains(&control.ki), "kd": gains(&control.kd), "blocks": blocks,
     })
 }
 
-/// Five digits are more than anybody reads, and keep the page small.
+/// Rounds to five digits, which keeps the page small.
 fn rounded(x: f64) -> Value {
     if !x.is_finite() {
         return Value::Null;

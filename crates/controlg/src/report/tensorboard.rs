@@ -1,7 +1,7 @@
-//! The record as a TensorBoard event file.
+//! Writes the record as a TensorBoard event file.
 //!
-//! Such a file is a row of records: their length, a check sum of it, the bytes of an `Event` in protocol-buffer form, a
-//! check sum of those. Only the few fields that scalars need are written. TensorBoard keeps scalars in single precision.
+//! The file is a sequence of TFRecords: length, checksum of the length, an `Event` protocol buffer, checksum of the
+//! event. Only the fields needed for scalars are written. TensorBoard stores scalars in single precision.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::trace::{BlockLine, Record, SenseLine};
 
-/// An event file that grows with the record.
+/// An event file.
 pub struct EventFile {
     path: PathBuf,
     file: BufWriter<File>,
@@ -18,7 +18,7 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// Starts a file in a folder, which is made, in the place of one that is there.
+    /// Creates the file in a folder; replaces an existing one.
     pub fn create(folder: &Path, objectives: &[String]) -> Result<EventFile> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
@@ -26,36 +26,36 @@ impl EventFile {
         let file = File::create(&path)
             .map_err(|error| Error::io(format_args!("creating {}", path.display()), error))?;
         let mut events = EventFile { path, file: BufWriter::new(file), objectives: objectives.to_vec() };
-        let mut event = Message::default();
+        let mut event = ProtoMessage::default();
         event.double(1, seconds());
         event.bytes(3, b"brain.Event:2");
         events.write(&event.0)?;
         Ok(events)
     }
 
-    /// Adds what a line of the record says; the file is whole after every line.
+    /// Appends the scalars of a line of the record and flushes the file.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let (step, scalars) = match record {
             Record::Run(_) | Record::Scheduler(_) => return Ok(()),
-            Record::Warmup(line) => (line.step, self.each("loss", &line.loss)),
-            Record::Sense(line) => (line.step, self.of_sensing(line)),
-            Record::Block(line) => (line.step, self.of_block(line)),
+            Record::Warmup(line) => (line.step, self.per_objective("loss", &line.loss)),
+            Record::Sense(line) => (line.step, self.sensing_scalars(line)),
+            Record::Block(line) => (line.step, self.block_scalars(line)),
         };
-        let mut summary = Message::default();
+        let mut summary = ProtoMessage::default();
         for (tag, value) in scalars {
-            let mut scalar = Message::default();
+            let mut scalar = ProtoMessage::default();
             scalar.bytes(1, tag.as_bytes());
             scalar.float(2, value as f32);
             summary.bytes(1, &scalar.0);
         }
-        let mut event = Message::default();
+        let mut event = ProtoMessage::default();
         event.double(1, seconds());
         event.number(2, step);
         event.bytes(5, &summary.0);
         self.write(&event.0)
     }
 
-    fn of_sensing(&self, line: &SenseLine) -> Vec<(String, f64)> {
+    fn sensing_scalars(&self, line: &SenseLine) -> Vec<(String, f64)> {
         let sensing = &line.sensing;
         [
             ("loss", &line.loss),
@@ -66,22 +66,23 @@ impl EventFile {
             ("plan/share", &sensing.plan.plan),
         ]
         .into_iter()
-        .flat_map(|(name, values)| self.each(name, values))
+        .flat_map(|(name, values)| self.per_objective(name, values))
         .collect()
     }
 
-    fn of_block(&self, line: &BlockLine) -> Vec<(String, f64)> {
-        let mut scalars = match line.task.is_empty() {
-            true => self.each("train", &line.losses),
-            false => vec![(format!("train/{}", line.task), line.loss)],
+    fn block_scalars(&self, line: &BlockLine) -> Vec<(String, f64)> {
+        let mut scalars = if line.task.is_empty() {
+            self.per_objective("train", &line.losses)
+        } else {
+            vec![(format!("train/{}", line.task), line.loss)]
         };
-        scalars.extend(self.each("control/deficit", &line.deficit));
-        scalars.extend(self.each("control/probability", &line.prob));
-        scalars.extend(self.each("weight", &line.weight));
+        scalars.extend(self.per_objective("control/deficit", &line.deficit));
+        scalars.extend(self.per_objective("control/probability", &line.prob));
+        scalars.extend(self.per_objective("weight", &line.weight));
         scalars
     }
 
-    fn each(&self, name: &str, values: &[f64]) -> Vec<(String, f64)> {
+    fn per_objective(&self, name: &str, values: &[f64]) -> Vec<(String, f64)> {
         self.objectives.iter().zip(values).map(|(task, value)| (format!("{name}/{task}"), *value)).collect()
     }
 
@@ -104,11 +105,11 @@ fn seconds() -> f64 {
         .map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// A message in protocol-buffer form: fields, each a number and a value.
+/// An encoded protocol-buffer message.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtoMessage(Vec<u8>);
 
-impl Message {
+impl ProtoMessage {
     fn key(&mut self, field: u64, wire: u64) {
         self.varint(field << 3 | wire);
     }
@@ -143,7 +144,7 @@ impl Message {
     }
 }
 
-/// Castagnoli's check sum, bit by bit: events are short.
+/// CRC-32C (Castagnoli), bit by bit; events are short.
 fn crc32c(bytes: &[u8]) -> u32 {
     let mut sum = !0_u32;
     for byte in bytes {
@@ -155,7 +156,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !sum
 }
 
-/// The form in which the format stores check sums.
+/// Masked CRC as stored in TFRecords.
 fn masked(sum: u32) -> u32 {
     sum.rotate_right(15).wrapping_add(0xa282_ead8)
 }
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn check_sums_of_the_standard() {
+    fn crc_matches_rfc_3720() {
         // RFC 3720, B.4: thirty-two zeros, and the numbers from 0 to 31.
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
         assert_eq!(crc32c(&(0..32).collect::<Vec<u8>>()), 0x46dd_794e);
@@ -173,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_seven_bits_a_byte() {
-        let mut message = Message::default();
+    fn encodes_varints() {
+        let mut message = ProtoMessage::default();
         message.number(2, 300);
         assert_eq!(message.0, [0x10, 0xac, 0x02]);
     }

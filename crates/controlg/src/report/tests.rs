@@ -3,7 +3,7 @@ use std::fs;
 use super::*;
 use crate::config::{self, Config};
 
-/// A short run's folder, with names that try to break out.
+/// Folder of a short run.
 fn run(method: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut table = Config::preset("synthetic:nodes=120");
@@ -24,19 +24,19 @@ fn run(method: &str) -> tempfile::TempDir {
     folder
 }
 
-fn names(drawn: &RenderedReport) -> Vec<&'static str> {
-    drawn.figures.iter().map(|figure| figure.name).collect()
+fn names(report: &RenderedReport) -> Vec<&'static str> {
+    report.figures.iter().map(|figure| figure.name).collect()
 }
 
 #[test]
-fn every_figure_of_a_run_has_marks_and_numbers() {
+fn every_figure_has_marks_and_data() {
     let folder = run("controlg");
     let path = folder.path().join("run");
     let dataset = crate::data::load("synthetic:nodes=120", &Default::default()).unwrap();
     let embeddings = path.join("embeddings.npy");
     let embeddings = crate::data::read_embeddings(&embeddings, dataset.graph.ids(), "synthetic").unwrap();
     let map = EmbeddingMap::new(&embeddings, &dataset.graph, dataset.labels.as_ref()).unwrap();
-    let drawn = of_run(&path, Some((&map, &dataset.graph))).unwrap();
+    let report = of_run(&path, Some((&map, &dataset.graph))).unwrap();
     let all = [
         "losses",
         "plan",
@@ -51,19 +51,21 @@ fn every_figure_of_a_run_has_marks_and_numbers() {
         "time",
         "map",
     ];
-    assert_eq!(names(&drawn), all);
-    for figure in &drawn.figures {
+    assert_eq!(names(&report), all);
+    for figure in &report.figures {
         assert!(figure.svg().matches("class=\"mark\"").count() > 0, "{}", figure.name);
         assert!(!figure.svg().contains("NaN") && !figure.svg().contains("inf"), "{}", figure.name);
         assert!(figure.csv.lines().count() > 1, "{}", figure.name);
     }
-    assert!(drawn.page.contains("every decision follows") && drawn.page.len() < 3_000_000);
-    // Nothing is loaded from anywhere.
-    assert!(!drawn.page.contains("src=") && !drawn.page.contains("href=") && !drawn.page.contains("@import"));
+    assert!(report.page.contains("every decision follows") && report.page.len() < 3_000_000);
+    // The page loads no other resources.
+    assert!(
+        !report.page.contains("src=") && !report.page.contains("href=") && !report.page.contains("@import")
+    );
 }
 
 #[test]
-fn other_methods_have_the_figures_they_have_numbers_for() {
+fn methods_have_the_figures_their_records_allow() {
     assert_eq!(
         names(&of_run(&run("random").path().join("run"), None).unwrap()),
         ["losses", "schedule", "drought", "time"]
@@ -79,7 +81,7 @@ fn other_methods_have_the_figures_they_have_numbers_for() {
 }
 
 #[test]
-fn a_changed_record_is_drawn_with_the_auditors_words() {
+fn a_modified_record_shows_the_audit_error() {
     let folder = run("controlg");
     let path = folder.path().join("run/trace.jsonl");
     let text = fs::read_to_string(&path).unwrap();
@@ -89,7 +91,7 @@ fn a_changed_record_is_drawn_with_the_auditors_words() {
 }
 
 #[test]
-fn hostile_names_appear_as_text() {
+fn names_are_escaped() {
     let folder = run("random");
     let path = folder.path().join("run/trace.jsonl");
     let text = fs::read_to_string(&path).unwrap();
@@ -100,21 +102,21 @@ fn hostile_names_appear_as_text() {
 }
 
 #[test]
-fn a_long_record_gives_a_page_that_stays_small() {
+fn a_long_record_gives_a_small_page() {
     let folder = run("controlg");
     let path = folder.path().join("run/trace.jsonl");
     let lines = crate::trace::read(&path).unwrap();
-    let mut history = History::new(lines).unwrap();
-    let blocks = history.blocks.clone();
-    history.blocks = (0..100_000_usize).map(|at| blocks[at % blocks.len()].clone()).collect();
-    for (at, block) in history.blocks.iter_mut().enumerate() {
+    let mut trace = RunTrace::new(lines).unwrap();
+    let blocks = trace.blocks.clone();
+    trace.blocks = (0..100_000_usize).map(|at| blocks[at % blocks.len()].clone()).collect();
+    for (at, block) in trace.blocks.iter_mut().enumerate() {
         block.step = at as u64;
     }
-    history.tasks = (0..100_000).map(|at| Some(at % 5)).collect();
-    let figures = figures::of_run(&history);
-    let pictures: usize = figures.iter().map(|figure| figure.svg().len()).sum();
-    let reasons = page::reasons(&history).to_string().len();
-    assert!(pictures + reasons < 10_000_000, "{pictures} + {reasons}");
+    trace.tasks = (0..100_000).map(|at| Some(at % 5)).collect();
+    let figures = figures::of_run(&trace);
+    let images: usize = figures.iter().map(|figure| figure.svg().len()).sum();
+    let data = page::block_data(&trace).to_string().len();
+    assert!(images + data < 10_000_000, "{images} + {data}");
     let schedule = figures.iter().find(|figure| figure.name == "schedule").unwrap();
     assert!(schedule.caption.contains("stands for 67 blocks"), "{}", schedule.caption);
 }

@@ -1,24 +1,24 @@
-//! The record, sorted by what figures want of it.
+//! The record of a run, grouped by kind of line.
 
 use crate::error::{Error, Result};
 use crate::trace::{BlockLine, Record, RunLine, SealedLine, SenseLine, WarmupLine};
 
-/// A run as its record tells it.
-pub(super) struct History {
+/// The lines of a record by kind.
+pub(super) struct RunTrace {
     pub(super) run: RunLine,
     pub(super) warm_up: Vec<WarmupLine>,
     pub(super) sensings: Vec<SenseLine>,
     pub(super) blocks: Vec<BlockLine>,
-    /// The objective of each block by its place; none where all are mixed.
+    /// Index of the objective of each block; `None` if the method mixes gradients.
     pub(super) tasks: Vec<Option<usize>>,
 }
 
-impl History {
-    /// Sorts the lines of a record.
-    pub(super) fn new(lines: Vec<SealedLine>) -> Result<History> {
+impl RunTrace {
+    /// Groups the lines of a record.
+    pub(super) fn new(lines: Vec<SealedLine>) -> Result<RunTrace> {
         let mut records = lines.into_iter().map(|line| line.record);
         let Some(Record::Run(run)) = records.next() else {
-            return Err(Error::value("the record", "no header", "a first line of kind run"));
+            return Err(Error::value("record", "no header", "a first line of kind run"));
         };
         let (mut warm_up, mut sensings, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
@@ -29,61 +29,64 @@ impl History {
                 Record::Block(line) => blocks.push(*line),
             }
         }
-        let place = |block: &BlockLine| run.objectives.iter().position(|name| *name == block.task);
-        let tasks = blocks.iter().map(place).collect();
-        Ok(History { run: *run, warm_up, sensings, blocks, tasks })
+        let index = |block: &BlockLine| run.objectives.iter().position(|name| *name == block.task);
+        let tasks = blocks.iter().map(index).collect();
+        Ok(RunTrace { run: *run, warm_up, sensings, blocks, tasks })
     }
 
-    /// How many objectives there are.
-    pub(super) fn k(&self) -> usize {
+    /// Number of objectives.
+    pub(super) fn n_objectives(&self) -> usize {
         self.run.objectives.len()
     }
 
-    /// Whether every step takes all objectives.
-    pub(super) fn mixes(&self) -> bool {
+    /// Whether the method mixes the gradients of all objectives in every step.
+    pub(super) fn mixes_gradients(&self) -> bool {
         self.blocks.first().is_some_and(|block| !block.weight.is_empty())
     }
 
-    /// A figure of every sensing, one line an objective: (step, value).
-    pub(super) fn sensed(&self, of: impl Fn(&SenseLine) -> &[f64]) -> Vec<Vec<(f64, f64)>> {
+    /// A quantity per sensing: one series (step, value) per objective.
+    pub(super) fn per_sensing(&self, of: impl Fn(&SenseLine) -> &[f64]) -> Vec<Vec<(f64, f64)>> {
         let line = |k: usize| {
-            let point = |sensing: &SenseLine| (sensing.step as f64, at(of(sensing), k));
+            let point = |sensing: &SenseLine| (sensing.step as f64, value_at(of(sensing), k));
             self.sensings.iter().map(point).collect()
         };
-        (0..self.k()).map(line).collect()
+        (0..self.n_objectives()).map(line).collect()
     }
 
-    /// A figure of every block, one line an objective: (step, value).
-    pub(super) fn decided(&self, of: impl Fn(&BlockLine) -> &[f64]) -> Vec<Vec<(f64, f64)>> {
+    /// A quantity per block: one series (step, value) per objective.
+    pub(super) fn per_block(&self, of: impl Fn(&BlockLine) -> &[f64]) -> Vec<Vec<(f64, f64)>> {
         let line = |k: usize| {
-            let point = |block: &BlockLine| (block.step as f64, at(of(block), k));
+            let point = |block: &BlockLine| (block.step as f64, value_at(of(block), k));
             self.blocks.iter().map(point).collect()
         };
-        (0..self.k()).map(line).collect()
+        (0..self.n_objectives()).map(line).collect()
     }
 
-    /// The losses of each objective as they were measured: on frozen samples where the method senses, else on what it was
-    /// trained with.
+    /// Losses of each objective: on the fixed samples if the method senses, otherwise training losses.
     pub(super) fn losses(&self) -> Vec<Vec<(f64, f64)>> {
         let line = |k: usize| -> Vec<(f64, f64)> {
             if !self.sensings.is_empty() {
-                let warm = self.warm_up.iter().map(|line| (line.step as f64, at(&line.loss, k)));
-                let sensed = self.sensings.iter().map(|line| (line.step as f64, at(&line.loss, k)));
+                let warm = self.warm_up.iter().map(|line| (line.step as f64, value_at(&line.loss, k)));
+                let sensed = self.sensings.iter().map(|line| (line.step as f64, value_at(&line.loss, k)));
                 return warm.chain(sensed).collect();
             }
-            if self.mixes() {
-                return self.blocks.iter().map(|block| (block.step as f64, at(&block.losses, k))).collect();
+            if self.mixes_gradients() {
+                return self
+                    .blocks
+                    .iter()
+                    .map(|block| (block.step as f64, value_at(&block.losses, k)))
+                    .collect();
             }
             let own = self.blocks.iter().zip(&self.tasks).filter(|(_, task)| **task == Some(k));
             own.map(|(block, _)| (block.step as f64, block.loss)).collect()
         };
-        (0..self.k()).map(line).collect()
+        (0..self.n_objectives()).map(line).collect()
     }
 
-    /// The share of each objective among the last `window` blocks, at every block.
+    /// Share of each objective in the last `window` blocks, at every block.
     pub(super) fn recent_shares(&self, window: usize) -> Vec<Vec<(f64, f64)>> {
-        let mut shares = vec![Vec::with_capacity(self.blocks.len()); self.k()];
-        let mut counts = vec![0_usize; self.k()];
+        let mut shares = vec![Vec::with_capacity(self.blocks.len()); self.n_objectives()];
+        let mut counts = vec![0_usize; self.n_objectives()];
         for (at, block) in self.blocks.iter().enumerate() {
             if let Some(task) = self.tasks[at] {
                 counts[task] += 1;
@@ -101,10 +104,10 @@ impl History {
         shares
     }
 
-    /// Blocks between two turns of an objective: how often each length of waiting came about.
-    pub(super) fn waits(&self) -> Vec<usize> {
+    /// Histogram of the number of blocks between two blocks of the same objective.
+    pub(super) fn wait_counts(&self) -> Vec<usize> {
         let mut waits = Vec::new();
-        for k in 0..self.k() {
+        for k in 0..self.n_objectives() {
             let mut last = None;
             for (at, task) in self.tasks.iter().enumerate() {
                 if *task == Some(k) {
@@ -123,7 +126,7 @@ impl History {
     }
 }
 
-/// The k-th of some values; NaN where there are fewer.
-pub(super) fn at(values: &[f64], k: usize) -> f64 {
+/// The k-th value; NaN if there is none.
+pub(super) fn value_at(values: &[f64], k: usize) -> f64 {
     values.get(k).copied().unwrap_or(f64::NAN)
 }

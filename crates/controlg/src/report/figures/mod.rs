@@ -1,0 +1,107 @@
+//! Figures of a run: the paper's diagnostics, each with the data it was drawn from.
+
+mod cost;
+mod schedule;
+mod sensing;
+
+use std::fmt::Write;
+
+use super::axis::Axis;
+use super::chart::{self, Plot};
+use super::run_trace::RunTrace;
+use super::svg::SvgImage;
+
+/// A figure with its data.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// File name without extension, and HTML id.
+    pub name: &'static str,
+    /// Title.
+    pub title: String,
+    /// Caption.
+    pub caption: String,
+    pub(super) image: SvgImage,
+    /// The data as CSV.
+    pub csv: String,
+}
+
+impl Figure {
+    /// The figure as a standalone SVG file.
+    pub fn svg(&self) -> String {
+        self.image.standalone()
+    }
+}
+
+/// Points (step, value) of one line.
+type Series = Vec<(f64, f64)>;
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 250.0;
+/// Number of recent blocks over which shares and deviations are computed.
+const WINDOW: usize = 25;
+
+/// All figures for which the record has data, in reading order.
+pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
+    let figures: [fn(&RunTrace) -> Option<Figure>; 12] = [
+        sensing::losses,
+        schedule::plan,
+        schedule::tracking,
+        schedule::schedule,
+        schedule::deficits,
+        sensing::difficulty,
+        sensing::conflict,
+        schedule::entropy,
+        sensing::references,
+        cost::weights,
+        schedule::drought,
+        cost::time,
+    ];
+    figures.iter().filter_map(|figure| figure(trace)).collect()
+}
+
+fn line_plot(trace: &RunTrace, lines: &[Series], label: &str, log: bool) -> Plot {
+    let y = Axis::over(label, lines.iter().flatten().map(|p| p.1));
+    let y = if log { y.log() } else { y };
+    let mut plot = Plot::new(WIDTH, HEIGHT, Axis::over("step", lines.iter().flatten().map(|p| p.0)), y);
+    for (k, (line, name)) in lines.iter().zip(&trace.run.objectives).enumerate() {
+        plot.line(k, name, line);
+    }
+    plot
+}
+
+fn small_line_plot(trace: &RunTrace, lines: &[Series], label: &str) -> SvgImage {
+    let mut plot = Plot::new(
+        WIDTH,
+        150.0,
+        Axis::over("step", lines.iter().flatten().map(|p| p.0)),
+        Axis::over(label, lines.iter().flatten().map(|p| p.1)),
+    );
+    for (k, (line, name)) in lines.iter().zip(&trace.run.objectives).enumerate() {
+        plot.line(k, name, line);
+    }
+    plot.finish(true)
+}
+
+/// CSV of one quantity; see [`long_csv`].
+fn series_csv(trace: &RunTrace, lines: &[Series]) -> String {
+    long_csv(trace, &[("value", &lines.to_vec())])
+}
+
+/// CSV with one row per point: figure, objective, step, value.
+fn long_csv(trace: &RunTrace, parts: &[(&str, &Vec<Series>)]) -> String {
+    let mut csv = "figure,objective,step,value\n".to_owned();
+    for (figure, lines) in parts {
+        for (line, name) in lines.iter().zip(&trace.run.objectives) {
+            for (step, value) in line {
+                let value = if value.is_finite() { value.to_string() } else { String::new() };
+                let _ = writeln!(csv, "{figure},{name},{step},{value}");
+            }
+        }
+    }
+    csv
+}
+
+/// Colors of the first `k` objectives.
+pub(super) fn colors(k: usize) -> Vec<&'static str> {
+    (0..k).map(chart::color).collect()
+}

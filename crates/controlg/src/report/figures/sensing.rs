@@ -1,0 +1,124 @@
+//! Figures of what is sensed: losses, difficulty, conflict and reference points.
+
+use std::fmt::Write;
+
+use super::{Figure, Series, line_plot, long_csv, series_csv, small_line_plot};
+use crate::report::axis::Axis;
+use crate::report::chart::Plot;
+use crate::report::run_trace::{RunTrace, value_at};
+use crate::report::svg::stack;
+
+pub(super) fn losses(trace: &RunTrace) -> Option<Figure> {
+    let lines = trace.losses();
+    let relative: Vec<Series> = lines
+        .iter()
+        .map(|line| {
+            let first = line.first().map_or(1.0, |point| point.1);
+            line.iter().map(|(x, y)| (*x, y / first)).collect()
+        })
+        .collect();
+    if relative.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let mut plot = line_plot(trace, &relative, "loss / first loss", true);
+    plot.reference_line(1.0, "first loss");
+    Some(Figure {
+        name: "losses",
+        title: "Loss of each objective".to_owned(),
+        caption: if trace.sensings.is_empty() {
+            "Training loss relative to the first step."
+        } else {
+            "Loss on the run's fixed samples, relative to the first measurement."
+        }
+        .to_owned(),
+        image: plot.finish(true),
+        csv: series_csv(trace, &lines),
+    })
+}
+
+pub(super) fn difficulty(trace: &RunTrace) -> Option<Figure> {
+    trace.sensings.first()?;
+    let parts = [
+        ("Rayleigh quotient", trace.per_sensing(|line| &line.rq)),
+        ("conflict", trace.per_sensing(|line| &line.sensing.sensed.conf)),
+        ("difficulty", trace.per_sensing(|line| &line.sensing.state.difficulty)),
+    ];
+    let images = parts.iter().map(|(name, lines)| small_line_plot(trace, lines, name)).collect();
+    let all: Vec<(&str, &Vec<Series>)> = parts.iter().map(|(name, lines)| (*name, lines)).collect();
+    Some(Figure {
+        name: "difficulty",
+        title: "Difficulty and conflict".to_owned(),
+        caption: "Sensed per objective: Rayleigh quotient of its gradient with respect to the representations, conflict with the \
+                  other objectives, and the difficulty computed from both."
+            .to_owned(),
+        image: stack(images),
+        csv: long_csv(trace, &all),
+    })
+}
+
+pub(super) fn conflict(trace: &RunTrace) -> Option<Figure> {
+    let (k, n) = (trace.n_objectives(), trace.sensings.len() as f64);
+    if n == 0.0 || k < 2 {
+        return None;
+    }
+    let mean = |a: usize, b: usize| {
+        trace
+            .sensings
+            .iter()
+            .map(|line| line.cosine.get(a).map_or(f64::NAN, |row| value_at(row, b)))
+            .sum::<f64>()
+            / n
+    };
+    let names = &trace.run.objectives;
+    let side = 40.0 + 46.0 * k as f64;
+    let mut plot =
+        Plot::new(88.0 + side, side + 20.0, Axis::over("", [0.0, k as f64]), Axis::over("", [0.0, k as f64]))
+            .with_left_margin(88.0);
+    let mut csv = "first,second,mean_cosine\n".to_owned();
+    for (a, first) in names.iter().enumerate() {
+        let row = (k - a) as f64;
+        plot.row_name(row - 0.5, first);
+        for (b, second) in names.iter().enumerate() {
+            let cosine = mean(a, b);
+            let _ = writeln!(csv, "{first},{second},{cosine}");
+            let color = if cosine < 0.0 { 3 } else { 0 };
+            let (x, opacity) = (b as f64, 0.04 + 0.9 * cosine.abs().min(1.0));
+            if a != b {
+                plot.rect(color, (x + 0.03, x + 0.97), (row - 0.97, row - 0.03), opacity);
+            }
+            plot.text((x + 0.5, row - 0.56), "middle", &format!("{cosine:.2}"));
+        }
+    }
+    for (b, name) in names.iter().enumerate() {
+        plot.text((b as f64 + 0.5, -0.32), "middle", name.strip_prefix("p_").unwrap_or(name));
+    }
+    plot.legend_entry(3, "conflicting");
+    plot.legend_entry(0, "aligned");
+    Some(Figure {
+        name: "conflict",
+        title: "Gradient conflict".to_owned(),
+        caption: "Mean cosine similarity of the encoder gradients of two objectives, over all sensings."
+            .to_owned(),
+        image: plot.finish_without_axes(),
+        csv,
+    })
+}
+
+pub(super) fn references(trace: &RunTrace) -> Option<Figure> {
+    trace.sensings.first()?;
+    let parts = [
+        ("normalized loss", trace.per_sensing(|line| &line.sensing.state.loss_norm)),
+        ("reference point", trace.per_sensing(|line| &line.sensing.state.reference)),
+        ("sensitivity", trace.per_sensing(|line| &line.sensing.plan.hv_weight)),
+    ];
+    let images = parts.iter().map(|(name, lines)| small_line_plot(trace, lines, name)).collect();
+    let all: Vec<(&str, &Vec<Series>)> = parts.iter().map(|(name, lines)| (*name, lines)).collect();
+    Some(Figure {
+        name: "references",
+        title: "Reference points and log-hypervolume sensitivities".to_owned(),
+        caption: "The closer a normalized loss is to its reference point, the more the log-hypervolume gains from reducing it."
+            .to_owned(),
+        image: stack(images),
+        csv: long_csv(trace, &all),
+    })
+}
