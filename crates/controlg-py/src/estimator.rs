@@ -12,7 +12,7 @@ use controlg::data::{EdgeSplit, select_splits};
 use controlg::eval::{self, ProbeSettings, Task};
 use controlg::graph::{Dense, Features, Ids};
 use controlg::trace::{Record, RecordBuffer};
-use controlg::train::{self, Input, TrainedModel, Training};
+use controlg::train::{self, Input, TrainedModel, TrainedModelParts, Training};
 use controlg::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -109,7 +109,7 @@ fn train(
             return Ok(None);
         }
     }
-    TrainedModel::of(&training, &input, buffer.into_text()).map(Some)
+    TrainedModel::from_training(&training, &input, buffer).map(Some)
 }
 
 /// Passes lines to Python and lets it handle signals until training ends.
@@ -136,7 +136,7 @@ pub(crate) fn embed<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let graph = &graph.get().dataset.graph;
-    let embed = || train::embed_by(&settings(config)?, model, graph);
+    let embed = || train::embed_from_bytes(&settings(config)?, model, graph);
     let embeddings = py.detach(|| in_pool(threads, embed)).map_err(|error| to_exception(&error))?;
     array(py, embeddings)
 }
@@ -154,7 +154,8 @@ pub(crate) fn save(
     let write = || {
         let embeddings = rows(&embeddings)?;
         let ids = ids.map_or(Ids::Numbered(embeddings.n_rows()), Ids::from_names);
-        TrainedModel { config: settings(config)?, record, model, embeddings, ids }.write(&folder)
+        let parts = TrainedModelParts { config: settings(config)?, record, model, embeddings, ids };
+        TrainedModel::from_parts(parts)?.save(&folder)
     };
     write().map_err(|error| to_exception(&error))
 }
@@ -163,7 +164,7 @@ pub(crate) fn save(
 #[pyfunction]
 pub(crate) fn load(py: Python<'_>, folder: PathBuf) -> PyResult<RunParts<'_>> {
     let run =
-        py.detach(|| in_pool(None, || TrainedModel::read(&folder))).map_err(|error| to_exception(&error))?;
+        py.detach(|| in_pool(None, || TrainedModel::load(&folder))).map_err(|error| to_exception(&error))?;
     run_parts(py, run)
 }
 
@@ -231,7 +232,7 @@ pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
 }
 
 fn run_parts(py: Python<'_>, run: TrainedModel) -> PyResult<RunParts<'_>> {
-    let TrainedModel { config, record, model, embeddings, ids } = run;
+    let TrainedModelParts { config, record, model, embeddings, ids } = run.into_parts();
     let config = config.to_toml().map_err(|error| to_exception(&error))?;
     Ok((config, record, PyBytes::new(py, &model), array(py, embeddings)?, names(&ids)))
 }

@@ -325,7 +325,11 @@ pub struct SealedLine {
 
 /// Reads a record. A last line without its end, from a run that was cut off, is left out.
 pub fn read(path: &Path) -> Result<Vec<SealedLine>> {
-    let text = limits::read_text(path)?;
+    parse(path, &limits::read_text(path)?)
+}
+
+/// Parses the text of a record; `path` is its name in error messages.
+pub fn parse(path: &Path, text: &str) -> Result<Vec<SealedLine>> {
     let mut before = String::new();
     let mut lines = Vec::new();
     for (at, line) in text.split_inclusive('\n').enumerate() {

@@ -55,17 +55,16 @@ fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
             let config = settings(&set.map(|s| s as &str));
             let run = || {
                 let mut lines = 0;
-                let run = train::pretrain(&graph, &config, |_| lines += 1).unwrap();
+                let run = train::pretrain_with(&graph, &config, |_| lines += 1).unwrap();
                 assert!(lines > 10);
-                run.embeddings
+                run.into_parts().embeddings
             };
             let one = with_threads(1, run);
             assert!(one == with_threads(2, run) && one == with_threads(3, run), "{batch} {method}");
             assert_eq!((one.n_rows(), one.n_cols()), (1200, 16));
         }
     }
-    let message =
-        train::pretrain(&graph, &settings(&["method=mvgrl", "train.batch=cluster"]), |_| {}).unwrap_err();
+    let message = train::pretrain(&graph, &settings(&["method=mvgrl", "train.batch=cluster"])).unwrap_err();
     assert!(message.to_string().starts_with("train.batch: found mvgrl"), "{message}");
 }
 
@@ -83,12 +82,12 @@ fn views_that_are_encoded_again_give_the_bytes_of_those_that_are_kept() {
                 "encoder.feature_dropout=0.2",
             ];
             let mut losses = Vec::new();
-            let run = train::pretrain(&graph, &settings(&set.map(|s| s as &str)), |record| {
+            let run = train::pretrain_with(&graph, &settings(&set.map(|s| s as &str)), |record| {
                 if let Record::Block(line) = record {
                     losses.push(line.loss);
                 }
             });
-            (run.unwrap().embeddings, losses)
+            (run.unwrap().into_parts().embeddings, losses)
         });
         assert!(kept == again, "{method}");
     }
@@ -106,7 +105,7 @@ fn a_loss_falls_when_steps_see_parts() {
     let mut config = settings(&["method=p_par", "train.batch=cluster", "train.epochs=4", "train.lr=0.01"]);
     config.data = "synthetic".to_owned();
     let mut losses = Vec::new();
-    train::pretrain(&graph, &config, |record| {
+    train::pretrain_with(&graph, &config, |record| {
         if let Record::Block(line) = record {
             losses.push(line.loss);
         }
@@ -151,14 +150,14 @@ fn features_in_a_file_train_and_embed_like_those_in_memory() {
         for normalize in ["rows", "columns", "none"] {
             let config =
                 settings(&["train.batch=cluster", "train.epochs=1", &format!("normalize={normalize}")]);
-            let [a, b] =
-                [&held, &stored].map(|graph| train::pretrain(graph, &config, |_| {}).unwrap().embeddings);
+            let [a, b] = [&held, &stored]
+                .map(|graph| train::pretrain(graph, &config).unwrap().into_parts().embeddings);
             assert!(a == b, "{normalize}");
         }
         // A whole run reads them in.
         let config = settings(&["train.epochs=1"]);
         let [a, b] =
-            [&held, &stored].map(|graph| train::pretrain(graph, &config, |_| {}).unwrap().embeddings);
+            [&held, &stored].map(|graph| train::pretrain(graph, &config).unwrap().into_parts().embeddings);
         assert!(a == b);
     }
 }

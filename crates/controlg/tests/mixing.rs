@@ -9,8 +9,8 @@ use controlg::coordinator::{METHODS, Method};
 use controlg::data;
 use controlg::graph::Graph;
 use controlg::trace::{BlockLine, Record};
-use controlg::train::{RunEvent, RunFolder, pretrain};
-use controlg::{Error, audit};
+use controlg::train::{RunEvent, RunFolder};
+use controlg::{Error, audit, pretrain, pretrain_with};
 
 fn graph() -> Graph {
     data::load("synthetic:nodes=150,features=60", &Default::default()).unwrap().graph
@@ -45,13 +45,13 @@ fn run(graph: &Graph, config: &Config, threads: usize) -> (Vec<u64>, Vec<BlockLi
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         let mut blocks = Vec::new();
-        let run = pretrain(graph, config, |record| {
+        let model = pretrain_with(graph, config, |record| {
             if let Record::Block(block) = record {
                 blocks.push(BlockLine { ms: 0.0, ..(**block).clone() });
             }
         });
-        let embeddings = run.unwrap().embeddings;
-        (embeddings.data().iter().map(|&x| f64::from(x).to_bits()).collect(), blocks)
+        let model = model.unwrap();
+        (model.embeddings().data().iter().map(|&x| f64::from(x).to_bits()).collect(), blocks)
     })
 }
 
@@ -154,6 +154,6 @@ fn a_weight_off_the_simplex_fails_the_audit() {
 #[test]
 fn more_clusters_than_nodes_are_refused_before_any_work() {
     let config = settings("autossl", &["mix.autossl.clusters=151"]);
-    let message = pretrain(&graph(), &config, |_| {}).unwrap_err().to_string();
+    let message = pretrain(&graph(), &config).unwrap_err().to_string();
     assert_eq!(message, "mix.autossl.clusters: found 151, expected at most the 150 nodes of the graph");
 }

@@ -1,4 +1,4 @@
-//! A finished run in memory: what its folder holds, for those who want no folder or want it later.
+//! A trained model in memory: embeddings, parameters, settings and record.
 
 use std::fs;
 use std::path::Path;
@@ -8,118 +8,298 @@ use super::input::Input;
 use super::run::files::{EmbeddingShape, stream_embeddings};
 use super::run::model_file::{RunIdentity, is_structural, model_file};
 use super::run::safetensors::TensorFile;
-use super::training::Training;
-use crate::config::{self, Config};
+use super::training::{Timings, Training};
+use crate::config::{self, Config, Custom};
 use crate::data::{self, limits};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::graph::{Dense, Features, Graph, Ids};
 use crate::run_files;
+use crate::trace::{self, Record, RecordBuffer};
 
-/// A finished run.
+/// A pretrained encoder with everything known about its run. [`pretrain`](super::pretrain) returns one.
+///
+/// ```
+/// use controlg::config::Config;
+///
+/// let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+/// let config = Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+/// let model = controlg::pretrain(&graph, &config)?;
+///
+/// let z = model.embeddings();
+/// assert_eq!((z.n_rows(), z.n_cols()), (200, 16));
+/// # Ok::<(), controlg::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TrainedModel {
-    /// The settings, complete.
+    parts: TrainedModelParts,
+    record: Vec<Record>,
+    timings: Option<Timings>,
+}
+
+/// The plain data of a [`TrainedModel`], to store it elsewhere than in a run folder.
+#[derive(Clone, Debug)]
+pub struct TrainedModelParts {
+    /// All settings.
     pub config: Config,
-    /// The record, all lines of it; [`crate::trace::RecordBuffer`] makes one.
+    /// The record as the lines of `trace.jsonl`.
     pub record: String,
-    /// Encoder and heads, as `model.safetensors` holds them.
+    /// Encoder and heads as the bytes of `model.safetensors`.
     pub model: Vec<u8>,
-    /// One row a node.
+    /// n × width.
     pub embeddings: Dense,
-    /// The nodes' names, in the order of the rows.
+    /// The node ids, in the order of the rows.
     pub ids: Ids,
 }
 
 impl TrainedModel {
-    /// Takes over what a training has come to.
-    pub fn of(training: &Training<'_>, input: &Input, record: String) -> Result<TrainedModel> {
+    /// The model of a training loop that has come to its end, with the record of all its lines.
+    ///
+    /// ```
+    /// use controlg::config::Config;
+    /// use controlg::trace::RecordBuffer;
+    /// use controlg::train::{Input, TrainedModel, Training};
+    ///
+    /// let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// let config = Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30).build()?;
+    /// let input = Input::new(&graph, &config)?;
+    /// let mut training = Training::new(&input, &config)?;
+    /// let mut record = RecordBuffer::default();
+    /// record.append(&training.header())?;
+    /// while let Some(lines) = training.advance()? {
+    ///     for line in &lines {
+    ///         record.append(line)?;
+    ///     }
+    /// }
+    /// let model = TrainedModel::from_training(&training, &input, record)?;
+    /// assert_eq!(model.embeddings().n_rows(), 200);
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn from_training(
+        training: &Training<'_>,
+        input: &Input,
+        record: RecordBuffer,
+    ) -> Result<TrainedModel> {
         let config = training.config().clone();
         let (embeddings, stats) = training.model().embed()?;
         let mut model = model_file(training.model(), &stats, input);
         RunIdentity::of(&config, input)?.sign(&mut model);
-        let model = model.to_bytes()?;
-        Ok(TrainedModel { config, record, model, embeddings, ids: input.graph.ids().clone() })
+        let (model, record, ids) = (model.to_bytes()?, record.into_text(), input.graph.ids().clone());
+        let parts = TrainedModelParts { config, record, model, embeddings, ids };
+        Ok(TrainedModel { timings: Some(training.timings().clone()), ..TrainedModel::from_parts(parts)? })
     }
 
-    /// The embeddings of a graph, new nodes included; see [`super::embed`].
+    /// Assembles a model from its parts. Fails if the record cannot be parsed.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// use controlg::TrainedModel;
+    ///
+    /// let parts = model.clone().into_parts(); // for example to send them over a network
+    /// let copy = TrainedModel::from_parts(parts)?;
+    /// assert_eq!(copy.embeddings(), model.embeddings());
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn from_parts(parts: TrainedModelParts) -> Result<TrainedModel> {
+        let lines = trace::parse(Path::new(run_files::TRACE), &parts.record)?;
+        let record = lines.into_iter().map(|line| line.record).collect();
+        Ok(TrainedModel { parts, record, timings: None })
+    }
+
+    /// Takes the model apart.
+    pub fn into_parts(self) -> TrainedModelParts {
+        self.parts
+    }
+
+    /// The embeddings of the training graph: n × width, rows in the order of [`TrainedModel::ids`].
+    pub fn embeddings(&self) -> &Dense {
+        &self.parts.embeddings
+    }
+
+    /// The node ids, in the order of the rows of the embeddings.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// assert_eq!(model.ids().get(7), "7");
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn ids(&self) -> &Ids {
+        &self.parts.ids
+    }
+
+    /// All settings of the run, including defaults.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// assert_eq!(model.config().train.epochs, 1);
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn config(&self) -> &Config {
+        &self.parts.config
+    }
+
+    /// The record of the run: a header, then one entry per warm-up round, sensing and block.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// use controlg::trace::Record;
+    ///
+    /// let blocks = model.record().iter().filter(|line| matches!(line, Record::Block(_)));
+    /// assert!(blocks.count() > 0);
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn record(&self) -> &[Record] {
+        &self.record
+    }
+
+    /// How the training time was spent; `None` for a model that was loaded.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// assert!(model.timings().is_some_and(|timings| timings.training > 0.0));
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn timings(&self) -> Option<&Timings> {
+        self.timings.as_ref()
+    }
+
+    /// Embeds another graph with the same features, for example one with new nodes. Batch norms and feature scaling use
+    /// the statistics of the training graph, so the training graph gives the same bytes again.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// let larger = controlg::data::load("synthetic:nodes=300", &Default::default())?.graph;
+    /// assert_eq!(model.embed(&larger)?.n_rows(), 300);
+    /// assert_eq!(&model.embed(&graph)?, model.embeddings());
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
     pub fn embed(&self, graph: &Graph) -> Result<Dense> {
-        embed_by(&self.config, &self.model, graph)
+        embed_from_bytes(&self.parts.config, &self.parts.model, graph)
     }
 
-    /// Writes a run's folder, all but the checkpoint: there is nothing to go on with. A folder with files is refused.
-    pub fn write(&self, to: &Path) -> Result<()> {
-        if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) {
-            return Err(Error::input(to, "", "a folder with other files", "a new or empty folder"));
+    /// Writes a run folder, which `controlg audit`, `evaluate`, `embed` and `report` accept. It has no checkpoints, so
+    /// the run cannot be resumed. A folder that is not empty is an error.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// # let home = tempfile::tempdir().unwrap();
+    /// # let dir = home.path().join("run");
+    /// use controlg::TrainedModel;
+    ///
+    /// model.save(&dir)?;
+    /// let loaded = TrainedModel::load(&dir)?;
+    /// assert_eq!(loaded.embed(&graph)?, *model.embeddings());
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn save(&self, dir: impl AsRef<Path>) -> Result<()> {
+        let (dir, parts) = (dir.as_ref(), &self.parts);
+        if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+            return Err(Error::input(dir, "", "a folder with other files", "a new or empty folder"));
         }
-        fs::create_dir_all(to)
-            .map_err(|error| Error::io(format_args!("creating {}", to.display()), error))?;
-        files::atomic_write_bytes(&to.join(run_files::CONFIG), self.config.to_toml()?)?;
-        files::atomic_write_bytes(&to.join(run_files::TRACE), &self.record)?;
-        files::atomic_write_bytes(&to.join(run_files::MODEL), &self.model)?;
-        let (n, width) = (self.embeddings.n_rows(), self.embeddings.n_cols());
-        let structural = is_structural(&TensorFile::parse(&to.join(run_files::MODEL), &self.model)?);
-        let about = EmbeddingShape { n, width, structural };
-        stream_embeddings(to, about, &self.ids, |rows| rows(self.embeddings.data()))
+        fs::create_dir_all(dir)
+            .map_err(|error| Error::io(format_args!("creating {}", dir.display()), error))?;
+        files::atomic_write_bytes(&dir.join(run_files::CONFIG), parts.config.to_toml()?)?;
+        files::atomic_write_bytes(&dir.join(run_files::TRACE), &parts.record)?;
+        files::atomic_write_bytes(&dir.join(run_files::MODEL), &parts.model)?;
+        let (n, width) = (parts.embeddings.n_rows(), parts.embeddings.n_cols());
+        let structural = is_structural(&TensorFile::parse(&dir.join(run_files::MODEL), &parts.model)?);
+        let shape = EmbeddingShape { n, width, structural };
+        stream_embeddings(dir, shape, &parts.ids, |rows| rows(parts.embeddings.data()))
     }
 
-    /// Reads the folder of a finished run.
-    pub fn read(from: &Path) -> Result<TrainedModel> {
-        let config = Config::from_table(config::read(&from.join(run_files::CONFIG))?)?;
-        let names = limits::read_text(&from.join(run_files::IDS))?;
+    /// Reads the folder of a finished run, written by [`TrainedModel::save`] or `controlg pretrain`.
+    pub fn load(dir: impl AsRef<Path>) -> Result<TrainedModel> {
+        TrainedModel::load_with(dir, &Custom::default())
+    }
+
+    /// [`TrainedModel::load`] for a run with encoders, objectives or coordinators of your own: pass them again under the
+    /// same names.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let home = tempfile::tempdir().unwrap();
+    /// # let dir = home.path().join("run");
+    /// use controlg::TrainedModel;
+    /// use controlg::config::{Config, Custom};
+    /// use controlg::encoder::{Gcn, LayerSettings};
+    ///
+    /// let encoder = Gcn::new(LayerSettings { width: 16, ..LayerSettings::default() })?;
+    /// let config = Config::for_data("my graph")?.custom_encoder("my_encoder", encoder.clone());
+    /// controlg::pretrain(&graph, &config.epochs(1).steps_per_epoch(30))?.save(&dir)?;
+    ///
+    /// let mut custom = Custom::default();
+    /// custom.add_encoder("my_encoder", encoder);
+    /// let model = TrainedModel::load_with(&dir, &custom)?;
+    /// assert_eq!(&model.embed(&graph)?, model.embeddings());
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn load_with(dir: impl AsRef<Path>, custom: &Custom) -> Result<TrainedModel> {
+        let dir = dir.as_ref();
+        let config = Config::from_table_with(config::read(&dir.join(run_files::CONFIG))?, custom)?;
+        let names = limits::read_text(&dir.join(run_files::IDS))?;
         let ids = Ids::from_names(names.lines().map(str::to_owned).collect());
-        let path = from.join(run_files::EMBEDDINGS_NPY);
+        let path = dir.join(run_files::EMBEDDINGS_NPY);
         let embeddings = match data::read_embeddings(&path, &ids, run_files::IDS)? {
             Features::Dense(dense) => dense,
-            Features::Sparse(_) => return Err(Error::input(&path, "", "sparse rows", "dense ones")),
+            Features::Sparse(_) => return Err(Error::input(&path, "", "sparse rows", "dense rows")),
         };
-        let record = limits::read_text(&from.join(run_files::TRACE))?;
-        let model = limits::read_bytes(&from.join(run_files::MODEL))?;
-        Ok(TrainedModel { config, record, model, embeddings, ids })
+        let record = limits::read_text(&dir.join(run_files::TRACE))?;
+        let model = limits::read_bytes(&dir.join(run_files::MODEL))?;
+        TrainedModel::from_parts(TrainedModelParts { config, record, model, embeddings, ids })
     }
 }
 
-/// The embeddings of a graph by settings and model as [`TrainedModel`] keeps them.
-pub fn embed_by(config: &Config, model: &[u8], graph: &Graph) -> Result<Dense> {
-    let path = Path::new("the model");
+/// The embeddings of a graph by the settings and the bytes of `model.safetensors`; see [`TrainedModel::embed`].
+pub fn embed_from_bytes(config: &Config, model: &[u8], graph: &Graph) -> Result<Dense> {
+    let path = Path::new(run_files::MODEL);
     embed_with(config, path, &TensorFile::parse(path, model)?, graph)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::RecordBuffer;
+    use crate::train::{RunFolder, pretrain};
 
     #[test]
-    fn a_run_in_memory_is_the_run_of_a_folder() {
+    fn a_model_in_memory_equals_a_run_folder() {
         let graph = crate::data::load("synthetic:nodes=120", &Default::default()).unwrap().graph;
-        let mut table = Config::preset("my graph");
-        for small in
-            ["encoder.width=8", "train.epochs=1", "train.batches_per_epoch=30", "objective.p_par.parts=4"]
-        {
-            config::set(&mut table, small).unwrap();
-        }
-        let config = Config::from_table(table).unwrap();
-        let input = Input::new(&graph, &config).unwrap();
-        let mut training = Training::new(&input, &config).unwrap();
-        let mut sheet = RecordBuffer::default();
-        sheet.append(&training.header()).unwrap();
-        while let Some(records) = training.advance().unwrap() {
-            records.iter().for_each(|record| sheet.append(record).unwrap());
-        }
-        let run = TrainedModel::of(&training, &input, sheet.into_text()).unwrap();
-        assert_eq!(run.embed(&graph).unwrap(), run.embeddings);
+        let config = Config::for_data("my graph").unwrap().width(8).epochs(1).steps_per_epoch(30);
+        let config = config.set("objective.p_par.parts", 4).unwrap().build().unwrap();
+        let model = pretrain(&graph, &config).unwrap();
+        assert_eq!(model.embed(&graph).unwrap(), *model.embeddings());
 
         let home = tempfile::tempdir().unwrap();
-        let (ours, folder) = (home.path().join("ours"), home.path().join("folder"));
-        run.write(&ours).unwrap();
-        assert!(run.write(&ours).unwrap_err().to_string().contains("a new or empty folder"));
-        super::super::RunFolder::open(&folder, &config, false).unwrap().pretrain(&graph, |_| {}).unwrap();
-        for name in ["config.toml", "embeddings.npy", "embeddings.parquet", "ids.txt", "model.safetensors"] {
-            assert_eq!(fs::read(ours.join(name)).unwrap(), fs::read(folder.join(name)).unwrap(), "{name}");
+        let (saved, folder) = (home.path().join("saved"), home.path().join("folder"));
+        model.save(&saved).unwrap();
+        assert!(model.save(&saved).unwrap_err().to_string().contains("a new or empty folder"));
+        RunFolder::open(&folder, &config, false).unwrap().pretrain(&graph, |_| {}).unwrap();
+        for name in [
+            run_files::CONFIG,
+            run_files::EMBEDDINGS_NPY,
+            run_files::EMBEDDINGS_PARQUET,
+            run_files::IDS,
+            run_files::MODEL,
+        ] {
+            assert_eq!(fs::read(saved.join(name)).unwrap(), fs::read(folder.join(name)).unwrap(), "{name}");
         }
-        let back = TrainedModel::read(&folder).unwrap();
-        assert_eq!((back.embeddings, back.model), (run.embeddings, run.model));
-        assert!(crate::audit::audit(&ours).unwrap().blocks > 0);
+        let loaded = TrainedModel::load(&folder).unwrap();
+        assert_eq!(loaded.record().len(), model.record().len());
+        let (loaded, model) = (loaded.into_parts(), model.into_parts());
+        assert_eq!((loaded.embeddings, loaded.model), (model.embeddings, model.model));
+        assert!(crate::audit::audit(&saved).unwrap().blocks > 0);
     }
 }
