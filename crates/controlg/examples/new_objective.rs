@@ -26,17 +26,17 @@ impl Objective for DegreeClass {
         Ok(())
     }
 
-    fn prepare_for_parts(&mut self, graph: &Graph) -> controlg::Result<()> {
+    fn prepare_for_batches(&mut self, graph: &Graph) -> controlg::Result<()> {
         self.prepare(graph)
     }
 
     /// A mini-batch keeps the degrees of the full graph.
-    fn on_part(&self, part: &Subgraph) -> controlg::Result<Box<dyn Objective>> {
-        let targets = part.nodes.iter().map(|&node| self.targets[node as usize]).collect();
+    fn on_batch(&self, batch: &Subgraph) -> controlg::Result<Box<dyn Objective>> {
+        let targets = batch.nodes.iter().map(|&node| self.targets[node as usize]).collect();
         Ok(Box::new(DegreeClass { targets }))
     }
 
-    fn init(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         params.add(group, "weight", (dims.width, CLASSES), Init::XavierUniform, stream);
         params.add(group, "bias", (1, CLASSES), Init::Constant(0.0), stream);
     }

@@ -48,7 +48,7 @@ fn main() -> controlg::Result<()> {
             // The Rayleigh quotients of the gradients at the representations; there is no graph here.
             scheduler.sense(losses, &products, vec![1.0; 3])?;
         }
-        let task = scheduler.next(1)?.task;
+        let task = scheduler.next(1)?.objective;
         let gradient = tasks[task].gradient(&w);
         w = [0, 1].map(|i| w[i] - 0.05 * gradient[i]);
         counts[task] += 1;
