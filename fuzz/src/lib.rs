@@ -1,12 +1,12 @@
-//! Any bytes as the files of a graph's folder: loading them may fail, but only with an error of one line.
+//! Loads arbitrary bytes as the files of a graph. The only failure allowed is a one-line input error.
 
 use std::fs;
 use std::path::Path;
 
 use controlg::data::{FeatureSource, load_path};
 
-/// Cuts the bytes into one piece for each file, at the places that the first bytes name, writes them into a fresh
-/// folder and loads it.
+/// Splits the bytes into one piece per file, at positions given by the first bytes, writes the pieces into a new folder
+/// and loads it.
 pub fn load(files: &[&str], bytes: &[u8]) {
     let Some((cuts, mut rest)) = bytes.split_at_checked(files.len() - 1) else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");

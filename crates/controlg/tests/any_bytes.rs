@@ -1,6 +1,6 @@
-//! Whatever the files hold, a loader gives a graph or one line of error: no panic, no memory out of proportion.
+//! Whatever the files contain, loading returns a graph or a one-line error: no panic, no excessive memory use.
 //!
-//! The number of cases is that of `PROPTEST_CASES`, or enough for a few seconds.
+//! `PROPTEST_CASES` sets the number of cases.
 
 mod common;
 
@@ -13,18 +13,18 @@ use controlg::data::{FORMATS, FeatureSource, load_path, pickle};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// One way to damage bytes.
+/// A way to damage bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Replace(Vec<u8>),
     Truncate(Index),
     Set(Vec<(Index, u8)>),
-    /// Exchanges a piece for what often stands at the edge of what is allowed.
+    /// Replaces a piece by an edge case.
     Splice(Index, usize, &'static [u8]),
     Repeat(Index, Index),
 }
 
-const EDGES: &[&[u8]] = &[
+const EDGE_CASES: &[&[u8]] = &[
     b"",
     b"-1",
     b"0",
@@ -56,7 +56,7 @@ fn damage() -> impl Strategy<Value = Damage> {
         prop::collection::vec(any::<u8>(), 0..300).prop_map(Damage::Replace),
         any::<Index>().prop_map(Damage::Truncate),
         prop::collection::vec((any::<Index>(), any::<u8>()), 1..5).prop_map(Damage::Set),
-        (any::<Index>(), 0..12usize, prop::sample::select(EDGES))
+        (any::<Index>(), 0..12usize, prop::sample::select(EDGE_CASES))
             .prop_map(|(at, len, by)| Damage::Splice(at, len, by)),
         (any::<Index>(), any::<Index>()).prop_map(|(from, to)| Damage::Repeat(from, to)),
     ]
@@ -88,7 +88,7 @@ impl Damage {
     }
 }
 
-/// Loads a folder in every way; all that may come out is a data set or one line about bad input.
+/// Loads a folder with given and with structural features; the result is a data set or a one-line input error.
 fn load(folder: &Path) {
     for source in [FeatureSource::Given, FeatureSource::Structural] {
         if let Err(error) = load_path(folder, source) {
@@ -104,7 +104,7 @@ fn load_files(files: &Files) {
     load(folder.path());
 }
 
-/// The most memory this process ever held, in bytes; where the system tells.
+/// Peak memory of this process in bytes, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -112,7 +112,7 @@ fn peak_memory() -> Option<u64> {
 }
 
 #[test]
-fn the_samples_themselves_are_right() {
+fn the_undamaged_samples_load() {
     for (format, files) in SAMPLES {
         let folder = tempfile::tempdir().unwrap();
         samples::write(folder.path(), &files());
@@ -122,11 +122,11 @@ fn the_samples_themselves_are_right() {
 }
 
 proptest! {
-    // Integration tests have no place to keep failing cases in; the message shows them whole.
+    // Integration tests cannot store failing cases; the message contains the whole case.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_damaged_file_of_any_format((format, file, damages) in
+    fn a_damaged_file_does_not_panic((format, file, damages) in
         (0..SAMPLES.len(), any::<Index>(), prop::collection::vec(damage(), 1..3)))
     {
         let mut files = SAMPLES[format].1();
@@ -138,9 +138,9 @@ proptest! {
         prop_assert!(peak_memory().is_none_or(|bytes| bytes < 400 << 20));
     }
 
-    /// Packed files catch damage by their checksums before it reaches the reader; here it is done before packing.
+    /// Checksums of compressed files would catch the damage first, so it is done before compression.
     #[test]
-    fn a_damaged_member_of_an_archive(member in any::<Index>(), damage in damage(), packed in any::<bool>()) {
+    fn a_damaged_member_of_an_archive_does_not_panic(member in any::<Index>(), damage in damage(), packed in any::<bool>()) {
         let mut archive = if packed { Npz::gnn_benchmark().deflated() } else { Npz::gnn_benchmark() };
         let at = member.index(archive.members.len());
         archive.members[at].1 = damage.apply(&archive.members[at].1);
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_table_that_is_packed(file in any::<Index>(), damage in damage()) {
+    fn a_damaged_gzipped_table_does_not_panic(file in any::<Index>(), damage in damage()) {
         let plain: [&[u8]; 4] = [b"0,1\n1,2\n2,1\n", b"0\n1\n0\n", b"3\n", b"0.5,1\n-2,0\n1e-3,4\n"];
         let names = ["raw/edge.csv.gz", "raw/node-label.csv.gz", "raw/num-node-list.csv.gz", "raw/node-feat.csv.gz"];
         let at = file.index(4);
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_as_arrays_and_pickles(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_as_array_or_pickle_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let path = Path::new("any");
         let _ = parse_npy(&bytes, path, "").is_ok();
         let _ = pickle::read(&bytes, path).is_ok();
@@ -176,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn any_header_of_an_array(
+    fn any_array_header_does_not_panic(
         kind in prop::sample::select(&["b1", "i1", "i2", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "U3", "S2", "U0", "S0", "O", "V4"][..]),
         order in prop::sample::select(&["<", ">", "|", ""][..]), fortran in any::<bool>(),
         shape in prop::collection::vec(prop_oneof![0..5usize, Just(usize::MAX), Just(1 << 32)], 0..5),

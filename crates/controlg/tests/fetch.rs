@@ -1,4 +1,4 @@
-//! Fetching, against a server on this machine that behaves in every way a server can.
+//! Downloads from a local server that behaves well or badly.
 #![allow(missing_docs)]
 
 mod common;
@@ -22,16 +22,16 @@ use tempfile::TempDir;
 const CONTENT: &[u8] = b"the quick brown fox jumps over the lazy dog";
 const SHA256: &str = "05c6e08f1d9fdafa03147fcb8f82f124c76d2f70e3d989dc8aadb5e7d7450bec";
 
-/// What the server does with a request for a path, and from which byte it was asked.
+/// Answers a request, given its path and the first byte of its range.
 type Answer = dyn Fn(&mut TcpStream, &str, Option<usize>) + Send + Sync;
 
-/// The path of a request, and from which byte on.
-type Asked = (String, Option<usize>);
+/// The path of a request and the first byte of its range.
+type Request = (String, Option<usize>);
 
-/// A server on loopback that remembers what it was asked.
+/// A local server that records its requests.
 struct Server {
     base: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -40,9 +40,9 @@ impl Server {
     fn new(answer: impl Fn(&mut TcpStream, &str, Option<usize>) + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<_>>> = Arc::default();
+        let requests: Arc<Mutex<Vec<_>>> = Arc::default();
         let stop: Arc<AtomicBool> = Arc::default();
-        let (log, stopped, answer): (_, _, Arc<Answer>) = (asked.clone(), stop.clone(), Arc::new(answer));
+        let (log, stopped, answer): (_, _, Arc<Answer>) = (requests.clone(), stop.clone(), Arc::new(answer));
         let thread = thread::spawn(move || {
             for stream in listener.incoming() {
                 if stopped.load(Ordering::SeqCst) {
@@ -57,7 +57,7 @@ impl Server {
                 });
             }
         });
-        Server { base, asked, stop, thread: Some(thread) }
+        Server { base, requests, stop, thread: Some(thread) }
     }
 
     fn options(&self) -> FetchOptions {
@@ -70,21 +70,21 @@ impl Server {
         }
     }
 
-    fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        let _ = TcpStream::connect(self.base.trim_start_matches("http://")); // wakes it up to see that
+        let _ = TcpStream::connect(self.base.trim_start_matches("http://")); // wakes it up to see `stop`
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 /// The path of a request and the first byte of its range.
-fn request(stream: &TcpStream) -> Option<Asked> {
+fn request(stream: &TcpStream) -> Option<Request> {
     let mut lines = BufReader::new(stream).lines().map_while(std::result::Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();
     let mut from = None;
@@ -102,7 +102,7 @@ fn send(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) {
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
 }
 
-/// Serves content as a good server does, ranges included.
+/// Serves content correctly, with support for ranges.
 fn serve(stream: &mut TcpStream, content: &[u8], from: Option<usize>) {
     match from {
         None => send(stream, "200 OK", "", content),
@@ -135,7 +135,7 @@ fn place(folder: &TempDir) -> (PathBuf, PathBuf) {
     (folder.path().join("sub/fox.txt"), folder.path().join("sub/fox.txt.part"))
 }
 
-/// A failure at run time, in one line with these fragments.
+/// Checks for a runtime error on one line that contains these fragments.
 fn assert_failed(result: Result<FetchReport>, fragments: &[&str]) {
     let error: Error = result.unwrap_err();
     let line = error.to_string();
@@ -147,7 +147,7 @@ fn assert_failed(result: Result<FetchReport>, fragments: &[&str]) {
 }
 
 #[test]
-fn a_missing_file_is_fetched_and_a_right_one_kept() {
+fn a_missing_file_is_downloaded_and_a_valid_one_kept() {
     let server = Server::new(|stream, _, from| serve(stream, CONTENT, from));
     let folder = tempfile::tempdir().unwrap();
     let report = run(&[file()], folder.path(), &server.options()).unwrap();
@@ -156,25 +156,25 @@ fn a_missing_file_is_fetched_and_a_right_one_kept() {
     assert!(!place(&folder).1.exists());
     let report = run(&[file()], folder.path(), &server.options()).unwrap();
     assert_eq!((report.fetched, report.kept), (vec![], vec!["sub/fox.txt".to_owned()]));
-    assert_eq!(server.asked(), [("/data/fox.txt".to_owned(), None)]);
+    assert_eq!(server.requests(), [("/data/fox.txt".to_owned(), None)]);
 }
 
 #[test]
-fn a_cut_connection_is_taken_up_where_it_broke() {
-    for knows_ranges in [true, false] {
+fn an_interrupted_download_resumes() {
+    for supports_ranges in [true, false] {
         let first = AtomicBool::new(true);
         let server = Server::new(move |stream, _, from| {
             if first.swap(false, Ordering::SeqCst) {
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", CONTENT.len());
                 let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&CONTENT[..20]));
             } else {
-                serve(stream, CONTENT, from.filter(|_| knows_ranges));
+                serve(stream, CONTENT, from.filter(|_| supports_ranges));
             }
         });
         let folder = tempfile::tempdir().unwrap();
         assert_failed(
             run(&[file()], folder.path(), &server.options()),
-            &["broke after 20", "again to go on"],
+            &["broke after 20", "again to resume"],
         );
         let (path, part) = place(&folder);
         assert!(!path.exists());
@@ -182,14 +182,14 @@ fn a_cut_connection_is_taken_up_where_it_broke() {
         run(&[file()], folder.path(), &server.options()).unwrap();
         assert_eq!(fs::read(&path).unwrap(), CONTENT);
         assert!(!part.exists());
-        assert_eq!(server.asked()[1].1, Some(20));
+        assert_eq!(server.requests()[1].1, Some(20));
     }
 }
 
 #[test]
-fn too_much_is_cut_off_and_thrown_away() {
+fn a_body_that_is_too_large_is_discarded() {
     let server = Server::new(|stream, _, _| {
-        // A body without an end and without a length.
+        // An endless body without a length.
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
         while stream.write_all(&[b'x'; 1 << 16]).is_ok() {}
     });
@@ -199,7 +199,7 @@ fn too_much_is_cut_off_and_thrown_away() {
 }
 
 #[test]
-fn wrong_bytes_are_thrown_away_and_both_hashes_named() {
+fn a_file_with_a_wrong_hash_is_discarded_and_the_error_names_both_hashes() {
     let wrong = [b'x'; CONTENT.len()];
     let server = Server::new(move |stream, _, from| serve(stream, &wrong, from));
     let folder = tempfile::tempdir().unwrap();
@@ -211,7 +211,7 @@ fn wrong_bytes_are_thrown_away_and_both_hashes_named() {
 }
 
 #[test]
-fn a_file_that_is_there_and_wrong_is_overwritten_only_by_force() {
+fn an_existing_file_with_another_hash_is_overwritten_only_with_force() {
     let server = Server::new(|stream, _, from| serve(stream, CONTENT, from));
     let folder = tempfile::tempdir().unwrap();
     let (path, _) = place(&folder);
@@ -221,13 +221,13 @@ fn a_file_that_is_there_and_wrong_is_overwritten_only_by_force() {
     assert_eq!(error.exit_code(), 2);
     assert!(error.to_string().contains("--force") && error.to_string().contains(SHA256), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"mine");
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
     run(&[file()], folder.path(), &FetchOptions { force: true, ..server.options() }).unwrap();
     assert_eq!(fs::read(&path).unwrap(), CONTENT);
 }
 
 #[test]
-fn redirections_are_followed_but_not_for_ever() {
+fn redirects_are_followed_up_to_a_limit() {
     let server = Server::new(|stream, path, from| match path {
         "/data/fox.txt" => send(stream, "302 Found", "Location: /elsewhere/fox\r\n", b"gone"),
         "/elsewhere/fox" => send(stream, "307 Temporary Redirect", "Location: here\r\n", b""),
@@ -235,31 +235,31 @@ fn redirections_are_followed_but_not_for_ever() {
     });
     let folder = tempfile::tempdir().unwrap();
     run(&[file()], folder.path(), &server.options()).unwrap();
-    assert_eq!(server.asked().last().unwrap().0, "/elsewhere/here");
+    assert_eq!(server.requests().last().unwrap().0, "/elsewhere/here");
 
     let server =
         Server::new(|stream, path, _| send(stream, "302 Found", &format!("Location: {path}\r\n"), b""));
     let folder = tempfile::tempdir().unwrap();
-    assert_failed(run(&[file()], folder.path(), &server.options()), &["more than 5 redirections"]);
-    assert_eq!(server.asked().len(), 6);
+    assert_failed(run(&[file()], folder.path(), &server.options()), &["more than 5 redirects"]);
+    assert_eq!(server.requests().len(), 6);
 }
 
 #[test]
-fn a_refusal_says_what_to_do_by_hand() {
+fn a_failed_download_explains_how_to_download_by_hand() {
     let server = Server::new(|stream, _, _| send(stream, "404 Not Found", "", b"no"));
     let folder = tempfile::tempdir().unwrap();
     let path = place(&folder).0;
-    let by_hand = format!("download https://example.org/data/fox.txt and put it at {}", path.display());
+    let by_hand = format!("download https://example.org/data/fox.txt to {}", path.display());
     assert_failed(run(&[file()], folder.path(), &server.options()), &["404 Not Found", &by_hand]);
     assert!(!place(&folder).1.exists());
 
-    let nobody = FetchOptions { base: Some("http://127.0.0.1:1".to_owned()), ..FetchOptions::default() };
-    assert_failed(run(&[file()], folder.path(), &nobody), &["could not reach", &by_hand]);
+    let unreachable = FetchOptions { base: Some("http://127.0.0.1:1".to_owned()), ..FetchOptions::default() };
+    assert_failed(run(&[file()], folder.path(), &unreachable), &["cannot reach", &by_hand]);
 }
 
 #[test]
-fn silence_ends_in_time() {
-    // One never answers, the other stops in the middle.
+fn a_silent_server_causes_a_timeout() {
+    // The first never answers, the second stops in the middle.
     let servers = [
         Server::new(|_, _, _| thread::sleep(Duration::from_secs(20))),
         Server::new(|stream, _, _| {
@@ -267,10 +267,10 @@ fn silence_ends_in_time() {
             thread::sleep(Duration::from_secs(20));
         }),
     ];
-    for (server, words) in servers.iter().zip(["could not reach", "broke after 9 bytes"]) {
+    for (server, message) in servers.iter().zip(["cannot reach", "broke after 9 bytes"]) {
         let folder = tempfile::tempdir().unwrap();
         let start = Instant::now();
-        assert_failed(run(&[file()], folder.path(), &server.options()), &[words]);
+        assert_failed(run(&[file()], folder.path(), &server.options()), &[message]);
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     }
 }
@@ -295,7 +295,7 @@ fn member(
 }
 
 #[test]
-fn members_come_out_of_one_archive_and_nothing_else_does() {
+fn only_the_listed_members_of_an_archive_are_extracted() {
     let hello = Checksum::GitBlob("ce013625030ba8dba906f756967f9e9ca394464a");
     let files = [
         member("sub/fox.txt", "all/fox", CONTENT, Checksum::Sha256(SHA256)),
@@ -307,30 +307,30 @@ fn members_come_out_of_one_archive_and_nothing_else_does() {
     run(&files, folder.path(), &server.options()).unwrap();
     assert_eq!(fs::read(folder.path().join("sub/fox.txt")).unwrap(), CONTENT);
     assert_eq!(fs::read(folder.path().join("hello.txt")).unwrap(), b"hello\n");
-    assert_eq!(server.asked(), [("/all.zip".to_owned(), None)]);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the archive is gone");
+    assert_eq!(server.requests(), [("/all.zip".to_owned(), None)]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the archive is removed");
 
-    // One member is there already: the archive is fetched for the other alone.
+    // Only the missing member is extracted.
     fs::remove_file(folder.path().join("hello.txt")).unwrap();
     let report = run(&files, folder.path(), &server.options()).unwrap();
     assert_eq!((report.fetched, report.kept), (vec!["hello.txt".to_owned()], vec!["sub/fox.txt".to_owned()]));
 }
 
 #[test]
-fn a_bad_archive_is_thrown_away() {
+fn a_broken_archive_is_discarded() {
     let files = [member("sub/fox.txt", "all/fox", CONTENT, Checksum::Sha256(SHA256))];
     let long = [b'x'; CONTENT.len() + 1];
     let wrong = [b'x'; CONTENT.len()];
     let cases: [(Vec<u8>, &str); 4] = [
-        (b"no zip at all".to_vec(), "without a whole member all/fox"),
-        (zipped(&[("fox", CONTENT)]), "without a whole member all/fox"),
+        (b"not a zip file".to_vec(), "without a valid member all/fox"),
+        (zipped(&[("fox", CONTENT)]), "without a valid member all/fox"),
         (zipped(&[("all/fox", &long)]), "more than 43 bytes"),
         (zipped(&[("all/fox", &wrong)]), SHA256),
     ];
-    for (archive, words) in cases {
+    for (archive, message) in cases {
         let server = Server::new(move |stream, _, from| serve(stream, &archive, from));
         let folder = tempfile::tempdir().unwrap();
-        assert_failed(run(&files, folder.path(), &server.options()), &[words]);
+        assert_failed(run(&files, folder.path(), &server.options()), &[message]);
         let left = walk(folder.path());
         assert!(left.is_empty(), "{left:?}");
     }
@@ -342,7 +342,7 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_known_data_set_is_fetched_into_the_folder_of_its_name() {
+fn a_data_set_of_the_catalog_is_downloaded_from_its_url() {
     let server = Server::new(|stream, _, _| send(stream, "404 Not Found", "", b""));
     let folder = tempfile::tempdir().unwrap();
     let cora = catalog::find("cora").unwrap();
@@ -356,21 +356,21 @@ fn a_known_data_set_is_fetched_into_the_folder_of_its_name() {
 }
 
 #[test]
-fn the_files_of_real_data_sets_are_those_of_the_catalog() {
-    let Some(data) = common::real_data("the_files_of_real_data_sets_are_those_of_the_catalog") else {
+fn real_files_match_the_catalog() {
+    let Some(data) = common::real_data("real_files_match_the_catalog") else {
         return;
     };
     for known in catalog::ALL.iter().filter(|known| !known.files.is_empty()) {
-        let there = |file: &&RemoteFile<'_>| data.join(known.name).join(file.path).exists();
-        let files: Vec<RemoteFile<'_>> = known.files.iter().filter(there).copied().collect();
-        // All are there, so that nothing is asked of any server.
+        let exists = |file: &&RemoteFile<'_>| data.join(known.name).join(file.path).exists();
+        let files: Vec<RemoteFile<'_>> = known.files.iter().filter(exists).copied().collect();
+        // All exist, so nothing is downloaded.
         let report = run(&files, &data.join(known.name), &FetchOptions::default()).unwrap();
         assert!(report.fetched.is_empty() && report.kept.len() == files.len());
         for file in &files {
             let bytes = fs::metadata(data.join(known.name).join(file.path)).unwrap().len();
             assert_eq!(file.exact_bytes.unwrap_or(bytes), bytes, "{} {}", known.name, file.path);
         }
-        let missing: Vec<_> = known.files.iter().filter(|file| !there(file)).map(|file| file.path).collect();
+        let missing: Vec<_> = known.files.iter().filter(|file| !exists(file)).map(|file| file.path).collect();
         eprintln!("{}: {} files, missing {missing:?}", known.name, files.len());
     }
 }

@@ -1,5 +1,5 @@
-//! Every format read rightly: the real data sets against published counts and an independent reader, and small
-//! files written here for the formats whose data is too large to come with us.
+//! All benchmark formats: real data sets against published statistics and an independent reader, and small files
+//! written here.
 
 mod common;
 
@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-/// One row of the table of published counts, and the sizes of the splits as (protocol, how many, sizes).
+/// Published statistics of a data set. Splits are (protocol, number of splits, sizes).
 struct Counts {
     name: &'static str,
     format: &'static str,
@@ -121,8 +121,8 @@ const COUNTS: [Counts; 7] = [
 ];
 
 #[test]
-fn the_seven_complete_data_sets_have_their_published_counts() {
-    let Some(data) = common::real_data("the_seven_complete_data_sets_have_their_published_counts") else {
+fn real_data_sets_have_the_published_statistics() {
+    let Some(data) = common::real_data("real_data_sets_have_the_published_statistics") else {
         return;
     };
     for counts in &COUNTS {
@@ -162,8 +162,8 @@ fn check_counts(set: &Dataset, counts: &Counts) {
 }
 
 #[test]
-fn planetoid_rows_are_where_an_independent_reader_puts_them() {
-    let Some(data) = common::real_data("planetoid_rows_are_where_an_independent_reader_puts_them") else {
+fn planetoid_nodes_match_an_independent_reader() {
+    let Some(data) = common::real_data("planetoid_nodes_match_an_independent_reader") else {
         return;
     };
     let fixture: Value = serde_json::from_str(include_str!("fixtures/planetoid.json")).unwrap();
@@ -183,7 +183,8 @@ fn planetoid_rows_are_where_an_independent_reader_puts_them() {
         }
         assert_eq!(set.graph.features().n_nonzeros() as u64, expected["feature_count"].as_u64().unwrap());
         let n_bare = expected["bare"].as_array().unwrap().len();
-        let noted = set.notes.iter().any(|note| note.starts_with(&format!("{n_bare} nodes have neither")));
+        let noted =
+            set.notes.iter().any(|note| note.starts_with(&format!("{n_bare} nodes have no features")));
         assert_eq!(noted, n_bare > 0, "{name}: {:?}", set.notes);
 
         let count = |nodes: &[u32]| {
@@ -207,8 +208,8 @@ fn assert_close(found: f64, expected: &Value) {
 }
 
 #[test]
-fn arxiv_without_its_features_loads_with_structural_ones_or_says_what_is_missing() {
-    let name = "arxiv_without_its_features_loads_with_structural_ones_or_says_what_is_missing";
+fn arxiv_without_features_loads_with_structural_ones_or_names_the_missing_file() {
+    let name = "arxiv_without_features_loads_with_structural_ones_or_names_the_missing_file";
     let Some(data) = common::real_data(name) else { return };
     let folder = data.join("ogbn-arxiv");
     let start = std::time::Instant::now();
@@ -223,16 +224,16 @@ fn arxiv_without_its_features_loads_with_structural_ones_or_says_what_is_missing
     assert_eq!([split.train.len(), split.val.len(), split.test.len()], [90_941, 29_799, 48_603]);
     if !folder.join("raw/node-feat.csv.gz").exists() {
         let error = load_path(&folder, FeatureSource::Given).unwrap_err();
-        let words = error.to_string();
+        let message = error.to_string();
         assert_eq!(error.exit_code(), 2);
-        for part in ["raw/node-feat.csv.gz", "missing", "snap.stanford.edu", "--features structural"] {
-            assert!(words.contains(part), "{words}");
+        for part in ["raw/node-feat.csv.gz", "no such file", "snap.stanford.edu", "--features structural"] {
+            assert!(message.contains(part), "{message}");
         }
     }
 }
 
 #[test]
-fn wiki_cs_in_small() {
+fn a_small_wiki_cs_file_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let data = json!({
         "features": [[0.5, -1.0], [0.0, 2e-3], [1, 1]],
@@ -259,7 +260,7 @@ fn wiki_cs_in_small() {
 }
 
 #[test]
-fn ogb_in_small_packed_and_plain() {
+fn a_small_ogb_folder_is_read_compressed_and_plain() {
     for packed in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| put_csv(folder.path(), name, text, packed);
@@ -298,7 +299,7 @@ fn put_csv(folder: &Path, name: &str, text: &str, packed: bool) {
 }
 
 #[test]
-fn gnn_benchmark_in_small() {
+fn a_small_gnn_benchmark_archive_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("small.npz");
     common::npz::Npz::gnn_benchmark().write(&file);
@@ -312,7 +313,7 @@ fn gnn_benchmark_in_small() {
 }
 
 #[test]
-fn geom_gcn_in_small() {
+fn a_small_geom_gcn_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("out1_graph_edges.txt"), "node_id\tnode_id\n0\t1\n1\t1\n2\t0\n").unwrap();
     let nodes = "node_id\tfeature\tlabel\n2\t3,1\t0\n0\t7\t1\n1\t0,2,5\t0\n";
@@ -334,7 +335,7 @@ fn geom_gcn_in_small() {
 }
 
 #[test]
-fn a_written_sparse_matrix_has_scipys_layout() {
+fn a_written_sparse_matrix_has_the_layout_of_scipy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("features.npz");
     write_csr_npz(&path, &Csr::new(4, vec![0, 1, 3], vec![3, 0, 1], Some(vec![1.0, 2.0, 0.5])).unwrap())

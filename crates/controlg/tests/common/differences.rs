@@ -1,6 +1,5 @@
-//! Derivatives against central differences. With `--features f64` the bound is 1e-5 for each entry. In f32 a step that
-//! is large enough to be seen also crosses kinks, so there three quarters of the entries are held to the bound that
-//! f32 can show.
+//! Gradients against central differences. With `--features f64` every entry must agree to 1e-5. In f32, a step large
+//! enough to measure also crosses kinks, so only three quarters of the entries must agree, within the precision of f32.
 
 use controlg::Real;
 use controlg::tensor::{Grads, Params, Pool, Tape, Var};
@@ -9,15 +8,15 @@ use crate::common::numbers;
 
 pub(crate) const WIDE: bool = cfg!(feature = "f64");
 
-/// Data of a test lives as long as the process: the tape's lifetime is then no concern.
+/// Leaks a value, so that the tape can borrow it for `'static`.
 pub(crate) fn forever<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }
 
-/// What is differentiated, by all parameters; it is given those of group 0.
+/// The function to differentiate with respect to all parameters; its inputs are those of group 0.
 pub(crate) type Function<'f> = &'f dyn Fn(&mut Tape<'static>, &[Var]) -> Var;
 
-/// The function's own scalar, or its product with fixed numbers.
+/// The output if it is a scalar, else its dot product with fixed numbers.
 fn loss(tape: &mut Tape<'static>, function: Function<'_>) -> Var {
     let inputs = tape.group(0);
     let out = function(tape, &inputs);
@@ -35,7 +34,7 @@ pub(crate) fn value(params: &Params, function: Function<'_>) -> f64 {
     tape.scalar(out)
 }
 
-/// The gradients of all groups, one after the other; zeros where no backward pass came.
+/// The concatenated gradients of all groups; zeros for groups without a gradient.
 pub(crate) fn flat(params: &Params, grads: &Grads) -> Vec<Real> {
     let group = |at: usize| {
         let idle = || vec![0.0; params.groups()[at].data().len()];
@@ -44,13 +43,13 @@ pub(crate) fn flat(params: &Params, grads: &Grads) -> Vec<Real> {
     (0..grads.n_groups()).flat_map(group).collect()
 }
 
-/// Compares the derivative of every parameter with a central difference.
-#[allow(dead_code)] // not every suite has all of them learned
+/// Compares the gradient of every parameter with a central difference.
+#[allow(dead_code)] // not every suite trains all parameters
 pub(crate) fn check_params(name: &str, params: &Params, function: Function<'_>) {
     check_groups(name, params, params.groups().len(), function);
 }
 
-/// [`check_params`] of the first groups; no gradient may reach the others.
+/// [`check_params`] for the first groups; the others must not have a gradient.
 pub(crate) fn check_groups(name: &str, params: &Params, n_groups: usize, function: Function<'_>) {
     let shared: &'static Params = forever(params.clone());
     let mut grads = Grads::new(shared);
@@ -59,7 +58,7 @@ pub(crate) fn check_groups(name: &str, params: &Params, n_groups: usize, functio
     assert!(tape.scalar(out).is_finite(), "{name}: value");
     tape.backward(out, &mut grads);
     let once = flat(shared, &grads);
-    // A second pass adds the same again, and a last one gives the same as the first.
+    // A second pass accumulates, and `backward_last` gives the gradient of the first.
     tape.backward(out, &mut grads);
     let twice = flat(shared, &grads);
     assert_near(name, &once.iter().map(|g| f64::from(2.0 * g)).collect::<Vec<_>>(), &twice, 1e-6);
@@ -70,10 +69,10 @@ pub(crate) fn check_groups(name: &str, params: &Params, n_groups: usize, functio
     let n_groups_all = params.groups().len();
     assert!(
         (n_groups..n_groups_all).all(|group| grads.group(group).is_none()),
-        "{name}: a gradient too many"
+        "{name}: unexpected gradient"
     );
-    let learned: usize = params.groups()[..n_groups].iter().map(|group| group.data().len()).sum();
-    let once = &once[..learned];
+    let n_trained: usize = params.groups()[..n_groups].iter().map(|group| group.data().len()).sum();
+    let once = &once[..n_trained];
     let expected = central_differences(params, n_groups, function);
     if WIDE {
         return assert_near(name, &expected, once, 1e-5);
@@ -108,7 +107,7 @@ fn central_differences(params: &Params, n_groups: usize, function: Function<'_>)
     differences
 }
 
-/// Compares entry by entry, relative to the entry or to a tenth of the largest.
+/// Compares entries relative to their size or to a tenth of the largest.
 pub(crate) fn assert_near(name: &str, expected: &[f64], found: &[Real], bound: f64) {
     let scale = expected.iter().fold(0.0f64, |top, x| top.max(x.abs())).max(1e-3);
     for (i, (&e, &f)) in expected.iter().zip(found).enumerate() {

@@ -1,4 +1,4 @@
-//! Array files made by hand, right ones and wrong ones.
+//! Hand-made array files, valid and invalid.
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// The bytes of a `.npy` whose header says this, true or not.
+/// The bytes of a `.npy` with this header, which need not match the body.
 pub fn npy(descr: &str, shape: &str, body: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), body].concat()
@@ -39,7 +39,7 @@ pub struct Npz {
 }
 
 impl Npz {
-    /// A path of three nodes: `adj_*`, four counted `attr_*`, labels, names and a pickled object array.
+    /// A path graph of three nodes with four features, labels, names and a pickled object array.
     pub fn gnn_benchmark() -> Self {
         let names: Vec<u8> = ["a\0", "bc", "d\0"].iter().flat_map(|name| name.bytes()).collect();
         Npz::new([
@@ -71,7 +71,7 @@ impl Npz {
         Npz { method: CompressionMethod::Deflated, ..self }
     }
 
-    /// With other bytes for a member, or a new member.
+    /// Replaces or adds a member.
     pub fn with(mut self, name: &str, bytes: Vec<u8>) -> Self {
         self.members.retain(|(known, _)| known != name);
         self.members.push((name.to_owned(), bytes));

@@ -1,4 +1,4 @@
-//! A small right graph in each format, as a list of files. Tests break one of them.
+//! A small valid graph in each format, as a list of files. Tests break one of the files.
 
 use std::fs;
 use std::io::Write;
@@ -9,14 +9,14 @@ use flate2::write::GzEncoder;
 
 use super::npz::Npz;
 
-/// The files of one graph: path within the folder, and content.
+/// The files of a graph: path in the folder, and content.
 pub type Files = Vec<(&'static str, Vec<u8>)>;
 
-/// Makes the files of a sample.
-pub type Make = fn() -> Files;
+/// Creates the files of a sample.
+pub type MakeSample = fn() -> Files;
 
-/// Every format with a right graph in it.
-pub const SAMPLES: [(&str, Make); 5] = [
+/// A valid graph in every format.
+pub const SAMPLES: [(&str, MakeSample); 5] = [
     ("planetoid", planetoid),
     ("geom-gcn", geom_gcn),
     ("wiki-cs", wiki_cs),
@@ -32,7 +32,7 @@ pub fn write(folder: &Path, files: &Files) {
     }
 }
 
-/// Six nodes: four rows in allx, the last node tested, the one before without anything.
+/// Six nodes: four rows in allx, node 5 in the test set, node 4 without features and label.
 pub fn planetoid() -> Files {
     let one_hot = |rows: i32, entries: &[i32]| pickle(&pickled_array(&[rows, 2], "i4", &le(entries)));
     let allx = pickled_csr(4, 5, &[0, 1, 3, 3, 4], &[4, 0, 2, 1], &[1.0, 0.5, 1.0, 2.0]);
@@ -48,7 +48,7 @@ pub fn planetoid() -> Files {
     ]
 }
 
-/// Masks of the six nodes: this training mask, node 1 to validate and node 2 to test.
+/// Masks of the six nodes: the given training mask, node 1 for validation and node 2 for testing.
 pub fn masks(train: [u8; 6]) -> Npz {
     let mask = |entries: [u8; 6]| super::npz::mask(&entries);
     let (val, test) = (mask([0, 1, 0, 0, 0, 0]), mask([0, 0, 1, 0, 0, 0]));
@@ -92,21 +92,21 @@ pub fn ogb() -> Files {
 }
 
 pub fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    packed.write_all(bytes).unwrap();
-    packed.finish().unwrap()
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 pub fn le(numbers: &[i32]) -> Vec<u8> {
     numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
-/// A whole pickle around the opcodes of one value.
+/// A complete pickle with the opcodes of one value.
 pub fn pickle(value: &[u8]) -> Vec<u8> {
     [b"\x80\x02", value, b"."].concat()
 }
 
-/// The opcodes of a NumPy array as Python 2 wrote it.
+/// The opcodes of a NumPy array as written by Python 2.
 pub fn pickled_array(shape: &[i32], dtype: &str, body: &[u8]) -> Vec<u8> {
     let mut ops =
         b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01(".to_vec();

@@ -1,27 +1,27 @@
-//! Small graphs and seeded numbers for the suites of the engine.
+//! Small graphs and seeded random numbers.
 
 use controlg::Real;
 use controlg::graph::{Csr, Dense, EdgeList, Features, Graph, Ids};
 use controlg::rng::Stream;
 
-/// Standard normal numbers.
+/// Standard normal random numbers.
 pub fn numbers(seed: u64, len: usize) -> Vec<Real> {
     let mut stream = Stream::new(seed, "test", "numbers", 0);
     (0..len).map(|_| stream.normal() as Real).collect()
 }
 
-/// Twelve nodes: a ring with chords, and two isolated ones.
+/// The edges of twelve nodes: a ring with chords, and two isolated nodes.
 pub fn edges() -> Vec<(u32, u32)> {
     let mut pairs: Vec<(u32, u32)> = (0..10).map(|u| (u, (u + 1) % 10)).collect();
     pairs.extend([(0, 5), (2, 7), (3, 9), (1, 4)]);
     pairs
 }
 
-/// A graph of twelve nodes with those edges.
+/// A graph with these edges and features.
 pub fn graph(edges: Vec<(u32, u32)>, features: Features) -> Graph {
     let n = features.n_rows();
     let (adjacency, _) = EdgeList { pairs: edges, weights: None }.into_adjacency(n).unwrap();
-    Graph::new(adjacency, features, Ids::Numbered(n)).expect("parts that fit")
+    Graph::new(adjacency, features, Ids::Numbered(n)).expect("a valid graph")
 }
 
 /// Dense features of twelve nodes.

@@ -1,4 +1,4 @@
-//! A small training run that touches most of the engine.
+//! A small training run that uses most tensor operations.
 
 use controlg::encoder::{self, Encoder, Pass};
 use controlg::graph::{EdgeDropper, EncoderInput, Features, Graph, Ids, NodeSet, view};
@@ -24,10 +24,10 @@ pub(crate) fn random_graph(n: usize, n_features: usize) -> Graph {
     }
     let values = vec![1.0 / 9.0; columns.len()];
     let features = Features::sparse(n_features, offsets, columns, Some(values)).unwrap();
-    Graph::new(adjacency, features, Ids::Numbered(n)).expect("parts that fit")
+    Graph::new(adjacency, features, Ids::Numbered(n)).expect("a valid graph")
 }
 
-/// Everything that lives from step to step.
+/// The state of the training run.
 pub(crate) struct Run<'g> {
     graph: &'g Graph,
     prepared: EncoderInput<'g>,
@@ -43,7 +43,7 @@ pub(crate) struct Run<'g> {
 impl<'g> Run<'g> {
     pub(crate) fn new(graph: &'g Graph, kind: &str) -> Self {
         let table = format!("kind = '{kind}'\nwidth = {WIDTH}\nnorm = 'batch'");
-        let network = encoder::build(table.parse().expect("a table")).expect("good settings");
+        let network = encoder::build(table.parse().expect("a table")).expect("valid settings");
         let (mut params, mut stream) = (Params::new(), Stream::new(0, "init", "", 0));
         let d = graph.n_features();
         let group = params.add_group("encoder");
@@ -80,12 +80,12 @@ impl<'g> Run<'g> {
         }
     }
 
-    #[allow(dead_code)] // not every suite looks at them
+    #[allow(dead_code)] // not every suite uses it
     pub(crate) fn params(&self) -> &[Real] {
         self.params.groups()[0].data()
     }
 
-    /// One step of one of five losses, in turn; gives the loss.
+    /// One step on one of five losses, round-robin; returns the loss.
     pub(crate) fn step(&mut self) -> f64 {
         let Run { graph, prepared, network, params, grads, optimizer, pool, dropper, steps } = self;
         let n = graph.n_nodes();
@@ -93,7 +93,7 @@ impl<'g> Run<'g> {
         let mut stream = Stream::new(0, "train", "", *steps);
         let mut tape = Tape::new(params, pool);
         let head = tape.group(1 + which);
-        let mut shown = || {
+        let mut augmented = || {
             let dropped = dropper.drop_edges(graph.adjacency(), 0.3, &mut stream);
             let columns = view::mask_features(graph.n_features(), 0.3, &mut stream);
             prepared.whole().on(dropped).with_columns(columns)
@@ -131,7 +131,7 @@ impl<'g> Run<'g> {
                 )
             }
             _ => {
-                let views = [shown(), shown()];
+                let views = [augmented(), augmented()];
                 let z = [0, 1].map(|i| {
                     let z = network.encode(&mut tape, 0, &views[i], Pass::default());
                     tape.linear(z, head[0], Some(head[1]), Activation::Elu)

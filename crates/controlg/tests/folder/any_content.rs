@@ -41,21 +41,21 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn any_text_as_a_table(text in "(src,dst|id,x|id,label|id,split|\"|,|\n|\r|[a-c0-9.é-]|train|nan){0,40}") {
+    fn any_text_as_a_table_does_not_panic(text in "(src,dst|id,x|id,label|id,split|\"|,|\n|\r|[a-c0-9.é-]|train|nan){0,40}") {
         for name in ["edges.csv", "features.csv", "labels.csv", "splits.csv", "ids.txt"] {
             never_panics(name, text.as_bytes());
         }
     }
 
     #[test]
-    fn any_bytes_as_a_table(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_as_a_table_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         for name in ["edges.csv", "edges.parquet", "features.npz", "features.npy", "labels.npy"] {
             never_panics(name, &bytes);
         }
     }
 
     #[test]
-    fn any_change_of_a_parquet_file(
+    fn a_damaged_parquet_file_does_not_panic(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
