@@ -118,7 +118,7 @@ pub(super) fn mixed(
     finite(&line.losses, k, &place("losses"))?;
     place("loss").close(&[line.loss], &[line.losses.iter().sum()])?;
     finite(&line.weight, k, &place("weight"))?;
-    within(&line.weight, promise.least - 1e-9, promise.most + 1e-9, &place("weight"))?;
+    within(&line.weight, promise.min - 1e-9, promise.max + 1e-9, &place("weight"))?;
     promise.sum.map_or(Ok(()), |sum| sums_to(sum, &line.weight, &place("weight")))
 }
 

@@ -20,10 +20,10 @@ mod builder;
 mod choices;
 mod component;
 mod custom;
-mod decider;
 mod hash;
 mod keys;
 mod legacy;
+mod method;
 mod preset;
 mod recorded;
 mod resolve;
@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::decider::Decider;
+use self::method::MethodSource;
 use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
@@ -82,7 +82,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mix: BTreeMap<String, MixerConfig>,
     #[serde(skip)]
-    decider: Decider,
+    method_source: MethodSource,
 }
 
 /// How features are normalized before training.

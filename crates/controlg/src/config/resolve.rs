@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::decider::Decider;
+use super::method::MethodSource;
 use super::{
     Config, Custom, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy, merge, preset,
 };
@@ -37,7 +37,7 @@ impl Config {
         let mix = take("mix");
         let top: keys::TopSettings = setting::settings("", keys::TOP, merged)?;
 
-        let decider = Decider::find(&top.method, custom)?;
+        let source = MethodSource::find(&top.method, custom)?;
         let names = participating(&top, custom)?;
         let mut config = Config {
             data: top.data,
@@ -53,10 +53,10 @@ impl Config {
             sense: setting::settings("sense", SenseSettings::KEYS, sense)?,
             plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
             control: setting::settings("control", ControlSettings::KEYS, control)?,
-            mix: resolve_mixer(mix, decider.listed())?,
-            decider,
+            mix: resolve_mixer(mix, source.listed())?,
+            method_source: source,
         };
-        if let Some(method) = config.decider.listed() {
+        if let Some(method) = config.method_source.listed() {
             let mut settings = config.scheduler();
             method.adjust(&mut settings);
             (config.sense, config.plan, config.control) = (settings.sense, settings.plan, settings.control);

@@ -1,13 +1,13 @@
-//! `autossl`: weights of the losses that are learned for pseudo-homophily (Jin et al., 2022, AutoSSL-DS).
+//! `autossl`: loss weights learned by gradient descent on pseudo-homophily (Jin et al., 2022, AutoSSL-DS).
 //!
-//! The step goes along Σ λ_k g_k, heads included. Then, every `meta_every` steps, the representations Z of the clean
-//! graph are clustered by K-means into centers μ_j, which are held constant; p_v = softmax_j(−‖z_v − μ_j‖²/σ²), and
-//! L_out is the mean of |p_u − p_v| over all edges uv and clusters. λ is moved against ∂L_out/∂λ by Adam and kept within
-//! \[0, 1\]; it is not scaled to sum to one. One update of Adam lies between λ and the new parameters, so the derivative
-//! is known in closed form and takes no second derivatives (`train/outlook.rs`).
+//! The network steps on Σ λ_k L_k, heads included. Every `meta_every` steps, K-means clusters the embeddings Z of the clean
+//! graph into centers μ_j, held constant; p_v = softmax_j(−‖z_v − μ_j‖²/σ²), and L_out is the mean of |p_u − p_v| over all
+//! edges uv and clusters. Adam updates λ with ∂L_out/∂λ and clips it to \[0, 1\]; it is not scaled to sum to one. Only one
+//! Adam step lies between λ and the new parameters, so the derivative has a closed form without second derivatives
+//! (`train/mixing/lookahead.rs`).
 //!
-//! The authors look ahead at every step, and evaluate the encoder of the highest pseudo-homophily that was seen; here it
-//! is the last one, as for every other method. What is rewarded, like neighbors, is wrong on graphs without homophily.
+//! The authors update λ at every step and evaluate the encoder with the highest pseudo-homophily; here the last encoder is
+//! evaluated, as for every other method. The criterion rewards similar neighbors, which is wrong on heterophilic graphs.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,17 +18,17 @@ use crate::error::{Error, Result};
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "autossl",
-    summary: "losses weighted so that a step makes neighbors fall into the same clusters",
+    summary: "loss weights learned so that neighbors fall into the same cluster",
     paper: "Jin et al., Automated Self-Supervised Learning for Graphs, ICLR 2022",
     keys: KEYS,
     defaults: || setting::table_of(&AutoSslSettings::default()),
     build: |table| {
         let settings: AutoSslSettings = setting::settings("mix.autossl", KEYS, table)?;
-        Ok(Box::new(move |setup| {
-            let weights = vec![1.0 / setup.n_objectives as f64; setup.n_objectives];
+        Ok(Box::new(move |context| {
+            let weights = vec![1.0 / context.n_objectives as f64; context.n_objectives];
             Box::new(AutoSsl {
                 settings: settings.clone(),
                 state: AutoSslState { weights, adam: WeightAdam::default() },
@@ -39,19 +39,19 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
 
 const KEYS: &[Key] = &[
     Key::new("lr_lambda", Range::Number(0.0, 10.0), "learning rate of the weights"),
-    Key::new("meta_every", Range::Whole(1, 1_000_000), "steps between two looks ahead"),
-    Key::new("meta_warmup_steps", Range::Whole(0, 1_000_000_000), "steps before the first look ahead"),
+    Key::new("meta_every", Range::Whole(1, 1_000_000), "steps between updates of the weights"),
+    Key::new(
+        "meta_warmup_steps",
+        Range::Whole(0, 1_000_000_000),
+        "steps before the first update of the weights",
+    ),
     Key::new(
         "clusters",
         Range::Whole(2, 10_000),
-        "clusters of the representations; at most the number of nodes",
+        "number of embedding clusters; at most the number of nodes",
     ),
-    Key::new("starts", Range::Whole(1, 100), "starts of K-means, of which the best counts"),
-    Key::new(
-        "variance",
-        Range::Number(1e-9, 1e9),
-        "how soft clusters are: the squared distance that counts as one",
-    ),
+    Key::new("starts", Range::Whole(1, 100), "restarts of K-means, of which the best is used"),
+    Key::new("variance", Range::Number(1e-9, 1e9), "softness of the clusters: σ² in softmax(−distance²/σ²)"),
 ];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ impl Mixer for AutoSsl {
     }
 
     fn mix(&mut self, _: &MixerInput<'_>) -> MixWeights {
-        MixWeights::of_losses(self.state.weights.clone())
+        MixWeights::for_losses(self.state.weights.clone())
     }
 
     fn uses_lookahead(&self) -> bool {
@@ -112,14 +112,14 @@ impl Mixer for AutoSsl {
         due.then_some(Lookahead { clusters, starts, variance })
     }
 
-    fn update(&mut self, slopes: &[f64]) {
+    fn update(&mut self, gradient: &[f64]) {
         let AutoSslState { weights, adam } = &mut self.state;
-        adam.step(self.settings.lr_lambda, weights, slopes);
+        adam.step(self.settings.lr_lambda, weights, gradient);
         weights.iter_mut().for_each(|weight| *weight = weight.clamp(0.0, 1.0));
     }
 
     fn weight_bounds(&self) -> WeightBounds {
-        WeightBounds { least: 0.0, most: 1.0, sum: None }
+        WeightBounds { min: 0.0, max: 1.0, sum: None }
     }
 
     fn save(&self) -> Result<String> {
@@ -134,15 +134,15 @@ impl Mixer for AutoSsl {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{assert_close, mixer, seen};
+    use super::super::testing::{assert_close, input, mixer};
     use super::*;
 
     #[test]
-    fn looks_ahead_when_due_and_moves_against_the_slopes_within_bounds() {
+    fn requests_lookaheads_when_due_and_descends_within_bounds() {
         let mut mixer = mixer(&ENTRY, "meta_every = 5\nmeta_warmup_steps = 7\nlr_lambda = 0.1", 2);
         let due: Vec<u64> = (0..21).filter(|&step| mixer.lookahead(step).is_some()).collect();
         assert_eq!(due, [10, 15, 20]);
-        let weights = |mixer: &mut Box<dyn Mixer>| mixer.mix(&seen(0, &[1.0; 2], &[]));
+        let weights = |mixer: &mut Box<dyn Mixer>| mixer.mix(&input(0, &[1.0; 2], &[]));
         assert_eq!(weights(&mut mixer).encoder, [0.5, 0.5]);
         mixer.update(&[3.0, -0.2]);
         assert_close(&weights(&mut mixer).encoder, &[0.4, 0.6], 1e-6);

@@ -1,9 +1,9 @@
-//! `autossl-es`: fixed weights of the losses, found by evolution for pseudo-homophily (Jin et al., 2022, AutoSSL-ES).
+//! `autossl-es`: fixed loss weights, found by evolutionary search for pseudo-homophily (Jin et al., 2022, AutoSSL-ES).
 //!
-//! CMA-ES moves λ within \[0, 1\]ᴷ. A candidate is judged by a run of its own, `steps` steps along Σ λ_k g_k from the same
-//! start, whose representations are clustered by K-means: its score is the share of edges that join two clusters. The run
-//! itself then keeps the best λ that was seen. The authors' budget, 100 generations of 8 runs of up to 1000 steps, is 800
-//! runs for one; the default here is a small one, and it is spent before the first step of the record.
+//! CMA-ES searches λ in \[0, 1\]ᴷ. A candidate is scored by a training run of its own: `steps` steps on Σ λ_k L_k from the
+//! same initialization, after which K-means clusters the embeddings; the score is the share of edges between different
+//! clusters. The run then uses the best λ found. The authors' budget (100 generations of 8 candidates, up to 1000 steps
+//! each) is the cost of 800 runs; the default here is small. The search precedes the first step of the record.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "autossl-es",
-    summary: "fixed weights of the losses, found by evolution over short runs before the first step",
+    summary: "fixed loss weights, found by evolutionary search over short runs before training",
     paper: "Jin et al., Automated Self-Supervised Learning for Graphs, ICLR 2022",
     keys: KEYS,
     defaults: || setting::table_of(&AutoSslEsSettings::default()),
@@ -27,13 +27,13 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("generations", Range::Whole(1, 100_000), "generations of candidates"),
-    Key::new("population", Range::Whole(2, 10_000), "candidates of a generation"),
-    Key::new("steps", Range::Whole(1, 1_000_000), "steps of the run that judges a candidate"),
+    Key::new("generations", Range::Whole(1, 100_000), "generations of the evolutionary search"),
+    Key::new("population", Range::Whole(2, 10_000), "candidates per generation"),
+    Key::new("steps", Range::Whole(1, 1_000_000), "training steps per candidate"),
     Key::new(
         "clusters",
         Range::Whole(2, 10_000),
-        "clusters of the representations; at most the number of nodes",
+        "number of embedding clusters; at most the number of nodes",
     ),
 ];
 
@@ -54,7 +54,7 @@ impl Default for AutoSslEsSettings {
 
 struct AutoSslEs {
     settings: AutoSslEsSettings,
-    /// None before the search.
+    /// `None` before the search.
     weights: Option<Vec<f64>>,
 }
 
@@ -76,13 +76,13 @@ impl Mixer for AutoSslEs {
         self.weights = Some(weights);
     }
 
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
-        let equal = || vec![1.0 / seen.loss.len() as f64; seen.loss.len()];
-        MixWeights::of_losses(self.weights.clone().unwrap_or_else(equal))
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
+        let equal = || vec![1.0 / input.loss.len() as f64; input.loss.len()];
+        MixWeights::for_losses(self.weights.clone().unwrap_or_else(equal))
     }
 
     fn weight_bounds(&self) -> WeightBounds {
-        WeightBounds { least: 0.0, most: 1.0, sum: None }
+        WeightBounds { min: 0.0, max: 1.0, sum: None }
     }
 
     fn save(&self) -> Result<String> {
@@ -97,20 +97,20 @@ impl Mixer for AutoSslEs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{mixer, seen};
+    use super::super::testing::{input, mixer};
     use super::*;
 
     #[test]
-    fn asks_for_a_trial_until_its_weights_are_found_and_keeps_them() {
+    fn requests_a_search_until_its_weights_are_known_and_keeps_them() {
         let mut fresh = mixer(&ENTRY, "generations = 2\nsteps = 7", 2);
-        let trial = fresh.weight_search().unwrap();
-        assert_eq!((trial.generations, trial.steps), (2, 7));
+        let search = fresh.weight_search().unwrap();
+        assert_eq!((search.generations, search.steps), (2, 7));
         fresh.set_weights(vec![0.25, 1.0]);
         let mut again = mixer(&ENTRY, "", 2);
         again.restore(&fresh.save().unwrap()).unwrap();
         for mixer in [&mut fresh, &mut again] {
             assert!(mixer.weight_search().is_none());
-            let mixture = mixer.mix(&seen(0, &[3.0, 1.0], &[]));
+            let mixture = mixer.mix(&input(0, &[3.0, 1.0], &[]));
             assert_eq!((mixture.encoder, mixture.heads), (vec![0.25, 1.0], vec![0.25, 1.0]));
         }
     }

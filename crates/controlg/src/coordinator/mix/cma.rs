@@ -1,22 +1,22 @@
-//! CMA-ES, a search without derivatives (Hansen, The CMA Evolution Strategy: A Tutorial, 2016), within the box
-//! \[0, 1\]ⁿ: candidates outside are moved to its border, and the search learns from where they were moved to.
+//! CMA-ES, derivative-free minimization (Hansen, The CMA Evolution Strategy: A Tutorial, 2016), on the box \[0, 1\]ⁿ.
+//! Candidates are clipped to the box, and the update uses the clipped ones.
 
 use crate::rng::Stream;
 
-/// A search for the lowest score, generation by generation.
+/// Minimizes a score, generation by generation.
 pub(crate) struct CmaEs {
     mean: Vec<f64>,
     sigma: f64,
-    /// Shape of the steps: a symmetric n × n matrix.
+    /// Covariance of the steps, n × n.
     covariance: Vec<Vec<f64>>,
-    /// The paths along which the mean has moved, for the size of the steps and for their shape.
+    /// Evolution paths of the mean, for the step size and for the covariance.
     size_path: Vec<f64>,
     shape_path: Vec<f64>,
     generation: i32,
     rates: Rates,
 }
 
-/// The tutorial's constants for a dimension and a population.
+/// The tutorial's constants for a dimension and population size.
 struct Rates {
     /// Weights of the better half, best first; they sum to one.
     weights: Vec<f64>,
@@ -26,12 +26,12 @@ struct Rates {
     rank_one: f64,
     rank_mu: f64,
     damping: f64,
-    /// The expected length of a normal vector.
+    /// The expected norm of a standard normal vector.
     length: f64,
 }
 
 impl CmaEs {
-    /// Starts in the middle of the box, with steps as large as the way to its border.
+    /// Starts at the center of the box, with a step size of half its width.
     pub(crate) fn new(n: usize, population: usize) -> Self {
         let covariance = (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
         CmaEs {
@@ -45,7 +45,7 @@ impl CmaEs {
         }
     }
 
-    /// The candidates of the next generation.
+    /// Samples the candidates of the next generation.
     pub(crate) fn ask(&self, population: usize, stream: &mut Stream) -> Vec<Vec<f64>> {
         let (values, vectors) = eigen(&self.covariance);
         let candidate = |_| {
@@ -60,7 +60,7 @@ impl CmaEs {
         (0..population).map(candidate).collect()
     }
 
-    /// Learns from a generation: candidates, the lowest score first.
+    /// Updates the distribution from a generation, ranked by ascending score.
     pub(crate) fn tell(&mut self, ranked: &[Vec<f64>]) {
         let (n, rates) = (self.mean.len(), &self.rates);
         self.generation += 1;
@@ -72,15 +72,15 @@ impl CmaEs {
         (0..n).for_each(|i| self.mean[i] += self.sigma * mean_step[i]);
 
         let whitened = self.whitened(&mean_step);
-        follow(&mut self.size_path, &whitened, rates.size_path, rates.effective);
+        update_path(&mut self.size_path, &whitened, rates.size_path, rates.effective);
         let length = self.size_path.iter().map(|x| x * x).sum::<f64>().sqrt();
         let settled = 1.0 - (1.0 - rates.size_path).powi(2 * self.generation);
-        // A path that is too long says that the size is still changing: the shape waits.
-        let calm = length / settled.sqrt() / rates.length < 1.4 + 2.0 / (n as f64 + 1.0);
-        let onward = if calm { mean_step } else { vec![0.0; n] };
-        follow(&mut self.shape_path, &onward, rates.shape_path, rates.effective);
+        // A long path means that the step size is still growing: the covariance path pauses.
+        let settled_size = length / settled.sqrt() / rates.length < 1.4 + 2.0 / (n as f64 + 1.0);
+        let onward = if settled_size { mean_step } else { vec![0.0; n] };
+        update_path(&mut self.shape_path, &onward, rates.shape_path, rates.effective);
 
-        let lost = if calm { 0.0 } else { rates.shape_path * (2.0 - rates.shape_path) };
+        let lost = if settled_size { 0.0 } else { rates.shape_path * (2.0 - rates.shape_path) };
         let kept = 1.0 - rates.rank_one - rates.rank_mu + rates.rank_one * lost;
         for i in 0..n {
             for j in 0..n {
@@ -127,19 +127,19 @@ impl Rates {
     }
 }
 
-/// A path fades at a rate and goes on along a step.
-fn follow(path: &mut [f64], step: &[f64], rate: f64, effective: f64) {
+/// Exponential smoothing of an evolution path.
+fn update_path(path: &mut [f64], step: &[f64], rate: f64, effective: f64) {
     let onward = (rate * (2.0 - rate) * effective).sqrt();
     path.iter_mut().zip(step).for_each(|(path, step)| *path = (1.0 - rate) * *path + onward * step);
 }
 
-/// Eigenvalues of a small symmetric matrix, and its eigenvectors as columns, by Jacobi's rotations.
+/// Eigenvalues and eigenvectors (as columns) of a small symmetric matrix, by Jacobi rotations.
 fn eigen(matrix: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
     let n = matrix.len();
     let mut a = matrix.to_vec();
     let mut vectors: Vec<Vec<f64>> =
         (0..n).map(|i| (0..n).map(|j| f64::from(u8::from(i == j))).collect()).collect();
-    // Each sweep squares what is left beside the diagonal: far fewer are enough.
+    // Convergence is quadratic: far fewer sweeps are enough.
     for _ in 0..30 {
         for p in 0..n {
             for q in p + 1..n {
@@ -169,8 +169,8 @@ fn eigen(matrix: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
 mod tests {
     use super::*;
 
-    /// The best candidate of a search for the lowest value.
-    fn lowest(n: usize, generations: u64, score: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    /// The best candidate found.
+    fn minimize(n: usize, generations: u64, score: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let mut search = CmaEs::new(n, 8);
         let mut best = vec![0.5; n];
         for generation in 0..generations {
@@ -186,24 +186,24 @@ mod tests {
     }
 
     #[test]
-    fn a_long_valley_is_followed_to_its_lowest_point() {
+    fn an_ill_conditioned_quadratic_is_minimized() {
         let target = [0.2, 0.7, 0.4, 0.9, 0.5];
         let score = |x: &[f64]| -> f64 {
             let d: Vec<f64> = x.iter().zip(target).map(|(x, t)| x - t).collect();
             (d[0] + d[1]).powi(2) * 100.0 + d.iter().map(|d| d * d).sum::<f64>()
         };
-        let best = lowest(5, 100, score);
+        let best = minimize(5, 100, score);
         assert!(best.iter().zip(target).all(|(x, t)| (x - t).abs() < 1e-3), "{best:?}");
     }
 
     #[test]
-    fn a_corner_of_the_box_is_found() {
-        let best = lowest(3, 60, |x| x[0] - x[1] + (x[2] - 0.5).powi(2));
+    fn a_minimum_at_a_corner_of_the_box_is_found() {
+        let best = minimize(3, 60, |x| x[0] - x[1] + (x[2] - 0.5).powi(2));
         assert!(best[0] < 1e-6 && best[1] > 1.0 - 1e-6 && (best[2] - 0.5).abs() < 0.05, "{best:?}");
     }
 
     #[test]
-    fn eigenvectors_are_kept_by_their_matrix() {
+    fn eigenvectors_satisfy_their_equation() {
         let matrix = vec![vec![4.0, 1.0, -2.0], vec![1.0, 2.0, 0.0], vec![-2.0, 0.0, 3.0]];
         let (values, vectors) = eigen(&matrix);
         for k in 0..3 {

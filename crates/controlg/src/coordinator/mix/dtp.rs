@@ -1,21 +1,21 @@
-//! `dtp`, dynamic task prioritization: objectives that have come less far count more (Guo et al., 2018).
+//! `dtp`, dynamic task prioritization: objectives with less progress get larger weights (Guo et al., 2018).
 //!
-//! Each objective has a measure of progress κ_k in (0, 1) with a running mean κ̄_k ← a κ_k + (1 − a) κ̄_k, and its loss
-//! the weight −(1 − κ̄_k)^γ ln κ̄_k. The paper measures accuracy, which takes labels; here progress is the share by
-//! which the loss has fallen, κ_k = 1 − L_k / L_k at the first step, kept within 0.01 and 0.99.
+//! Each objective has a progress κ_k in (0, 1) with a moving average κ̄_k ← a κ_k + (1 − a) κ̄_k; its loss gets the weight
+//! −(1 − κ̄_k)^γ ln κ̄_k. The paper measures accuracy, which needs labels; here progress is the relative decrease of the
+//! loss, κ_k = 1 − L_k / L_k⁽⁰⁾ with the loss of the first step, clipped to [0.01, 0.99].
 
 use serde::{Deserialize, Serialize};
 
-use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, nonzero_scale};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "dtp",
-    summary: "losses that have fallen less count more",
+    summary: "larger weights for losses that have decreased less",
     paper: "Guo et al., Dynamic Task Prioritization for Multitask Learning, ECCV 2018",
     keys: KEYS,
     defaults: || setting::table_of(&DtpSettings::default()),
@@ -26,7 +26,7 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("average", Range::Number(1e-6, 1.0), "how much of the running mean of progress is the present"),
+    Key::new("average", Range::Number(1e-6, 1.0), "EMA coefficient of new values in the progress"),
     Key::new("gamma", Range::Number(0.0, 100.0), "how strongly progress lowers a weight"),
 ];
 
@@ -43,7 +43,7 @@ impl Default for DtpSettings {
     }
 }
 
-/// Progress is kept this far from none and from all.
+/// Progress is kept this far from 0 and 1.
 const MARGIN: f64 = 0.01;
 
 struct Dtp {
@@ -55,22 +55,22 @@ struct Dtp {
 struct DtpState {
     /// The losses at the first step.
     first: Vec<f64>,
-    /// The running means of progress.
+    /// Moving averages of progress.
     progress: Vec<f64>,
 }
 
 impl Mixer for Dtp {
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
         let DtpSettings { average, gamma } = self.settings;
         let state = self.state.get_or_insert_with(|| DtpState {
-            first: seen.loss.to_vec(),
-            progress: vec![MARGIN; seen.loss.len()],
+            first: input.loss.to_vec(),
+            progress: vec![MARGIN; input.loss.len()],
         });
-        for (task, progress) in state.progress.iter_mut().enumerate() {
-            let fallen = 1.0 - seen.loss[task] / as_scale(state.first[task]);
+        for (k, progress) in state.progress.iter_mut().enumerate() {
+            let fallen = 1.0 - input.loss[k] / nonzero_scale(state.first[k]);
             *progress = average * fallen.clamp(MARGIN, 1.0 - MARGIN) + (1.0 - average) * *progress;
         }
-        MixWeights::of_losses(state.progress.iter().map(|&k| -(1.0 - k).powf(gamma) * k.ln()).collect())
+        MixWeights::for_losses(state.progress.iter().map(|&k| -(1.0 - k).powf(gamma) * k.ln()).collect())
     }
 
     fn weight_bounds(&self) -> WeightBounds {
@@ -89,17 +89,17 @@ impl Mixer for Dtp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{assert_close, mixer, seen};
+    use super::super::testing::{assert_close, input, mixer};
     use super::*;
 
     #[test]
-    fn weights_follow_the_progress_of_the_losses_whatever_their_unit() {
+    fn weights_follow_progress_and_do_not_depend_on_the_scale_of_a_loss() {
         let run = |unit: [f64; 2]| {
             let mut mixer = mixer(&ENTRY, "", 2);
-            let mut last = mixer.mix(&seen(0, &unit, &[])).encoder;
+            let mut last = mixer.mix(&input(0, &unit, &[])).encoder;
             assert_close(&last, &[-0.99 * 0.01f64.ln(); 2], 1e-9);
             for step in 1..300 {
-                last = mixer.mix(&seen(step, &[0.2 * unit[0], 0.7 * unit[1]], &[])).encoder;
+                last = mixer.mix(&input(step, &[0.2 * unit[0], 0.7 * unit[1]], &[])).encoder;
             }
             last
         };
@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_rises_is_no_progress() {
+    fn an_increasing_loss_counts_as_no_progress() {
         let mut mixer = mixer(&ENTRY, "average = 1", 1);
-        let first = mixer.mix(&seen(0, &[1.0], &[])).encoder;
-        assert_eq!(mixer.mix(&seen(1, &[5.0], &[])).encoder, first);
+        let first = mixer.mix(&input(0, &[1.0], &[])).encoder;
+        assert_eq!(mixer.mix(&input(1, &[5.0], &[])).encoder, first);
     }
 }

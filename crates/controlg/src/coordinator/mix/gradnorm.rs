@@ -1,37 +1,38 @@
-//! `gradnorm`: losses weighted so that their gradients are of like lengths, longer for those that lag (Chen et al., 2018).
+//! `gradnorm`: loss weights that balance gradient norms, larger for objectives that lag behind (Chen et al., 2018).
 //!
-//! G_k = w_k ‖∂L_k/∂W‖ at the last shared layer's weight W; ℓ_k = L_k / L_k at the first step; r_k = ℓ_k / mean ℓ. Each
-//! G_k is drawn to its target mean(G)·r_k^α, held constant: ∂/∂w_k Σ|G_k − target_k| = sign(G_k − target_k) ‖∂L_k/∂W‖.
-//! One step of Adam on the weights, which then stay at least 1e-3 and are scaled to sum to K. The network steps on
-//! Σ w_k L_k.
+//! G_k = w_k ‖∂L_k/∂W‖ at the weight W of the last shared layer; ℓ_k = L_k / L_k⁽⁰⁾ with the loss of the first step;
+//! r_k = ℓ_k / mean ℓ. Each G_k is pulled towards the constant target mean(G)·r_k^α:
+//! ∂/∂w_k Σ|G_k − target_k| = sign(G_k − target_k) ‖∂L_k/∂W‖. The weights take one Adam step, are bounded below by 1e-3
+//! and scaled to sum to K. The network steps on Σ w_k L_k.
 
 use serde::{Deserialize, Serialize};
 
 use super::adam::WeightAdam;
-use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, nonzero_scale};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "gradnorm",
-    summary: "losses weighted so that all gradients have like lengths, longer where the loss lags",
+    summary: "loss weights that balance gradient norms, larger for losses that lag behind",
     paper: "Chen et al., GradNorm: Gradient Normalization for Adaptive Loss Balancing, ICML 2018",
     keys: KEYS,
     defaults: || setting::table_of(&GradNormSettings::default()),
     build: |table| {
         let settings: GradNormSettings = setting::settings("mix.gradnorm", KEYS, table)?;
-        Ok(Box::new(move |setup| {
-            let state = GradNormState { weights: vec![1.0; setup.n_objectives], ..GradNormState::default() };
+        Ok(Box::new(move |context| {
+            let state =
+                GradNormState { weights: vec![1.0; context.n_objectives], ..GradNormState::default() };
             Box::new(GradNorm { settings: settings.clone(), state })
         }))
     },
 };
 
 const KEYS: &[Key] = &[
-    Key::new("alpha", Range::Number(0.0, 100.0), "how strongly a loss that lags pulls its weight up"),
+    Key::new("alpha", Range::Number(0.0, 100.0), "how strongly a lagging loss raises its weight"),
     Key::new("lr", Range::Number(0.0, 10.0), "learning rate of the weights"),
 ];
 
@@ -48,8 +49,8 @@ impl Default for GradNormSettings {
     }
 }
 
-/// No weight falls below this before they are scaled.
-const LEAST: f64 = 1e-3;
+/// Lower bound of the weights before scaling.
+const MIN_WEIGHT: f64 = 1e-3;
 
 struct GradNorm {
     settings: GradNormSettings,
@@ -69,26 +70,26 @@ impl Mixer for GradNorm {
         MixerNeeds { last_layer: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
         let GradNormState { weights, first, adam } = &mut self.state;
-        let mixture = MixWeights::of_losses(weights.clone());
-        let first = first.get_or_insert_with(|| seen.loss.to_vec());
-        let k = weights.len() as f64;
-        let left: Vec<f64> =
-            seen.loss.iter().zip(first.iter()).map(|(now, &then)| now / as_scale(then)).collect();
-        let (mean_left, lengths) = (left.iter().sum::<f64>() / k, seen.last_layer);
-        let mean_length = weights.iter().zip(lengths).map(|(w, length)| w * length).sum::<f64>() / k;
-        let slopes: Vec<f64> = (0..weights.len())
-            .map(|task| {
-                let pace = (left[task] / as_scale(mean_left)).max(0.0).powf(self.settings.alpha);
-                let gap = weights[task] * lengths[task] - mean_length * pace;
-                if gap == 0.0 { 0.0 } else { gap.signum() * lengths[task] }
+        let mixture = MixWeights::for_losses(weights.clone());
+        let first = first.get_or_insert_with(|| input.loss.to_vec());
+        let n = weights.len() as f64;
+        let relative: Vec<f64> =
+            input.loss.iter().zip(first.iter()).map(|(now, &then)| now / nonzero_scale(then)).collect();
+        let (mean_relative, norms) = (relative.iter().sum::<f64>() / n, input.last_layer);
+        let mean_norm = weights.iter().zip(norms).map(|(w, norm)| w * norm).sum::<f64>() / n;
+        let gradient: Vec<f64> = (0..weights.len())
+            .map(|k| {
+                let rate = (relative[k] / nonzero_scale(mean_relative)).max(0.0).powf(self.settings.alpha);
+                let gap = weights[k] * norms[k] - mean_norm * rate;
+                if gap == 0.0 { 0.0 } else { gap.signum() * norms[k] }
             })
             .collect();
-        adam.step(self.settings.lr, weights, &slopes);
-        weights.iter_mut().for_each(|weight| *weight = weight.max(LEAST));
+        adam.step(self.settings.lr, weights, &gradient);
+        weights.iter_mut().for_each(|weight| *weight = weight.max(MIN_WEIGHT));
         let total: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight *= k / total);
+        weights.iter_mut().for_each(|weight| *weight *= n / total);
         mixture
     }
 
@@ -111,14 +112,14 @@ mod tests {
     use super::super::testing::mixer;
     use super::*;
 
-    /// The weights after some steps with these losses and gradient lengths.
-    fn after(steps: u64, losses: [f64; 3], lengths: [f64; 3]) -> Vec<f64> {
+    /// The weights after some steps with these losses and gradient norms.
+    fn after(steps: u64, losses: [f64; 3], norms: [f64; 3]) -> Vec<f64> {
         let mut mixer = mixer(&ENTRY, "", 3);
-        mixer.mix(&MixerInput { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &lengths, nodes: None });
+        mixer.mix(&MixerInput { step: 0, loss: &[1.0; 3], gram: &[], last_layer: &norms, nodes: None });
         let mut weights = Vec::new();
         for step in 1..=steps {
             weights = mixer
-                .mix(&MixerInput { step, loss: &losses, gram: &[], last_layer: &lengths, nodes: None })
+                .mix(&MixerInput { step, loss: &losses, gram: &[], last_layer: &norms, nodes: None })
                 .encoder;
             assert!((weights.iter().sum::<f64>() - 3.0).abs() < 1e-9 && weights.iter().all(|&w| w > 0.0));
         }
@@ -126,21 +127,21 @@ mod tests {
     }
 
     #[test]
-    fn equal_gradients_and_paces_keep_equal_weights() {
+    fn equal_gradients_and_rates_keep_equal_weights() {
         assert_eq!(after(50, [0.7; 3], [2.0; 3]), [1.0; 3]);
     }
 
     #[test]
-    fn weights_settle_where_gradients_have_like_lengths() {
-        let lengths = [1.0, 2.0, 4.0];
-        let weights = after(3000, [0.5; 3], lengths);
-        let products: Vec<f64> = weights.iter().zip(lengths).map(|(w, length)| w * length).collect();
+    fn weights_converge_to_equal_gradient_norms() {
+        let norms = [1.0, 2.0, 4.0];
+        let weights = after(3000, [0.5; 3], norms);
+        let products: Vec<f64> = weights.iter().zip(norms).map(|(w, norm)| w * norm).collect();
         let mean = products.iter().sum::<f64>() / 3.0;
         assert!(products.iter().all(|x| (x / mean - 1.0).abs() < 0.1), "{products:?}");
     }
 
     #[test]
-    fn a_loss_that_lags_gains_weight() {
+    fn a_lagging_loss_gains_weight() {
         let weights = after(400, [0.9, 0.5, 0.5], [1.0; 3]);
         assert!(weights[0] > 1.2 && weights[1] < 1.0, "{weights:?}");
     }

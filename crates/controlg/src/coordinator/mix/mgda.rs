@@ -1,36 +1,36 @@
-//! `mgda` and `paretognn`: the point of least norm in the convex hull of the gradients.
+//! `mgda` and `paretognn`: the minimum-norm point in the convex hull of the gradients.
 //!
-//! λ* = argmin ½ λᵀMλ over the simplex, M the inner products of the gradients, each divided by its c_k (`normalize`).
-//! Its point Σ λ_k g_k/c_k goes against no objective, and is zero where none can gain without another's loss.
+//! λ* = argmin ½ λᵀMλ over the simplex, where M is the Gram matrix of the gradients, each divided by its c_k (`normalize`).
+//! The point Σ λ_k g_k/c_k increases no loss to first order; it is zero at Pareto-stationary points.
 //!
-//! *MGDA* (Désidéri, 2012) goes along that point; heads keep their own gradients. *ParetoGNN* (Ju et al., 2023) takes
-//! λ* from normalized gradients and then steps on Σ λ*_k L_k with the raw losses, heads included: with `l2` its way is
-//! Σ λ_k g_k and not Σ λ_k g_k/‖g_k‖, and may go against an objective. That is the published method.
+//! *MGDA* (Désidéri, 2012) steps along that point; heads use their own gradients. *ParetoGNN* (Ju et al., 2023) computes
+//! λ* from normalized gradients, then steps on Σ λ*_k L_k with the raw losses, heads included: with `l2` its direction is
+//! Σ λ_k g_k rather than Σ λ_k g_k/‖g_k‖, which may increase a loss. That is the published method.
 
 use serde::{Deserialize, Serialize};
 
-use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, MixerNeeds, WeightBounds, nonzero_scale};
 use crate::coordinator::min_norm;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// MGDA on the list of methods.
+/// MGDA in the list of methods.
 pub(in crate::coordinator) const MGDA: Entry<MixerFactory> = Entry {
     name: "mgda",
-    summary: "every step along the point of least norm between all gradients",
+    summary: "step along the minimum-norm point in the convex hull of the gradients",
     paper: "Désidéri, Multiple-Gradient Descent Algorithm (MGDA) for Multiobjective Optimization, C. R. Math. 2012",
     keys: MGDA_KEYS,
     defaults: || setting::table_of(&MgdaSettings::default()),
     build: |table| {
         let MgdaSettings { normalize } = setting::settings("mix.mgda", MGDA_KEYS, table)?;
-        Ok(Box::new(move |_| Box::new(LeastNorm { normalize, rule: Rule::Mgda })))
+        Ok(Box::new(move |_| Box::new(MinNorm { normalize, rule: Rule::Mgda })))
     },
 };
 
-/// ParetoGNN on the list of methods.
+/// ParetoGNN in the list of methods.
 pub(in crate::coordinator) const PARETOGNN: Entry<MixerFactory> = Entry {
     name: "paretognn",
-    summary: "losses weighted by the point of least norm between their normalized gradients",
+    summary: "losses weighted by the minimum-norm point of their normalized gradients",
     paper: "Ju et al., Multi-task Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: PARETOGNN_KEYS,
     defaults: || setting::table_of(&ParetoGnnSettings::default()),
@@ -38,19 +38,19 @@ pub(in crate::coordinator) const PARETOGNN: Entry<MixerFactory> = Entry {
         let ParetoGnnSettings { normalize, use_pareto } =
             setting::settings("mix.paretognn", PARETOGNN_KEYS, table)?;
         let rule = if use_pareto { Rule::ParetoGnn } else { Rule::Sum };
-        Ok(Box::new(move |_| Box::new(LeastNorm { normalize, rule })))
+        Ok(Box::new(move |_| Box::new(MinNorm { normalize, rule })))
     },
 };
 
 const NORMALIZE: Key = Key::new(
     "normalize",
     Range::OneOf(&["l2", "loss", "loss+", "none"]),
-    "each gradient is divided by its length, its loss, both, or nothing before the weights are sought",
+    "divisor of each gradient when computing the weights: its norm, its loss, both, or none",
 );
 const MGDA_KEYS: &[Key] = &[NORMALIZE];
 const PARETOGNN_KEYS: &[Key] = &[
     NORMALIZE,
-    Key::new("use_pareto", Range::Flag, "weights from the gradients; without it every loss counts once"),
+    Key::new("use_pareto", Range::Flag, "compute weights from the gradients; if false, sum the losses"),
 ];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -96,29 +96,31 @@ enum Rule {
     Sum,
 }
 
-struct LeastNorm {
+struct MinNorm {
     normalize: GradientNormalization,
     rule: Rule,
 }
 
-impl Mixer for LeastNorm {
+impl Mixer for MinNorm {
     fn needs(&self) -> MixerNeeds {
         MixerNeeds { gram: self.rule != Rule::Sum, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
-        let k = seen.loss.len();
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
+        let k = input.loss.len();
         if self.rule == Rule::Sum {
-            return MixWeights::of_losses(vec![1.0; k]);
+            return MixWeights::for_losses(vec![1.0; k]);
         }
-        let divisors: Vec<f64> = (0..k).map(|a| self.divisor(seen.loss[a], seen.gram[a][a].sqrt())).collect();
-        let normalized: Vec<Vec<f64>> =
-            (0..k).map(|a| (0..k).map(|b| seen.gram[a][b] / (divisors[a] * divisors[b])).collect()).collect();
-        let weights = of_least_norm(&normalized);
+        let divisors: Vec<f64> =
+            (0..k).map(|a| self.divisor(input.loss[a], input.gram[a][a].sqrt())).collect();
+        let normalized: Vec<Vec<f64>> = (0..k)
+            .map(|a| (0..k).map(|b| input.gram[a][b] / (divisors[a] * divisors[b])).collect())
+            .collect();
+        let weights = min_norm_weights(&normalized);
         if self.rule == Rule::ParetoGnn {
-            return MixWeights::of_losses(weights);
+            return MixWeights::for_losses(weights);
         }
-        MixWeights::of_encoder(
+        MixWeights::for_encoder(
             weights.iter().zip(&divisors).map(|(weight, divisor)| weight / divisor).collect(),
         )
     }
@@ -132,20 +134,19 @@ impl Mixer for LeastNorm {
     }
 }
 
-impl LeastNorm {
-    fn divisor(&self, loss: f64, length: f64) -> f64 {
+impl MinNorm {
+    fn divisor(&self, loss: f64, norm: f64) -> f64 {
         match self.normalize {
-            GradientNormalization::L2 => as_scale(length),
-            GradientNormalization::Loss => as_scale(loss),
-            GradientNormalization::LossAndL2 => as_scale(loss * length),
+            GradientNormalization::L2 => nonzero_scale(norm),
+            GradientNormalization::Loss => nonzero_scale(loss),
+            GradientNormalization::LossAndL2 => nonzero_scale(loss * norm),
             GradientNormalization::None => 1.0,
         }
     }
 }
 
-/// The weights of the point of least norm. They do not depend on the gradients' unit, but the solver's small ridge does:
-/// the longest gradient gets length 1.
-pub(super) fn of_least_norm(gram: &[Vec<f64>]) -> Vec<f64> {
+/// Weights of the minimum-norm point. The gradients are scaled first, because the solver's ridge is not scale-free.
+pub(super) fn min_norm_weights(gram: &[Vec<f64>]) -> Vec<f64> {
     let longest = (0..gram.len()).map(|k| gram[k][k]).fold(0.0, f64::max);
     if longest <= 0.0 {
         return min_norm::weights(gram);
@@ -157,16 +158,16 @@ pub(super) fn of_least_norm(gram: &[Vec<f64>]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{assert_close, combined, gradients, gram, mixer, seen};
+    use super::super::testing::{assert_close, combined, gradients, gram, input, mixer};
     use super::super::{dot, times};
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn paretognn_weighs_raw_losses_and_mgda_normalized_gradients() {
-        // Orthogonal gradients of lengths 1 and 2: equal weights after l2.
+    fn paretognn_weights_raw_losses_and_mgda_normalized_gradients() {
+        // Orthogonal gradients of norms 1 and 2: equal weights after l2.
         let products = [vec![1.0, 0.0], vec![0.0, 4.0]];
-        let mixed = |entry, table| mixer(entry, table, 2).mix(&seen(0, &[1.0, 2.0], &products));
+        let mixed = |entry, table| mixer(entry, table, 2).mix(&input(0, &[1.0, 2.0], &products));
         let pareto = mixed(&PARETOGNN, "");
         assert_close(&pareto.encoder, &[0.5, 0.5], 1e-9);
         assert_eq!(pareto.heads, pareto.encoder);
@@ -179,24 +180,24 @@ mod tests {
     }
 
     #[test]
-    fn small_gradients_get_the_same_weights_and_none_at_all_equal_ones() {
+    fn weights_do_not_depend_on_scale_and_zero_gradients_get_equal_ones() {
         let three = vec![vec![1.0, -0.2, 0.3], vec![-0.6, 0.4, 0.1], vec![0.1, 0.5, -0.9]];
         let small: Vec<Vec<f64>> = three.iter().map(|g| g.iter().map(|x| x * 1e-7).collect()).collect();
-        assert_close(&of_least_norm(&gram(&small)), &of_least_norm(&gram(&three)), 1e-9);
-        assert_close(&of_least_norm(&[vec![0.0; 2], vec![0.0; 2]]), &[0.5, 0.5], 1e-12);
+        assert_close(&min_norm_weights(&gram(&small)), &min_norm_weights(&gram(&three)), 1e-9);
+        assert_close(&min_norm_weights(&[vec![0.0; 2], vec![0.0; 2]]), &[0.5, 0.5], 1e-12);
     }
 
     proptest! {
         #[test]
-        fn no_objective_is_gone_against_and_frank_wolfe_agrees(vectors in gradients()) {
+        fn no_loss_increases_and_frank_wolfe_agrees(vectors in gradients()) {
             let products = gram(&vectors);
             let weights = mixer(&MGDA, "", vectors.len())
-                .mix(&seen(0, &vec![1.0; vectors.len()], &products)).encoder;
+                .mix(&input(0, &vec![1.0; vectors.len()], &products)).encoder;
             prop_assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-            let way = combined(&vectors, &weights);
+            let direction = combined(&vectors, &weights);
             let longest = vectors.iter().map(|g| dot(g, g)).fold(0.0, f64::max);
-            let value = dot(&way, &way);
-            // Karush, Kuhn, Tucker: no gradient's part along the way is shorter than the way itself.
+            let value = dot(&direction, &direction);
+            // KKT: the projection of every gradient onto the direction is at least as long as the direction.
             for slope in times(&products, &weights) {
                 prop_assert!(slope >= value - 1e-8 * longest, "{slope} below {value}");
             }

@@ -1,8 +1,8 @@
-//! Methods that mix: every step takes the gradients of all objectives and goes one way that is made of them.
+//! Mixing methods: every step combines the gradients of all objectives into one update.
 //!
-//! A [`Mixer`] sees numbers only, the K losses and the K × K inner products of the gradients g_k at the encoder's
-//! parameters, and answers with weights: the encoder moves along Σ w_k g_k, each head along its own gradient times a
-//! weight of its own.
+//! A [`Mixer`] works on plain numbers. Given the K losses and the K × K Gram matrix of the gradients g_k with respect to
+//! the encoder's parameters, it returns weights: the encoder steps along Σ w_k g_k, and each head along its own gradient
+//! times a weight of its own.
 
 mod adam;
 pub(super) mod autossl;
@@ -25,136 +25,137 @@ pub(super) mod was;
 
 use crate::error::Result;
 
-/// A way to mix whose settings are checked, to be started for a run.
+/// Builds a mixer for a run, from checked settings.
 pub type MixerFactory = dyn Fn(&MixerContext) -> Box<dyn Mixer> + Send + Sync;
 
-/// What a mixer knows of its run.
+/// What a mixer knows about its run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MixerContext {
     /// Number of objectives.
     pub n_objectives: usize,
-    /// Where its draws start.
+    /// Random seed.
     pub seed: u64,
-    /// The learning rate of the network.
-    pub rate: f64,
-    /// Columns of the representations.
+    /// Learning rate of the network.
+    pub lr: f64,
+    /// Embedding width.
     pub width: usize,
 }
 
-/// A way to mix.
+/// Combines the gradients of all objectives at every step.
 pub trait Mixer: Send {
-    /// Refuses a graph of this many nodes that it cannot serve, before any work is done.
+    /// Checks that it can train on a graph of this size.
     fn check(&self, _n_nodes: usize) -> Result<()> {
         Ok(())
     }
 
-    /// What it wants to see besides the losses.
+    /// What it needs besides the losses.
     fn needs(&self) -> MixerNeeds {
         MixerNeeds::default()
     }
 
-    /// The weights of one step.
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights;
+    /// Computes the weights of one step.
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights;
 
-    /// Whether it ever wants to know how its weights influence what a step led to.
+    /// Whether it ever requests a lookahead.
     fn uses_lookahead(&self) -> bool {
         false
     }
 
-    /// What it wants to know of where this step led, if anything.
+    /// The lookahead to compute after this step, if any.
     fn lookahead(&self, _step: u64) -> Option<Lookahead> {
         None
     }
 
-    /// Takes the derivatives of the outlook's loss by the weights of the step.
-    fn update(&mut self, _slopes: &[f64]) {}
+    /// Takes the gradient of the lookahead loss with respect to the weights of the step.
+    fn update(&mut self, _gradient: &[f64]) {}
 
-    /// The trial runs that its weights shall be found by before the first step; none once they are known.
+    /// The search for its weights that must precede the first step; `None` once they are known.
     fn weight_search(&self) -> Option<WeightSearch> {
         None
     }
 
-    /// Takes the weights that a trial found.
+    /// Takes the weights found by the search.
     fn set_weights(&mut self, _weights: Vec<f64>) {}
 
-    /// What its weights for the encoder promise to be.
+    /// Bounds that its encoder weights always satisfy.
     fn weight_bounds(&self) -> WeightBounds;
 
-    /// Everything it remembers, as JSON.
+    /// Saves its state as JSON.
     fn save(&self) -> Result<String> {
         Ok("null".to_owned())
     }
 
-    /// Takes over what [`Mixer::save`] gave.
+    /// Restores the state that [`Mixer::save`] returned.
     fn restore(&mut self, _saved: &str) -> Result<()> {
         Ok(())
     }
 }
 
-/// What a mixer wants to see besides the losses.
+/// What a mixer needs besides the losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MixerNeeds {
-    /// The inner products of the gradients.
+    /// The Gram matrix of the gradients.
     pub gram: bool,
-    /// The lengths of the gradients at the last shared layer's weight.
+    /// The gradient norms at the weight of the last shared layer.
     pub last_layer: bool,
-    /// The representations of the nodes of the clean graph.
+    /// The node embeddings of the clean graph.
     pub nodes: bool,
 }
 
-/// What a mixer sees of a step.
+/// What a mixer sees at a step.
 pub struct MixerInput<'a> {
-    /// Number of the step, from 0.
+    /// Index of the step, from 0.
     pub step: u64,
     /// The losses.
     pub loss: &'a [f64],
-    /// Inner products of the gradients at the encoder's parameters; empty unless wanted.
+    /// Gram matrix of the gradients with respect to the encoder's parameters; empty unless needed.
     pub gram: &'a [Vec<f64>],
-    /// Lengths of the gradients at the last shared layer's weight; empty unless wanted.
+    /// Gradient norms at the weight of the last shared layer; empty unless needed.
     pub last_layer: &'a [f64],
-    /// The nodes, where they are wanted.
+    /// Node embeddings, if needed.
     pub nodes: Option<&'a dyn NodeEmbeddings>,
 }
 
-/// The representations z_v of the clean graph's nodes, each of length one, seen through sums.
+/// The unit-norm embeddings z_v of the clean graph, without access to single rows.
 pub trait NodeEmbeddings {
     /// Number of nodes.
     fn count(&self) -> usize;
 
-    /// z_v·d of every node, node by node, for each of the directions in turn.
+    /// z_v·d for every direction d and node v, direction-major.
     fn project(&self, directions: &[Vec<f64>]) -> Vec<f64>;
 
-    /// Σ_v c_vk z_v for each k of `width` factors that a node has, node by node.
-    fn weighted_sums(&self, factors: &[f64], width: usize) -> Vec<Vec<f64>>;
+    /// Σ_v c_vk z_v for each column k of the n × `width` coefficients, given row-major.
+    fn weighted_sums(&self, coefficients: &[f64], width: usize) -> Vec<Vec<f64>>;
 }
 
-/// A look ahead: how alike the ends of an edge are after a step, told by soft clusters of the representations.
+/// A lookahead: the pseudo-homophily after a step, which is how often neighbors fall into the same soft cluster of the
+/// embeddings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lookahead {
     /// Number of clusters.
     pub clusters: usize,
-    /// Starts of K-means, of which the best counts.
+    /// Restarts of K-means, of which the best is used.
     pub starts: usize,
     /// σ² of the softmax over −‖z − center‖²/σ².
     pub variance: f64,
 }
 
-/// A search for fixed weights: each candidate has a short run of its own and is judged by how alike the ends of an edge
-/// are after it, told by clusters of the representations.
+/// A search for fixed loss weights. Each candidate is scored by a short training run: the pseudo-homophily of its
+/// embeddings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightSearch {
-    /// Generations of candidates.
+    /// Number of generations.
     pub generations: u64,
-    /// Candidates of a generation.
+    /// Candidates per generation.
     pub population: usize,
-    /// Steps of a candidate's run.
+    /// Training steps per candidate.
     pub steps: u64,
     /// Number of clusters.
     pub clusters: usize,
 }
 
 impl WeightSearch {
-    /// Steps of all its runs.
+    /// Training steps of all candidates.
     pub fn total_steps(&self) -> u64 {
         self.generations.saturating_mul(self.population as u64).saturating_mul(self.steps)
     }
@@ -163,47 +164,47 @@ impl WeightSearch {
 /// The weights of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixWeights {
-    /// The encoder moves along Σ w_k g_k.
+    /// The encoder steps along Σ w_k g_k.
     pub encoder: Vec<f64>,
-    /// Each head moves along its own gradient times its weight.
+    /// Each head steps along its own gradient times its weight.
     pub heads: Vec<f64>,
 }
 
 impl MixWeights {
-    /// Heads that move along the plain gradients of their own losses.
-    fn of_encoder(weights: Vec<f64>) -> MixWeights {
+    /// Weights of the encoder gradients; heads use their own gradients unweighted.
+    fn for_encoder(weights: Vec<f64>) -> MixWeights {
         MixWeights { heads: vec![1.0; weights.len()], encoder: weights }
     }
 
-    /// A weighted sum of the losses.
-    fn of_losses(weights: Vec<f64>) -> MixWeights {
+    /// Weights of the losses, for encoder and heads alike.
+    fn for_losses(weights: Vec<f64>) -> MixWeights {
         MixWeights { heads: weights.clone(), encoder: weights }
     }
 }
 
-/// What every weight for the encoder is, and what they add up to.
+/// Bounds on the encoder weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightBounds {
-    /// The least that a weight can be.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
-    /// Their sum, where that is promised.
+    /// Minimum of every weight.
+    pub min: f64,
+    /// Maximum of every weight.
+    pub max: f64,
+    /// Sum of the weights, if fixed.
     pub sum: Option<f64>,
 }
 
 impl WeightBounds {
-    /// No weight is negative, and they sum to one.
-    const SIMPLEX: WeightBounds = WeightBounds { least: 0.0, most: 1.0, sum: Some(1.0) };
+    /// Nonnegative weights that sum to one.
+    const SIMPLEX: WeightBounds = WeightBounds { min: 0.0, max: 1.0, sum: Some(1.0) };
 
-    /// No weight is less than this.
-    fn at_least(least: f64) -> WeightBounds {
-        WeightBounds { least, most: f64::INFINITY, sum: None }
+    /// Weights bounded from below.
+    fn at_least(min: f64) -> WeightBounds {
+        WeightBounds { min, max: f64::INFINITY, sum: None }
     }
 }
 
-/// A loss to divide by.
-fn as_scale(loss: f64) -> f64 {
+/// The absolute value of a loss or norm, bounded away from zero to divide by.
+fn nonzero_scale(loss: f64) -> f64 {
     loss.abs().max(1e-8)
 }
 

@@ -1,9 +1,9 @@
-//! `nash-mtl`: the step on which the objectives would agree as bargaining players (Navon et al., 2022).
+//! `nash-mtl`: the Nash bargaining solution among the objectives (Navon et al., 2022).
 //!
-//! α > 0 with Mα = 1/α, M the inner products of the gradients; d = Σ α_k g_k, then shortened to `clip`. α is the one
-//! minimizer of the strictly convex ½ αᵀMα − Σ ln α_k, found here by damped Newton steps; the authors solve a sequence of
-//! convex programs. At the solution ‖d‖² = K before shortening, and α_k (Mα)_k = 1. The unit of a gradient does not matter:
-//! twice as long gets half the weight.
+//! α > 0 with Mα = 1/α, where M is the Gram matrix of the gradients; d = Σ α_k g_k, clipped to norm `clip`. α is the unique
+//! minimizer of the strictly convex ½ αᵀMα − Σ ln α_k, computed by damped Newton steps; the authors solve a sequence of
+//! convex programs. At the solution α_k (Mα)_k = 1, and ‖d‖² = K before clipping. The solution is invariant to the scale of
+//! each gradient.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "nash-mtl",
-    summary: "every step along the Nash bargaining solution between all gradients",
+    summary: "step along the Nash bargaining solution of the gradients",
     paper: "Navon et al., Multi-Task Learning as a Bargaining Game, ICML 2022",
     keys: KEYS,
     defaults: || setting::table_of(&NashSettings::default()),
@@ -27,12 +27,8 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new(
-        "every",
-        Range::Whole(1, 1_000_000),
-        "steps between two solutions; the weights stay between them",
-    ),
-    Key::new("clip", Range::Number(0.0, 1e9), "the longest way that is gone as it is; 0 for any"),
+    Key::new("every", Range::Whole(1, 1_000_000), "steps between solves; weights are reused in between"),
+    Key::new("clip", Range::Number(0.0, 1e9), "maximum norm of the update direction; 0 disables clipping"),
 ];
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -48,9 +44,9 @@ impl Default for NashSettings {
     }
 }
 
-/// Added to the unit diagonal where the gradients can cancel each other, and no solution exists.
+/// Added to the unit diagonal if the gradients can cancel out, in which case no solution exists.
 const RIDGE: f64 = 1e-6;
-const MOST_ITERATIONS: usize = 100;
+const MAX_ITERATIONS: usize = 100;
 
 struct Nash {
     settings: NashSettings,
@@ -63,18 +59,18 @@ impl Mixer for Nash {
         MixerNeeds { gram: true, ..MixerNeeds::default() }
     }
 
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
-        let kept = self.weights.take().filter(|_| !seen.step.is_multiple_of(self.settings.every));
-        let weights = kept.unwrap_or_else(|| bargain(seen.gram));
-        let length = dot(&times(seen.gram, &weights), &weights).max(0.0).sqrt();
-        let factor = if self.settings.clip > 0.0 && length > self.settings.clip {
-            self.settings.clip / length
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
+        let kept = self.weights.take().filter(|_| !input.step.is_multiple_of(self.settings.every));
+        let weights = kept.unwrap_or_else(|| bargain(input.gram));
+        let norm = dot(&times(input.gram, &weights), &weights).max(0.0).sqrt();
+        let factor = if self.settings.clip > 0.0 && norm > self.settings.clip {
+            self.settings.clip / norm
         } else {
             1.0
         };
-        let applied = weights.iter().map(|weight| weight * factor).collect();
+        let clipped = weights.iter().map(|weight| weight * factor).collect();
         self.weights = Some(weights);
-        MixWeights::of_encoder(applied)
+        MixWeights::for_encoder(clipped)
     }
 
     fn weight_bounds(&self) -> WeightBounds {
@@ -91,14 +87,14 @@ impl Mixer for Nash {
     }
 }
 
-/// The weights α. An objective without a gradient has none.
+/// The weights α; zero for an objective with a zero gradient.
 pub(super) fn bargain(gram: &[Vec<f64>]) -> Vec<f64> {
     let k = gram.len();
     let players: Vec<usize> = (0..k).filter(|&i| gram[i][i] > 0.0).collect();
-    let lengths: Vec<f64> = players.iter().map(|&i| gram[i][i].sqrt()).collect();
-    // On unit gradients the weights are those of the others times their lengths.
+    let norms: Vec<f64> = players.iter().map(|&i| gram[i][i].sqrt()).collect();
+    // Solve for unit gradients; a gradient of norm ‖g‖ gets 1/‖g‖ of the unit weight.
     let cosine = |(a, &i): (usize, &usize)| -> Vec<f64> {
-        players.iter().zip(&lengths).map(|(&j, length)| gram[i][j] / (lengths[a] * length)).collect()
+        players.iter().zip(&norms).map(|(&j, norm)| gram[i][j] / (norms[a] * norm)).collect()
     };
     let mut cosines: Vec<Vec<f64>> = players.iter().enumerate().map(cosine).collect();
     let unit = newton(&cosines).unwrap_or_else(|| {
@@ -106,17 +102,17 @@ pub(super) fn bargain(gram: &[Vec<f64>]) -> Vec<f64> {
         newton(&cosines).unwrap_or_else(|| vec![1.0 / (players.len() as f64).sqrt(); players.len()])
     });
     let mut weights = vec![0.0; k];
-    for ((&i, unit), length) in players.iter().zip(unit).zip(lengths) {
-        weights[i] = unit / length;
+    for ((&i, unit), norm) in players.iter().zip(unit).zip(norms) {
+        weights[i] = unit / norm;
     }
     weights
 }
 
-/// Minimizes ½ αᵀQα − Σ ln α_k; `None` where it has no minimum.
+/// Minimizes ½ αᵀQα − Σ ln α_k; `None` if it has no minimum.
 fn newton(gram: &[Vec<f64>]) -> Option<Vec<f64>> {
     let k = gram.len();
     let mut weights = vec![1.0 / (k as f64).sqrt(); k];
-    for _ in 0..MOST_ITERATIONS {
+    for _ in 0..MAX_ITERATIONS {
         let slopes: Vec<f64> = times(gram, &weights)
             .iter()
             .zip(&weights)
@@ -131,7 +127,7 @@ fn newton(gram: &[Vec<f64>]) -> Option<Vec<f64>> {
         let curvature = |i: usize, j: usize| gram[i][j] + if i == j { weights[i].powi(-2) } else { 0.0 };
         let hessian: Vec<Vec<f64>> = (0..k).map(|i| (0..k).map(|j| curvature(i, j)).collect()).collect();
         let step = min_norm::solve(&hessian, &slopes)?;
-        // The decrement λ² = ⟨slope, step⟩: steps of 1/(1 + λ) are safe for such functions (self-concordance).
+        // Newton decrement λ² = ⟨gradient, step⟩: damping by 1/(1 + λ) is safe for self-concordant functions.
         let decrement = dot(&slopes, &step).max(0.0).sqrt();
         let damping = if decrement < 0.25 { 1.0 } else { 1.0 / (1.0 + decrement) };
         weights.iter_mut().zip(&step).for_each(|(weight, step)| *weight -= damping * step);
@@ -143,22 +139,22 @@ fn newton(gram: &[Vec<f64>]) -> Option<Vec<f64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{assert_close, combined, gradients, gram, mixer, seen};
+    use super::super::testing::{assert_close, combined, gradients, gram, input, mixer};
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn two_orthogonal_gradients_count_by_their_inverse_lengths() {
+    fn orthogonal_gradients_get_weights_inverse_to_their_norms() {
         let products = gram(&[vec![2.0, 0.0], vec![0.0, 0.1]]);
         assert_close(&bargain(&products), &[0.5, 10.0], 1e-9);
-        let mixed = mixer(&ENTRY, "", 2).mix(&seen(0, &[1.0; 2], &products));
+        let mixed = mixer(&ENTRY, "", 2).mix(&input(0, &[1.0; 2], &products));
         let root = 0.5f64.sqrt();
         assert_close(&mixed.encoder, &[0.5 * root, 10.0 * root], 1e-9);
         assert_eq!(mixed.heads, [1.0; 2]);
     }
 
     #[test]
-    fn gradients_that_cancel_and_gradients_that_are_zero_give_finite_weights() {
+    fn canceling_and_zero_gradients_give_finite_weights() {
         let opposite = bargain(&gram(&[vec![1.0, 0.0], vec![-1.0, 0.0]]));
         assert!(opposite.iter().all(|w| w.is_finite() && *w > 0.0), "{opposite:?}");
         let weights = bargain(&gram(&[vec![0.0, 0.0], vec![3.0, 4.0]]));
@@ -167,19 +163,19 @@ mod tests {
     }
 
     #[test]
-    fn weights_stay_between_two_solutions() {
+    fn weights_are_reused_between_solves() {
         let mut mixer = mixer(&ENTRY, "every = 3\nclip = 0", 2);
         let products = |scale: f64| gram(&[vec![scale, 0.0], vec![0.0, 1.0]]);
-        let mut first = |step, scale: f64| mixer.mix(&seen(step, &[1.0; 2], &products(scale))).encoder[0];
+        let mut first = |step, scale: f64| mixer.mix(&input(step, &[1.0; 2], &products(scale))).encoder[0];
         let found = [first(0, 1.0), first(1, 2.0), first(2, 4.0), first(3, 4.0)];
         assert_close(&found, &[1.0, 1.0, 1.0, 0.25], 1e-9);
     }
 
     proptest! {
         #[test]
-        fn every_player_gains_the_same(vectors in gradients()) {
+        fn every_objective_gains_the_same(vectors in gradients()) {
             let products = gram(&vectors);
-            // Nearly canceling gradients have a solution far away; those are told apart above.
+            // Nearly canceling gradients have very large solutions; tested separately above.
             let k = vectors.len();
             let cosines: Vec<Vec<f64>> = (0..k).map(|i| (0..k)
                 .map(|j| products[i][j] / (products[i][i] * products[j][j]).sqrt()).collect()).collect();
@@ -188,8 +184,8 @@ mod tests {
             for (product, weight) in times(&products, &weights).iter().zip(&weights) {
                 prop_assert!((product * weight - 1.0).abs() < 1e-8, "{}", product * weight);
             }
-            let way = combined(&vectors, &weights);
-            prop_assert!((dot(&way, &way) - k as f64).abs() < 1e-7);
+            let direction = combined(&vectors, &weights);
+            prop_assert!((dot(&direction, &direction) - k as f64).abs() < 1e-7);
         }
     }
 }

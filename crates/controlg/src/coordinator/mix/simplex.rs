@@ -1,10 +1,9 @@
-//! The nearest point of the simplex, and the least value of a smooth convex function on it.
+//! Projection onto the simplex, and minimization of smooth convex functions on it.
 
 use super::dot;
 
-/// The point of {w ≥ 0, Σ w = 1} nearest to `x` (Held, Wolfe and Crowder, 1974): max(x − t, 0) with the t at which it
-/// sums to one.
-pub(super) fn nearest(x: &[f64]) -> Vec<f64> {
+/// Projects onto {w ≥ 0, Σ w = 1} (Held et al., 1974): max(x − t, 0) with the t for which it sums to one.
+pub(super) fn project(x: &[f64]) -> Vec<f64> {
     let mut sorted = x.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
     let (mut sum, mut shift) = (0.0, 0.0);
@@ -18,8 +17,8 @@ pub(super) fn nearest(x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| (x - shift).max(0.0)).collect()
 }
 
-/// Projected gradient from the center, accelerated (Nesterov, 1983) and started anew where that overshoots; the step is
-/// halved until it descends as much as its model says.
+/// Accelerated projected gradient descent (Nesterov, 1983) from the barycenter, with backtracking line search and with
+/// restarts when the momentum points uphill.
 pub(super) fn minimize(
     k: usize,
     iterations: usize,
@@ -34,7 +33,7 @@ pub(super) fn minimize(
         let mut next;
         loop {
             let moved: Vec<f64> = ahead.iter().zip(&down).map(|(x, d)| x - step * d).collect();
-            next = nearest(&moved);
+            next = project(&moved);
             let change: Vec<f64> = next.iter().zip(&ahead).map(|(a, b)| a - b).collect();
             let model = here + dot(&down, &change) + dot(&change, &change) / (2.0 * step);
             if value(&next) <= model + 1e-15 * here.abs() || step < 1e-12 {
@@ -44,7 +43,6 @@ pub(super) fn minimize(
         }
         let change: Vec<f64> = next.iter().zip(&at).map(|(a, b)| a - b).collect();
         if dot(&down, &change) > 0.0 {
-            // The momentum leads uphill.
             momentum = 1.0;
             ahead.clone_from(&at);
             continue;
@@ -64,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_least_of_a_quadratic() {
+    fn a_quadratic_is_minimized() {
         // ½|x − (0.6, 0.8, −1)|² on the simplex: (0.4, 0.6, 0).
         let target = [0.6, 0.8, -1.0];
         let slope = |x: &[f64]| x.iter().zip(&target).map(|(x, t)| x - t).collect::<Vec<f64>>();
@@ -74,11 +72,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_nearest_point_is_on_the_simplex_and_none_is_nearer(
+        fn the_projection_is_on_the_simplex_and_no_point_is_nearer(
             x in prop::collection::vec(-3.0f64..3.0, 1..8),
             other in prop::collection::vec(0.01f64..1.0, 8),
         ) {
-            let near = nearest(&x);
+            let near = project(&x);
             prop_assert!((near.iter().sum::<f64>() - 1.0).abs() < 1e-9 && near.iter().all(|&w| w >= 0.0));
             let total: f64 = other[..x.len()].iter().sum();
             let distance = |w: &[f64]| w.iter().zip(&x).map(|(w, x)| (w - x).powi(2)).sum::<f64>();

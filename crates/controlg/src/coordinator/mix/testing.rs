@@ -1,4 +1,4 @@
-//! What the methods' tests have in common: building one, random gradients and their inner products.
+//! Test helpers: building a mixer, random gradients, their Gram matrix.
 
 use proptest::prelude::*;
 
@@ -7,16 +7,16 @@ use crate::registry::Entry;
 
 /// A mixer of `k` objectives with these settings.
 pub(super) fn mixer(entry: &Entry<MixerFactory>, table: &str, k: usize) -> Box<dyn Mixer> {
-    let recipe = (entry.build)(table.parse().unwrap()).unwrap();
-    recipe(&MixerContext { n_objectives: k, seed: 3, rate: 0.01, width: 8 })
+    let factory = (entry.build)(table.parse().unwrap()).unwrap();
+    factory(&MixerContext { n_objectives: k, seed: 3, lr: 0.01, width: 8 })
 }
 
-/// A step as a mixer sees it.
-pub(super) fn seen<'a>(step: u64, loss: &'a [f64], gram: &'a [Vec<f64>]) -> MixerInput<'a> {
+/// The input of one step.
+pub(super) fn input<'a>(step: u64, loss: &'a [f64], gram: &'a [Vec<f64>]) -> MixerInput<'a> {
     MixerInput { step, loss, gram, last_layer: &[], nodes: None }
 }
 
-/// The inner products of some vectors.
+/// Gram matrix.
 pub(super) fn gram(vectors: &[Vec<f64>]) -> Vec<Vec<f64>> {
     vectors.iter().map(|a| vectors.iter().map(|b| dot(a, b)).collect()).collect()
 }
@@ -27,7 +27,7 @@ pub(super) fn combined(vectors: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
     (0..vectors[0].len()).map(column).collect()
 }
 
-/// One to six gradients of eight numbers, of lengths over four decades.
+/// One to six gradients in R⁸ with norms over four orders of magnitude.
 pub(super) fn gradients() -> impl Strategy<Value = Vec<Vec<f64>>> {
     let one = (prop::collection::vec(-1.0f64..1.0, 8), -2.0f64..2.0).prop_map(|(direction, decade)| {
         let length = dot(&direction, &direction).sqrt().max(1e-3);

@@ -1,4 +1,4 @@
-//! Agreement with TorchJD on random gradients; `tests/fixtures/make_mixers.py` says how the numbers came about.
+//! Agreement with TorchJD on random gradients; `tests/fixtures/make_mixers.py` makes the reference values.
 
 use std::collections::BTreeMap;
 
@@ -23,26 +23,26 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn pcgrad_projects_alike() {
+fn pcgrad_agrees() {
     for Case { gram, pcgrad, .. } in cases() {
         assert_close(&pcgrad::project(&gram, |_| {}), &pcgrad, 1e-9);
     }
 }
 
 #[test]
-fn mgda_finds_a_point_as_short() {
+fn mgda_agrees() {
     for Case { gram, mgda, .. } in cases() {
         let (ours, theirs) =
-            (min_norm::value(&gram, &mgda::of_least_norm(&gram)), min_norm::value(&gram, &mgda));
+            (min_norm::value(&gram, &mgda::min_norm_weights(&gram)), min_norm::value(&gram, &mgda));
         let longest = gram.iter().enumerate().map(|(k, row)| row[k]).fold(0.0, f64::max);
-        // Theirs iterates: ours may be shorter, never longer.
+        // Theirs is iterative, so ours may be shorter but not longer.
         assert!(ours <= theirs + 1e-9 * longest, "{ours} against {theirs}");
         assert!(theirs - ours < 1e-2 * theirs, "{ours} against {theirs}");
     }
 }
 
 #[test]
-fn cagrad_goes_the_same_way() {
+fn cagrad_agrees() {
     for Case { gram, cagrad, .. } in cases() {
         for (c, theirs) in cagrad {
             let c: f64 = c.parse().unwrap();
@@ -56,7 +56,7 @@ fn cagrad_goes_the_same_way() {
 }
 
 #[test]
-fn nash_mtl_bargains_alike() {
+fn nash_mtl_agrees() {
     let mut compared = 0;
     for Case { gram, nash, .. } in cases() {
         let Some(theirs) = nash else { continue };

@@ -1,7 +1,7 @@
-//! `uncertainty`: each loss divided by a variance that is learned along (Kendall, Gal and Cipolla, 2018).
+//! `uncertainty`: losses weighted by learned homoscedastic uncertainty (Kendall, Gal and Cipolla, 2018).
 //!
-//! L = Σ_k ½ e^{−s_k} L_k + ½ s_k, with s_k learned by Adam at the network's rate: ∂L/∂s_k = ½ (1 − e^{−s_k} L_k). At
-//! rest e^{s_k} = L_k, so that weights are as 1/L_k.
+//! L = Σ_k ½ e^{−s_k} L_k + ½ s_k, where Adam learns s_k at the network's learning rate:
+//! ∂L/∂s_k = ½ (1 − e^{−s_k} L_k). At the optimum e^{s_k} = L_k, so the weights are proportional to 1/L_k.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,28 +12,27 @@ use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "uncertainty",
-    summary: "each loss divided by a variance that is learned along",
-    paper: "Kendall et al., Multi-Task Learning Using Uncertainty to Weigh Losses for PreparedGraph Geometry and Semantics, \
+    summary: "losses weighted by learned uncertainty",
+    paper: "Kendall et al., Multi-Task Learning Using Uncertainty to Weigh Losses for Scene Geometry and Semantics, \
             CVPR 2018",
     keys: KEYS,
     defaults: || setting::table_of(&UncertaintySettings::default()),
     build: |table| {
         let settings: UncertaintySettings = setting::settings("mix.uncertainty", KEYS, table)?;
-        Ok(Box::new(move |setup| {
+        Ok(Box::new(move |context| {
             let state = UncertaintyState {
-                log_variance: vec![settings.init; setup.n_objectives],
+                log_variance: vec![settings.init; context.n_objectives],
                 adam: WeightAdam::default(),
             };
-            Box::new(Uncertainty { rate: setup.rate, state })
+            Box::new(Uncertainty { lr: context.lr, state })
         }))
     },
 };
 
-const KEYS: &[Key] =
-    &[Key::new("init", Range::Number(-20.0, 20.0), "where the logarithms of the variances start")];
+const KEYS: &[Key] = &[Key::new("init", Range::Number(-20.0, 20.0), "initial log-variance")];
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -42,7 +41,7 @@ struct UncertaintySettings {
 }
 
 struct Uncertainty {
-    rate: f64,
+    lr: f64,
     state: UncertaintyState,
 }
 
@@ -53,13 +52,13 @@ struct UncertaintyState {
 }
 
 impl Mixer for Uncertainty {
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
         let UncertaintyState { log_variance, adam } = &mut self.state;
         let weights: Vec<f64> = log_variance.iter().map(|s| 0.5 * (-s).exp()).collect();
-        let slopes: Vec<f64> =
-            weights.iter().zip(seen.loss).map(|(weight, loss)| 0.5 - weight * loss).collect();
-        adam.step(self.rate, log_variance, &slopes);
-        MixWeights::of_losses(weights)
+        let gradient: Vec<f64> =
+            weights.iter().zip(input.loss).map(|(weight, loss)| 0.5 - weight * loss).collect();
+        adam.step(self.lr, log_variance, &gradient);
+        MixWeights::for_losses(weights)
     }
 
     fn weight_bounds(&self) -> WeightBounds {
@@ -78,28 +77,28 @@ impl Mixer for Uncertainty {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{assert_close, mixer, seen};
+    use super::super::testing::{assert_close, input, mixer};
     use super::*;
 
     #[test]
-    fn weights_start_at_a_half_and_come_to_rest_at_half_the_inverse_loss() {
+    fn weights_converge_from_one_half_to_half_the_inverse_loss() {
         let losses = [0.4, 1.0, 3.0];
         let mut mixer = mixer(&ENTRY, "", 3);
-        assert_eq!(mixer.mix(&seen(0, &losses, &[])).encoder, [0.5; 3]);
+        assert_eq!(mixer.mix(&input(0, &losses, &[])).encoder, [0.5; 3]);
         (1..5000).for_each(|step| {
-            mixer.mix(&seen(step, &losses, &[]));
+            mixer.mix(&input(step, &losses, &[]));
         });
-        let rest = mixer.mix(&seen(5000, &losses, &[]));
+        let rest = mixer.mix(&input(5000, &losses, &[]));
         assert_close(&rest.encoder, &losses.map(|loss| 0.5 / loss), 1e-2);
         assert_eq!(rest.heads, rest.encoder);
     }
 
     #[test]
-    fn at_the_fixed_point_nothing_moves() {
+    fn the_optimum_is_a_fixed_point() {
         let mut mixer = mixer(&ENTRY, "init = 0.7", 2);
         let loss = 0.7f64.exp();
         for step in 0..20 {
-            assert_close(&mixer.mix(&seen(step, &[loss; 2], &[])).encoder, &[0.5 / loss; 2], 1e-6);
+            assert_close(&mixer.mix(&input(step, &[loss; 2], &[])).encoder, &[0.5 / loss; 2], 1e-6);
         }
     }
 }

@@ -1,17 +1,17 @@
-//! `uniform`: the mean of all losses, d = (1/K) Σ g_k; with `init_normalized` each is divided by its first value.
+//! `uniform`: the mean of all losses, d = (1/K) Σ g_k; with `init_normalized` each loss is divided by its first value.
 
 use serde::{Deserialize, Serialize};
 
-use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, as_scale};
+use super::{MixWeights, Mixer, MixerFactory, MixerInput, WeightBounds, nonzero_scale};
 use crate::coordinator::{from_json, to_json};
 use crate::error::Result;
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range};
 
-/// On the list of methods.
+/// Entry in the list of methods.
 pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     name: "uniform",
-    summary: "every step the mean of all losses",
+    summary: "the mean of all losses at every step",
     paper: "",
     keys: KEYS,
     defaults: || setting::table_of(&UniformSettings::default()),
@@ -21,7 +21,8 @@ pub(in crate::coordinator) const ENTRY: Entry<MixerFactory> = Entry {
     },
 };
 
-const KEYS: &[Key] = &[Key::new("init_normalized", Range::Flag, "each loss divided by its value at step 0")];
+const KEYS: &[Key] =
+    &[Key::new("init_normalized", Range::Flag, "divide each loss by its value at the first step")];
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -36,13 +37,13 @@ struct Uniform {
 }
 
 impl Mixer for Uniform {
-    fn mix(&mut self, seen: &MixerInput<'_>) -> MixWeights {
-        let share = 1.0 / seen.loss.len() as f64;
+    fn mix(&mut self, input: &MixerInput<'_>) -> MixWeights {
+        let share = 1.0 / input.loss.len() as f64;
         if !self.settings.init_normalized {
-            return MixWeights::of_encoder(vec![share; seen.loss.len()]);
+            return MixWeights::for_encoder(vec![share; input.loss.len()]);
         }
-        let first = self.first.get_or_insert_with(|| seen.loss.to_vec());
-        MixWeights::of_encoder(first.iter().map(|&loss| share / as_scale(loss)).collect())
+        let first = self.first.get_or_insert_with(|| input.loss.to_vec());
+        MixWeights::for_encoder(first.iter().map(|&loss| share / nonzero_scale(loss)).collect())
     }
 
     fn weight_bounds(&self) -> WeightBounds {
@@ -61,16 +62,16 @@ impl Mixer for Uniform {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{mixer, seen};
+    use super::super::testing::{input, mixer};
     use super::*;
 
     #[test]
-    fn the_mean_of_the_losses_or_of_their_shares_of_the_first() {
+    fn weights_are_uniform_or_inverse_to_the_first_losses() {
         let mut plain = mixer(&ENTRY, "", 2);
-        assert_eq!(plain.mix(&seen(0, &[3.0, 1.0], &[])).encoder, [0.5, 0.5]);
+        assert_eq!(plain.mix(&input(0, &[3.0, 1.0], &[])).encoder, [0.5, 0.5]);
         let mut normalized = mixer(&ENTRY, "init_normalized = true", 2);
         for losses in [[4.0, 0.5], [9.0, 9.0]] {
-            assert_eq!(normalized.mix(&seen(0, &losses, &[])).encoder, [0.125, 1.0]);
+            assert_eq!(normalized.mix(&input(0, &losses, &[])).encoder, [0.125, 1.0]);
         }
     }
 }

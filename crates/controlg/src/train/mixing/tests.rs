@@ -59,7 +59,7 @@ impl Mixer for FixedWeights {
     }
 
     fn weight_bounds(&self) -> WeightBounds {
-        WeightBounds { least: 0.0, most: 1.0, sum: None }
+        WeightBounds { min: 0.0, max: 1.0, sum: None }
     }
 }
 

@@ -13,39 +13,39 @@ use crate::error::Result;
 
 /// Where a run's method comes from.
 #[derive(Clone)]
-pub(super) enum Decider {
+pub(super) enum MethodSource {
     Listed(Method),
     Custom(Arc<CoordinatorFactory>),
 }
 
-impl Decider {
-    pub(super) fn find(name: &str, custom: &Custom) -> Result<Decider> {
+impl MethodSource {
+    pub(super) fn find(name: &str, custom: &Custom) -> Result<MethodSource> {
         if let Some(factory) = custom.coordinator(name) {
-            return Ok(Decider::Custom(factory));
+            return Ok(MethodSource::Custom(factory));
         }
         if custom.objective(name).is_some() {
-            return Ok(Decider::Listed(Method::single("custom objective")));
+            return Ok(MethodSource::Listed(Method::single("custom objective")));
         }
-        Method::find(name, &single_objectives()).map(Decider::Listed)
+        Method::find(name, &single_objectives()).map(MethodSource::Listed)
     }
 
     /// The method, unless it is the user's own.
     pub(super) fn listed(&self) -> Option<&Method> {
         match self {
-            Decider::Listed(method) => Some(method),
-            Decider::Custom(_) => None,
+            MethodSource::Listed(method) => Some(method),
+            MethodSource::Custom(_) => None,
         }
     }
 }
 
-impl fmt::Debug for Decider {
+impl fmt::Debug for MethodSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.listed().map_or("custom", |method| method.name))
     }
 }
 
 /// Configs are compared by the method's name, which is a field of its own.
-impl PartialEq for Decider {
+impl PartialEq for MethodSource {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -73,23 +73,23 @@ impl Config {
 
     /// Whether the feedback loop schedules, complete or ablated.
     pub fn is_feedback_loop(&self) -> bool {
-        self.decider.listed().is_some_and(Method::is_feedback_loop)
+        self.method_source.listed().is_some_and(Method::is_feedback_loop)
     }
 
     pub(super) fn build_mixer(&self) -> Option<Box<dyn Mixer>> {
         let context = MixerContext {
             n_objectives: self.objectives.len(),
             seed: self.seed,
-            rate: self.train.lr,
+            lr: self.train.lr,
             width: self.encoder.width(),
         };
         self.mix.values().next().map(|factory| factory(&context))
     }
 
     fn build_coordinator(&self) -> Result<Box<dyn Coordinator>> {
-        match &self.decider {
-            Decider::Custom(factory) => Ok(factory(&self.objectives)),
-            Decider::Listed(method) => method.coordinator(&self.objectives, &self.scheduler()),
+        match &self.method_source {
+            MethodSource::Custom(factory) => Ok(factory(&self.objectives)),
+            MethodSource::Listed(method) => method.coordinator(&self.objectives, &self.scheduler()),
         }
     }
 
