@@ -1,21 +1,20 @@
-//! Personalized PageRank between all pairs of nodes, as an operator.
+//! Personalized PageRank (PPR) diffusion as an operator.
 
 use super::{Adjacency, Csr, Operator};
 use crate::Real;
 use crate::kernels::spmm;
 
-/// Columns that are worked on side by side.
+/// Columns computed at a time.
 const COLUMNS: usize = 64;
-/// What the terms that are left out may add up to.
+/// Bound of the truncation error of the series.
 const ERROR: f64 = 1e-7;
 
-/// S = α(I − (1 − α)Â)⁻¹ = α Σₖ (1 − α)ᵏ Âᵏ with the operator of graph convolutions Â; entries below `threshold` are
-/// left out.
+/// S = α(I − (1 − α)Â)⁻¹ = α Σₖ (1 − α)ᵏ Âᵏ, with the GCN operator Â. Entries up to `threshold` are dropped.
 pub fn ppr(adjacency: &Adjacency, alpha: f64, threshold: f64) -> Operator {
     let walk = Operator::gcn(adjacency);
     let n = adjacency.n_rows();
     let rounds = (ERROR.ln() / (1.0 - alpha).ln()).ceil() as usize;
-    // S is symmetric, so its columns are its rows; what rounding makes different is taken from above the diagonal.
+    // S is symmetric, so its columns are its rows. Only the upper triangle is used: rounding makes the two differ.
     let mut upper: Vec<Vec<(u32, Real)>> = Vec::with_capacity(n);
     for first in (0..n).step_by(COLUMNS) {
         let width = COLUMNS.min(n - first);
@@ -33,11 +32,11 @@ pub fn ppr(adjacency: &Adjacency, alpha: f64, threshold: f64) -> Operator {
             row.filter(|(_, value)| f64::from(*value) > threshold).collect()
         }));
     }
-    Operator::symmetric_unchecked(mirrored(&upper))
+    Operator::symmetric_unchecked(from_upper_triangle(&upper))
 }
 
-/// The symmetric matrix with these rows, of which only what lies on and above the diagonal is given.
-fn mirrored(upper: &[Vec<(u32, Real)>]) -> Csr {
+/// The symmetric matrix with this upper triangle, given by rows and including the diagonal.
+fn from_upper_triangle(upper: &[Vec<(u32, Real)>]) -> Csr {
     let n = upper.len();
     let mut offsets = vec![0usize; n + 1];
     for (row, entries) in upper.iter().enumerate() {
@@ -49,7 +48,7 @@ fn mirrored(upper: &[Vec<(u32, Real)>]) -> Csr {
     (0..n).for_each(|row| offsets[row + 1] += offsets[row]);
     let mut next = offsets.clone();
     let (mut columns, mut values) = (vec![0; offsets[n]], vec![0.0; offsets[n]]);
-    // Row by row: what lies below the diagonal of a row is put there before what lies above, both in ascending order.
+    // Row by row: the entries of a row below the diagonal are placed before those above, both in ascending order.
     for (row, entries) in upper.iter().enumerate() {
         for &(column, value) in entries {
             let mut put = |row: usize, column: u32| {
@@ -71,7 +70,7 @@ mod tests {
     use crate::graph::EdgeList;
 
     #[test]
-    fn it_inverts_what_it_should() {
+    fn ppr_is_the_defined_inverse() {
         let pairs = (0..70).map(|u| (u, (u * u + 1) % 71)).filter(|(u, v)| u != v).collect();
         let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(72).unwrap();
         let (n, alpha) = (72, 0.2);

@@ -1,4 +1,4 @@
-//! A graph's identity: one hash over everything that training could see.
+//! A hash of everything in a graph that training can see.
 
 use sha2::{Digest, Sha256};
 
@@ -8,7 +8,7 @@ use crate::Real;
 use crate::files::hex;
 
 impl Graph {
-    /// SHA-256 over edges, weights and features, in hexadecimal. Ids are names only and do not count.
+    /// SHA-256 of edges, weights and features, in hexadecimal. Node ids are not included.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"controlg graph 1");

@@ -1,18 +1,18 @@
-//! The nodes' own names: any text or number, kept as it came in and given back in order.
+//! Node ids as given in the input: any text.
 
 use std::borrow::Cow;
 
-/// One name for each node, in the order of the rows.
+/// One id per node, in the order of the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ids {
-    /// The nodes are called 0, 1, 2, …: nothing needs to be stored.
+    /// The ids are 0, 1, 2, …; nothing is stored.
     Numbered(usize),
-    /// Names as they were written.
+    /// Ids as text.
     Named(Vec<String>),
 }
 
 impl Ids {
-    /// Names as given, stored only when they are not simply 0, 1, 2, ….
+    /// The given ids; they are stored only if they are not 0, 1, 2, ….
     pub fn from_names(names: Vec<String>) -> Self {
         let numbered = names.iter().enumerate().all(|(i, name)| *name == i.to_string());
         if numbered { Ids::Numbered(names.len()) } else { Ids::Named(names) }
@@ -31,7 +31,7 @@ impl Ids {
         self.len() == 0
     }
 
-    /// The name of a node.
+    /// The id of a node.
     pub fn get(&self, node: usize) -> Cow<'_, str> {
         match self {
             Ids::Numbered(_) => Cow::Owned(node.to_string()),

@@ -1,22 +1,22 @@
-//! Data that a computation holds on to: lent for as long as it lasts, or shared with whoever made it.
+//! Borrowed or reference-counted operands of a computation.
 
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A reference or a shared pointer. Operands of the tape come as either: what lives as long as the run is lent,
-/// what is made for one step (a view with other edges, a sample of nodes) is shared.
+/// A reference or an [`Arc`]. Data that lives as long as the run is borrowed; data made for one step, such as an augmented
+/// adjacency or a sample of nodes, is shared.
 #[derive(Debug)]
 pub enum Operand<'a, T: ?Sized> {
-    /// Belongs to someone who outlives the computation.
+    /// Data that outlives the computation.
     Borrowed(&'a T),
-    /// Kept alive by everyone who holds it.
+    /// Reference-counted data.
     Shared(Arc<T>),
 }
 
 impl<T: ?Sized> Clone for Operand<'_, T> {
     fn clone(&self) -> Self {
         match self {
-            Operand::Borrowed(lent) => Operand::Borrowed(lent),
+            Operand::Borrowed(borrowed) => Operand::Borrowed(borrowed),
             Operand::Shared(shared) => Operand::Shared(shared.clone()),
         }
     }
@@ -27,15 +27,15 @@ impl<T: ?Sized> Deref for Operand<'_, T> {
 
     fn deref(&self) -> &T {
         match self {
-            Operand::Borrowed(lent) => lent,
+            Operand::Borrowed(borrowed) => borrowed,
             Operand::Shared(shared) => shared,
         }
     }
 }
 
 impl<'a, T: ?Sized> From<&'a T> for Operand<'a, T> {
-    fn from(lent: &'a T) -> Self {
-        Operand::Borrowed(lent)
+    fn from(borrowed: &'a T) -> Self {
+        Operand::Borrowed(borrowed)
     }
 }
 
@@ -46,14 +46,14 @@ impl<T: ?Sized> From<Arc<T>> for Operand<'_, T> {
 }
 
 impl<'a, T: ?Sized> From<&Operand<'a, T>> for Operand<'a, T> {
-    fn from(held: &Operand<'a, T>) -> Self {
-        held.clone()
+    fn from(operand: &Operand<'a, T>) -> Self {
+        operand.clone()
     }
 }
 
 impl<'a, T> From<&'a Vec<T>> for Operand<'a, [T]> {
-    fn from(lent: &'a Vec<T>) -> Self {
-        Operand::Borrowed(lent)
+    fn from(borrowed: &'a Vec<T>) -> Self {
+        Operand::Borrowed(borrowed)
     }
 }
 

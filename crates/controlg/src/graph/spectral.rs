@@ -1,11 +1,11 @@
-//! The graph as a ruler of frequency: smooth signals are low, rough ones high.
+//! The Rayleigh quotient of signals on a graph: low for smooth signals, high for rough ones.
 
-use super::{Adjacency, norm};
+use super::{Adjacency, operator};
 use crate::Real;
 use crate::kernels::spectral;
 
-/// The normalized Laplacian L = I − D^-½ A D^-½ of a graph without self loops, as the quotient
-/// RQ(H) = tr(Hᵀ L H) / ‖H‖² of a signal H on the nodes. RQ lies in [0, 2]; noise gives about 1.
+/// The normalized Laplacian L = I − D^-½ A D^-½, for the Rayleigh quotient RQ(H) = tr(Hᵀ L H) / ‖H‖² of a signal H on the
+/// nodes. RQ is in [0, 2]; white noise gives about 1.
 #[derive(Clone, Debug)]
 pub struct Laplacian<'g> {
     adjacency: &'g Adjacency,
@@ -13,13 +13,12 @@ pub struct Laplacian<'g> {
 }
 
 impl<'g> Laplacian<'g> {
-    /// Of this graph.
+    /// The Laplacian of a graph.
     pub fn new(adjacency: &'g Adjacency) -> Self {
-        Laplacian { adjacency, scale: norm::inverse_sqrt_degrees(adjacency) }
+        Laplacian { adjacency, scale: operator::inverse_sqrt_degrees(adjacency) }
     }
 
-    /// The Rayleigh quotient of several signals side by side: H is the columns of all parts, each n×width. Nothing at
-    /// all has quotient 0.
+    /// The Rayleigh quotient of H, given as blocks of columns, each n × width. The quotient of H = 0 is 0.
     pub fn rayleigh(&self, parts: &[&[Real]]) -> f64 {
         let n = self.adjacency.n_rows();
         let (mut energy, mut norm) = (0.0, 0.0);
@@ -29,7 +28,7 @@ impl<'g> Laplacian<'g> {
             energy += e;
             norm += s;
         }
-        // Losses are means over nodes, so the norm may be as small as 1e-8: the guard must stay far below that.
+        // Losses are means over nodes, so the norm of a gradient may be as small as 1e-8. The guard is far below that.
         energy / (norm + 1e-12)
     }
 }
@@ -52,7 +51,7 @@ mod tests {
 
     #[test]
     fn known_signals() {
-        // A cycle of six with a pendant node: bipartite; node 7 stands alone.
+        // A cycle of six nodes with a pendant node, which is bipartite; node 7 is isolated.
         let cycle = (0..6).map(|u| (u, (u + 1) % 6)).chain([(0, 6)]).collect();
         let adjacency = graph(8, cycle);
         let root = |node: usize| (adjacency.row(node).len() as f64).sqrt();
@@ -65,13 +64,13 @@ mod tests {
         one[2] = -3.0;
         assert!((quotient(&adjacency, &one) - 1.0).abs() < 1e-9);
         assert!(quotient(&adjacency, &[0.0; 8]).abs() < 1e-12);
-        let mut alone = vec![0.0; 8];
-        alone[7] = 1.0;
-        assert!(quotient(&adjacency, &alone).abs() < 1e-12);
+        let mut isolated = vec![0.0; 8];
+        isolated[7] = 1.0;
+        assert!(quotient(&adjacency, &isolated).abs() < 1e-12);
     }
 
     #[test]
-    fn noise_reads_about_one() {
+    fn the_quotient_of_noise_is_about_one() {
         let mut stream = Stream::new(3, "test", "noise", 0);
         let n = 400;
         let pairs = (0..1600).map(|_| (stream.below(n) as u32, stream.below(n) as u32)).collect();
@@ -82,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_quotient_lies_between_zero_and_two(seed in 0u64..10_000, n in 2usize..30, edges in 0usize..60) {
+        fn quotients_are_between_zero_and_two(seed in 0u64..10_000, n in 2usize..30, edges in 0usize..60) {
             let mut stream = Stream::new(seed, "test", "rq", 0);
             let pairs = (0..edges).map(|_| (stream.below(n) as u32, stream.below(n) as u32)).collect();
             let adjacency = graph(n, pairs);

@@ -1,21 +1,21 @@
-//! Figures that describe a graph: degrees, components, homophily.
+//! Graph statistics: degrees, connected components, homophily.
 
 use super::Graph;
 
-/// Quantiles of the nodes' degrees.
+/// Summary of the node degrees.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Degrees {
-    /// Smallest.
+    /// Minimum.
     pub min: usize,
-    /// Middle one (the lower of two).
+    /// Median (the lower one of two).
     pub median: usize,
-    /// Average.
+    /// Mean.
     pub mean: f64,
-    /// Largest.
+    /// Maximum.
     pub max: usize,
 }
 
-/// Quantiles of the nodes' degrees.
+/// Summary of the node degrees.
 pub fn degrees(graph: &Graph) -> Degrees {
     let mut all: Vec<usize> = (0..graph.n_nodes()).map(|node| graph.degree(node)).collect();
     all.sort_unstable();
@@ -28,7 +28,7 @@ pub fn degrees(graph: &Graph) -> Degrees {
     }
 }
 
-/// Number of nodes without a neighbor.
+/// Number of isolated nodes.
 pub fn isolated(graph: &Graph) -> usize {
     (0..graph.n_nodes()).filter(|&node| graph.degree(node) == 0).count()
 }
@@ -36,7 +36,7 @@ pub fn isolated(graph: &Graph) -> usize {
 /// Number of connected components, isolated nodes included.
 pub fn components(graph: &Graph) -> usize {
     let mut seen = vec![false; graph.n_nodes()];
-    let mut open = Vec::new();
+    let mut stack = Vec::new();
     let mut count = 0;
     for start in 0..graph.n_nodes() {
         if seen[start] {
@@ -44,11 +44,11 @@ pub fn components(graph: &Graph) -> usize {
         }
         count += 1;
         seen[start] = true;
-        open.push(start as u32);
-        while let Some(node) = open.pop() {
+        stack.push(start as u32);
+        while let Some(node) = stack.pop() {
             for &next in graph.neighbors(node as usize) {
                 if !std::mem::replace(&mut seen[next as usize], true) {
-                    open.push(next);
+                    stack.push(next);
                 }
             }
         }
@@ -56,7 +56,8 @@ pub fn components(graph: &Graph) -> usize {
     count
 }
 
-/// Share of the edges between labeled nodes whose two ends have the same class; `None` when there are none.
+/// Edge homophily: the fraction of edges between labeled nodes that connect nodes of the same class. `None` if there are no
+/// such edges.
 pub fn homophily(graph: &Graph, class: impl Fn(usize) -> Option<u32>) -> Option<f64> {
     let (mut same, mut labeled) = (0usize, 0usize);
     for (u, v) in graph.edges() {
@@ -74,7 +75,7 @@ mod tests {
     use crate::graph::{Dense, EdgeList, Features, Ids};
 
     #[test]
-    fn figures_of_a_path_and_an_isolated_node() {
+    fn statistics_of_a_path_and_an_isolated_node() {
         let list = EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None };
         let features = Features::Dense(Dense::from_parts(4, 1, vec![0.0; 4]));
         let graph = Graph::new(list.into_adjacency(4).unwrap().0, features, Ids::Numbered(4)).unwrap();

@@ -1,9 +1,9 @@
-//! Features for graphs that come without any: what the edges alone say about each node.
+//! Structural features for graphs without node features, computed from the edges.
 //!
-//! The first columns tell *what* a node is in the net: its degree, its neighbors' mean degree, its core number
-//! (logarithms, standardized). The others tell *where* it is: a random projection of its walks of one to three
-//! steps, as in FastRP (Chen et al., CIKM 2019), rows of norm 1, so that nodes with common surroundings look alike.
-//! The projection is the same for every graph and every run.
+//! The first columns describe the role of a node: its degree, the mean degree of its neighbors, and its core number (standardized
+//! logarithms). The others describe its position: a random projection of its random walks of one to three steps, as in FastRP
+//! (Chen et al., CIKM 2019), with rows of norm 1, so that nodes with common neighborhoods get similar features. The projection
+//! is the same for every run.
 
 use rayon::prelude::*;
 
@@ -11,23 +11,23 @@ use super::{Adjacency, Csr, Dense, Features};
 use crate::Real;
 use crate::rng::Stream;
 
-/// Number of structural features of a node.
+/// Number of structural features per node.
 pub const WIDTH: usize = 128;
 const ROLES: usize = 3;
-const PLACES: usize = WIDTH - ROLES;
-/// Rows of one chunk of draws.
+const POSITIONS: usize = WIDTH - ROLES;
+/// Rows per random stream.
 const CHUNK: usize = 1 << 12;
 
-/// Features made from the edges alone.
+/// Computes the structural features of a graph, n × [`WIDTH`].
 pub fn features(adjacency: &Adjacency) -> Features {
     let n = adjacency.n_rows();
-    let (roles, places) = (roles(adjacency), places(adjacency));
+    let (roles, positions) = (roles(adjacency), positions(adjacency));
     let mut data = vec![0.0; n * WIDTH];
     data.par_chunks_mut(WIDTH).enumerate().for_each(|(node, row)| {
         for (cell, column) in row.iter_mut().zip(&roles) {
             *cell = column[node];
         }
-        row[ROLES..].copy_from_slice(&places[node * PLACES..(node + 1) * PLACES]);
+        row[ROLES..].copy_from_slice(&positions[node * POSITIONS..(node + 1) * POSITIONS]);
     });
     Features::Dense(Dense::from_parts(n, WIDTH, data))
 }
@@ -55,20 +55,20 @@ fn standardized(column: Vec<f64>) -> Vec<Real> {
     column.iter().map(|x| ((x - mean) / (deviation + 1e-8)) as Real).collect()
 }
 
-/// The largest k for which each node lies in a subgraph of minimum degree k (Batagelj and Zaveršnik's peeling, by
-/// buckets of equal remaining degree).
+/// The core number of each node: the largest k such that the node is in a subgraph of minimum degree k (peeling by buckets of
+/// equal remaining degree, Batagelj and Zaveršnik).
 fn core_numbers(adjacency: &Csr) -> Vec<u32> {
     let n = adjacency.n_rows();
     let mut remaining: Vec<u32> = (0..n).map(|node| adjacency.row(node).len() as u32).collect();
-    let most = remaining.iter().max().map_or(0, |&degree| degree as usize);
-    let mut buckets = vec![Vec::new(); most + 1];
+    let max_degree = remaining.iter().max().map_or(0, |&degree| degree as usize);
+    let mut buckets = vec![Vec::new(); max_degree + 1];
     for (node, &degree) in remaining.iter().enumerate() {
         buckets[degree as usize].push(node as u32);
     }
     let mut done = vec![false; n];
-    for core in 0..=most {
+    for core in 0..=max_degree {
         while let Some(node) = buckets[core].pop() {
-            // A node waits in every bucket it has passed through; only the last of them counts.
+            // A node stays in every bucket that it has passed through; only its last entry counts.
             if std::mem::replace(&mut done[node as usize], true) {
                 continue;
             }
@@ -85,11 +85,11 @@ fn core_numbers(adjacency: &Csr) -> Vec<u32> {
     remaining
 }
 
-/// Mean of the random vectors met by walks of one, two and three steps, rows of norm 1 (isolated nodes: zero).
-fn places(adjacency: &Csr) -> Vec<Real> {
+/// The sum of the random projections after one, two and three random-walk steps, with rows of norm 1 (0 for isolated nodes).
+fn positions(adjacency: &Csr) -> Vec<Real> {
     let n = adjacency.n_rows();
-    let mut at = vec![0.0; n * PLACES];
-    at.par_chunks_mut(CHUNK * PLACES).enumerate().for_each(|(chunk, rows)| {
+    let mut at = vec![0.0; n * POSITIONS];
+    at.par_chunks_mut(CHUNK * POSITIONS).enumerate().for_each(|(chunk, rows)| {
         let mut stream = Stream::new(0, "structural", "projection", chunk as u64);
         for cells in rows.chunks_mut(64) {
             let signs = stream.bits();
@@ -98,26 +98,26 @@ fn places(adjacency: &Csr) -> Vec<Real> {
             }
         }
     });
-    let mut sum = vec![0.0; n * PLACES];
-    let mut next = vec![0.0; n * PLACES];
+    let mut sum = vec![0.0; n * POSITIONS];
+    let mut next = vec![0.0; n * POSITIONS];
     for _ in 0..3 {
-        next.par_chunks_mut(PLACES).zip(sum.par_chunks_mut(PLACES)).enumerate().for_each(
+        next.par_chunks_mut(POSITIONS).zip(sum.par_chunks_mut(POSITIONS)).enumerate().for_each(
             |(node, (row, sum))| {
                 row.fill(0.0);
                 let neighbors = adjacency.row(node);
                 let share = 1.0 / neighbors.len().max(1) as Real;
                 for &other in neighbors {
-                    let other = &at[other as usize * PLACES..][..PLACES];
+                    let other = &at[other as usize * POSITIONS..][..POSITIONS];
                     row.iter_mut().zip(other).for_each(|(cell, x)| *cell += share * x);
                 }
-                // Each length of walk counts the same, whatever the averaging has left of its vectors.
+                // Normalize, so that every walk length has the same weight.
                 let norm = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-8);
                 sum.iter_mut().zip(&*row).for_each(|(total, x)| *total += x / norm);
             },
         );
         std::mem::swap(&mut at, &mut next);
     }
-    sum.par_chunks_mut(PLACES).for_each(|row| {
+    sum.par_chunks_mut(POSITIONS).for_each(|row| {
         let norm = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-8);
         row.iter_mut().for_each(|x| *x /= norm);
     });
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_finite_and_twins_look_alike() {
+    fn rows_are_finite_and_equal_neighborhoods_give_equal_rows() {
         // Nodes 1 and 2 have the same neighbors; node 5 has none.
         let graph = adjacency(6, &[(0, 1), (0, 2), (3, 1), (3, 2), (3, 4)]);
         let Features::Dense(dense) = features(&graph) else { panic!("dense") };

@@ -1,4 +1,4 @@
-//! Parts of a graph: the nodes around a few centers, and the edges among them.
+//! Induced subgraphs, and subgraphs grown by breadth-first search.
 
 use std::sync::Arc;
 
@@ -7,26 +7,26 @@ use super::{Adjacency, Graph, Ids};
 use crate::error::Result;
 use crate::rng::Stream;
 
-/// The part of a graph between some of its nodes.
+/// The subgraph induced by a set of nodes.
 #[derive(Clone, Debug)]
 pub struct Subgraph {
-    /// Those nodes, renumbered in ascending order, with the edges among them.
+    /// The induced graph. Its nodes are renumbered in ascending order.
     pub graph: Graph,
-    /// Their numbers in the whole graph, ascending.
+    /// The original node of each node of the subgraph, ascending.
     pub nodes: Vec<u32>,
 }
 
 impl Subgraph {
-    /// Of these nodes; repetitions count once.
+    /// The subgraph induced by these nodes. Duplicates are ignored.
     ///
     /// # Panics
-    /// When a node is not in the graph.
+    /// If a node is not in the graph.
     pub fn induced(of: &Graph, nodes: &[u32]) -> Result<Self> {
         SubgraphBuilder::new(of.n_nodes()).induced(of, nodes)
     }
 
-    /// About `size` nodes in `balls` pieces, each grown breadth first from a random center; all nodes where there are
-    /// no more than that. Where a center's component is used up the next one goes on.
+    /// A subgraph of about `size` nodes in `balls` pieces, each grown by breadth-first search from a random center. If the
+    /// component of a center is exhausted, the next center continues. A graph with at most `size` nodes is returned whole.
     pub fn balls(of: &Graph, size: usize, balls: usize, stream: &mut Stream) -> Result<Self> {
         let n = of.n_nodes();
         let size = size.min(n);
@@ -58,37 +58,37 @@ impl Subgraph {
     }
 }
 
-/// Memory for cutting many parts out of one graph: the cost of each is that of the part, not of the graph.
+/// Builds many subgraphs of one graph. Each costs time proportional to the subgraph, not to the whole graph.
 #[derive(Clone, Debug)]
 pub struct SubgraphBuilder {
-    /// The place of each node within the part, of those that are in it.
-    places: Vec<u32>,
-    /// A bit for each node, set for those in the part: hubs have many neighbors and few of them are, and the bits of all nodes
-    /// stay in a cache that their places do not fit into.
+    /// The index of each node in the subgraph, valid for its members only.
+    index: Vec<u32>,
+    /// One bit per node, set for members. Most neighbors of hubs are not members, and the bits of all nodes fit into a cache,
+    /// unlike their indices.
     members: Vec<u64>,
 }
 
 impl SubgraphBuilder {
-    /// For parts of a graph with so many nodes.
+    /// A builder for a graph with `n` nodes.
     pub fn new(n: usize) -> Self {
-        SubgraphBuilder { places: vec![0; n], members: vec![0; n.div_ceil(64)] }
+        SubgraphBuilder { index: vec![0; n], members: vec![0; n.div_ceil(64)] }
     }
 
-    /// The part between these nodes; repetitions count once.
+    /// The subgraph induced by these nodes. Duplicates are ignored.
     ///
     /// # Panics
-    /// When a node is not in the graph.
+    /// If a node is not in the graph.
     pub fn induced(&mut self, of: &Graph, nodes: &[u32]) -> Result<Subgraph> {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
         nodes.dedup();
         for (at, &node) in nodes.iter().enumerate() {
-            self.places[node as usize] = at as u32;
+            self.index[node as usize] = at as u32;
             self.members[node as usize / 64] |= 1 << (node % 64);
         }
         let adjacency = of.adjacency().rows(&nodes, nodes.len(), |column| {
             let is_member = self.members[column as usize / 64] >> (column % 64) & 1 == 1;
-            is_member.then(|| self.places[column as usize])
+            is_member.then(|| self.index[column as usize])
         });
         nodes.iter().for_each(|&node| self.members[node as usize / 64] = 0);
         let ids =
@@ -122,11 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn balls_have_the_size_asked_for_and_hang_together() {
+    fn balls_have_the_requested_size_and_are_connected() {
         let graph = ring(100);
         let part = Subgraph::balls(&graph, 40, 4, &mut Stream::new(0, "test", "", 0)).unwrap();
         assert_eq!(part.nodes.len(), 40);
-        // Four arcs of ten nodes, some perhaps side by side, one perhaps cut short by the node that stands alone.
+        // Four arcs of ten nodes, possibly adjacent; one may be shorter because of the isolated node.
         assert!(part.graph.n_edges() >= 34, "{}", part.graph.n_edges());
         let all = Subgraph::balls(&graph, 1000, 4, &mut Stream::new(0, "test", "", 0)).unwrap();
         assert_eq!(all.nodes.len(), 101);

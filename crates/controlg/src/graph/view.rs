@@ -1,6 +1,7 @@
-//! A graph as an encoder is shown it: whole, or with edges dropped, feature columns or entries masked, rows replaced.
+//! The input of an encoder: a graph, or an augmented view of it with dropped edges, masked feature columns, dropped feature entries
+//! or replaced rows.
 //!
-//! Nothing here copies the features; a view says what is to be left out and the products leave it out.
+//! Views do not copy the features. They say what is masked, and the products skip it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +10,7 @@ use crate::kernels::feature_dropout::FeatureDropout;
 use crate::kernels::spmm;
 use crate::rng::Stream;
 
-/// A graph's features and operator, with what is worth computing once.
+/// The features and the operator of a graph, with derived matrices that are computed once.
 #[derive(Debug)]
 pub struct EncoderInput<'g> {
     features: &'g Features,
@@ -19,12 +20,12 @@ pub struct EncoderInput<'g> {
 }
 
 impl<'g> EncoderInput<'g> {
-    /// Prepares a graph for graph convolutions.
+    /// The input for graph convolutions: the features and the GCN operator.
     pub fn new(graph: &'g Graph) -> Self {
         EncoderInput::with_operator(graph.features(), Operator::gcn(graph.adjacency()))
     }
 
-    /// Features with an operator of the caller's choice.
+    /// Features with another operator.
     pub fn with_operator(features: &'g Features, operator: Operator) -> Self {
         let transposed = match features {
             Features::Sparse(csr) => Some(csr.transposed()),
@@ -33,23 +34,23 @@ impl<'g> EncoderInput<'g> {
         EncoderInput { features, operator, transposed, smoothed: OnceLock::new() }
     }
 
-    /// The features as they are.
+    /// The features.
     pub fn features(&self) -> &'g Features {
         self.features
     }
 
-    /// The operator of the whole graph.
+    /// The operator of the full graph.
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
 
-    /// Xᵀ of sparse features, for the derivative of X·W.
+    /// Xᵀ of sparse features, for the backward pass of X·W.
     pub fn transposed(&self) -> Option<&Csr> {
         self.transposed.as_ref()
     }
 
-    /// Â·X of dense features and the whole graph, computed when it is first asked for; `None` for sparse ones,
-    /// where it would be far larger than X.
+    /// Â·X for dense features and the full graph, computed on first use. `None` for sparse features, where it would be much larger
+    /// than X.
     pub fn smoothed(&self) -> Option<&Dense> {
         let Features::Dense(dense) = self.features else { return None };
         Some(self.smoothed.get_or_init(|| {
@@ -59,12 +60,12 @@ impl<'g> EncoderInput<'g> {
         }))
     }
 
-    /// The whole graph, nothing left out.
+    /// The view of the full graph, without augmentation.
     pub fn whole(&self) -> View<'_> {
         View { of: self, operator: None, columns: None, masked: None, order: None, feature_dropout: None }
     }
 
-    /// Bytes held in memory beside the graph.
+    /// Bytes held in memory in addition to the graph.
     pub fn memory_bytes(&self) -> usize {
         self.operator.memory_bytes()
             + self.transposed.as_ref().map_or(0, Csr::memory_bytes)
@@ -72,7 +73,7 @@ impl<'g> EncoderInput<'g> {
     }
 }
 
-/// What an encoder is shown in one pass. Start from [`EncoderInput::whole`] and leave things out.
+/// What an encoder sees in one pass. Start from [`EncoderInput::whole`] and add augmentations.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     of: &'a EncoderInput<'a>,
@@ -84,74 +85,74 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The same features on other edges.
+    /// Uses another operator, such as one with dropped edges.
     pub fn on(mut self, operator: impl Into<Operand<'a, Operator>>) -> Self {
         self.operator = Some(operator.into());
         self
     }
 
-    /// Only the columns that are marked true; the others read as zero.
+    /// Keeps only the feature columns marked `true`; the others read as zero.
     pub fn with_columns(mut self, keep: impl Into<Operand<'a, [bool]>>) -> Self {
         self.columns = Some(keep.into());
         self
     }
 
-    /// The rows of these nodes read as zero, or as a learned token where the encoder is given one.
+    /// Masks the features of these nodes: they read as zero, or as the mask token if the encoder has one.
     pub fn with_masked(mut self, nodes: impl Into<Operand<'a, NodeSet>>) -> Self {
         self.masked = Some(nodes.into());
         self
     }
 
-    /// Node v is shown the features of node `order[v]`: the corruption of Deep Graph Infomax.
+    /// Permutes the features: node v gets those of node `order[v]`. This is the corruption of Deep Graph Infomax.
     pub fn with_order(mut self, order: impl Into<Operand<'a, [u32]>>) -> Self {
         self.order = Some(order.into());
         self
     }
 
-    /// Each of the features' entries reads as zero at `rate`, and the others are multiplied so that their mean stays;
-    /// another key, other entries. Masked rows keep their token whole.
+    /// Drops feature entries with probability `rate` and scales the others by 1/(1 − rate). Different keys drop different entries.
+    /// Mask tokens are not affected.
     pub fn with_feature_dropout(mut self, rate: f64, key: u64) -> Self {
         self.feature_dropout = Some(FeatureDropout::new(rate, key));
         self
     }
 
-    /// The graph it is a view of.
+    /// The input that this is a view of.
     pub fn of(&self) -> &'a EncoderInput<'a> {
         self.of
     }
 
-    /// The operator of its edges.
+    /// The operator of this view.
     pub fn operator(&self) -> Operand<'a, Operator> {
         self.operator.clone().unwrap_or(Operand::Borrowed(&self.of.operator))
     }
 
-    /// Whether all edges are there.
+    /// Whether no edge is dropped.
     pub fn has_all_edges(&self) -> bool {
         self.operator.is_none()
     }
 
-    /// Which columns are kept; `None` for all.
+    /// Which feature columns are kept; `None` for all.
     pub fn columns(&self) -> Option<&Operand<'a, [bool]>> {
         self.columns.as_ref()
     }
 
-    /// The nodes whose rows are replaced.
+    /// The masked nodes.
     pub fn masked(&self) -> Option<&Operand<'a, NodeSet>> {
         self.masked.as_ref()
     }
 
-    /// Whose features each node is shown; `None` for its own.
+    /// The permutation of the features; `None` if there is none.
     pub fn order(&self) -> Option<&Operand<'a, [u32]>> {
         self.order.as_ref()
     }
 
-    /// Which of the features' entries stay; `None` for all.
+    /// The dropout of feature entries; `None` if there is none.
     pub fn feature_dropout(&self) -> Option<FeatureDropout> {
         self.feature_dropout
     }
 }
 
-/// Some of the nodes 0..n, as a list and as marks.
+/// A set of nodes, as a sorted list and as a mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSet {
     ids: Vec<u32>,
@@ -159,10 +160,10 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// The set of these nodes; repetitions count once.
+    /// The set of these nodes. Duplicates are ignored.
     ///
     /// # Panics
-    /// When a node is not below `n`.
+    /// If a node is not below `n`.
     pub fn new(n: usize, ids: &[u32]) -> Self {
         let mut member = vec![false; n];
         ids.iter().for_each(|&id| member[id as usize] = true);
@@ -170,7 +171,7 @@ impl NodeSet {
         NodeSet { ids, member }
     }
 
-    /// ⌊share·n⌋ nodes, uniformly.
+    /// ⌊share·n⌋ nodes, drawn uniformly without replacement.
     pub fn sample(n: usize, share: f64, stream: &mut Stream) -> Self {
         NodeSet::new(n, &stream.sample(n, (share * n as f64) as usize))
     }
@@ -180,13 +181,13 @@ impl NodeSet {
         &self.ids
     }
 
-    /// For each node whether it is in the set.
+    /// For each node, whether it is in the set.
     pub fn member(&self) -> &[bool] {
         &self.member
     }
 }
 
-/// Makes operators of graphs with edges dropped, in memory that is used again once nobody holds the last one.
+/// Builds GCN operators with dropped edges. It reuses the memory of operators that are no longer in use.
 #[derive(Debug, Default)]
 pub struct EdgeDropper {
     made: Vec<Arc<Operator>>,
@@ -195,18 +196,18 @@ pub struct EdgeDropper {
 }
 
 impl EdgeDropper {
-    /// Nothing made yet.
+    /// A dropper without buffers.
     pub fn new() -> Self {
         EdgeDropper::default()
     }
 
-    /// The GCN operator of the graph with each undirected edge dropped at the given rate.
+    /// The GCN operator of the graph after dropping each undirected edge with probability `rate`.
     pub fn drop_edges(&mut self, adjacency: &Adjacency, rate: f64, stream: &mut Stream) -> Arc<Operator> {
         self.keep_edges(adjacency, |_, _| stream.uniform() >= rate)
     }
 
-    /// The GCN operator of the graph with the undirected edges for which `keep` says so; it is asked once for each
-    /// pair (smaller, larger) in ascending order. Degrees are those of what is left, loops are added after.
+    /// The GCN operator of the graph with the undirected edges for which `keep` returns `true`. `keep` is called once per edge
+    /// (smaller, larger), in ascending order. Degrees are those of the kept edges; self-loops are added afterwards.
     pub fn keep_edges(
         &mut self,
         adjacency: &Adjacency,
@@ -220,7 +221,7 @@ impl EdgeDropper {
             for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
                 let column = adjacency.columns()[at];
                 if column as usize > row {
-                    // The way back: row `column` meets its smaller neighbors in the order of these visits.
+                    // The mirrored entry: row `column` lists its smaller neighbors in the order of these visits.
                     let back = self.next[column as usize];
                     self.next[column as usize] += 1;
                     let kept = keep(row as u32, column);
@@ -229,10 +230,10 @@ impl EdgeDropper {
                 }
             }
         }
-        let idle = self.made.iter_mut().find_map(|made| (Arc::strong_count(made) == 1).then_some(made));
-        match idle {
+        let unused = self.made.iter_mut().find_map(|made| (Arc::strong_count(made) == 1).then_some(made));
+        match unused {
             Some(made) => {
-                let operator = Arc::get_mut(made).expect("nobody else holds it");
+                let operator = Arc::get_mut(made).expect("no other reference");
                 operator.refill_gcn(adjacency, Some(&self.keep));
                 made.clone()
             }
@@ -246,7 +247,7 @@ impl EdgeDropper {
     }
 }
 
-/// Which feature columns are kept when each is masked at the given rate.
+/// Draws a mask of feature columns: each is dropped with probability `rate`.
 pub fn mask_features(n_cols: usize, rate: f64, stream: &mut Stream) -> Vec<bool> {
     (0..n_cols).map(|_| stream.uniform() >= rate).collect()
 }
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_edges_go_both_ways_and_degrees_follow() {
+    fn edges_are_dropped_in_both_directions_and_degrees_follow() {
         let adjacency = ring(50);
         let mut dropper = EdgeDropper::new();
         let operator = dropper.drop_edges(&adjacency, 0.4, &mut Stream::new(1, "test", "", 0));
@@ -272,14 +273,14 @@ mod tests {
         assert_eq!(*matrix, matrix.transposed());
         assert!(matrix.n_entries() < 150 && matrix.n_entries() > 50);
         for row in 0..50 {
-            let degree = matrix.row(row).len() as f64; // with its loop
+            let degree = matrix.row(row).len() as f64; // with its self-loop
             let own = matrix.entries(row).find(|e| e.0 as usize == row).map(|e| f64::from(e.1));
             assert!((own.unwrap() - 1.0 / degree).abs() < 1e-6);
         }
     }
 
     #[test]
-    fn dropping_nothing_gives_the_whole_operator_and_everything_leaves_the_loops() {
+    fn rate_zero_keeps_all_edges_and_rate_one_only_self_loops() {
         let adjacency = ring(9);
         let mut dropper = EdgeDropper::new();
         let stream = &mut Stream::new(1, "test", "", 0);
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_used_again_only_when_nobody_holds_it() {
+    fn memory_is_reused_only_when_unused() {
         let adjacency = ring(9);
         let mut dropper = EdgeDropper::new();
         let stream = &mut Stream::new(1, "test", "", 0);

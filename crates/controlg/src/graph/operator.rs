@@ -1,0 +1,334 @@
+//! Sparse matrices that propagate node features along edges, such as the GCN operator.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::adjacency::check_symmetric;
+use super::{Adjacency, Csr};
+use crate::Real;
+use crate::error::Result;
+use crate::kernels::{CsrView, scratch};
+
+/// A sparse matrix that multiplies node representations, with its transpose for the backward pass.
+#[derive(Clone, Debug)]
+pub struct Operator {
+    matrix: Csr,
+    /// The transpose, unless the matrix is symmetric.
+    transposed: Option<Csr>,
+    reverse: OnceLock<Vec<u32>>,
+}
+
+impl Operator {
+    /// The GCN operator Â = D̃^-½ (A + I) D̃^-½, where D̃ holds the row sums of A + I.
+    pub fn gcn(adjacency: &Adjacency) -> Self {
+        let mut operator = Operator::symmetric_unchecked(Csr::empty(0, 0));
+        operator.refill_gcn(adjacency, None);
+        operator
+    }
+
+    /// The random-walk operator P = D⁻¹ A. Rows of isolated nodes are empty.
+    pub fn walk(adjacency: &Csr) -> Self {
+        let sums = row_sums(adjacency);
+        let scaled = |row: usize| adjacency.entries(row).map(move |(_, w)| f64::from(w));
+        let mut values = Vec::with_capacity(adjacency.n_entries());
+        for (row, &sum) in sums.iter().enumerate() {
+            values.extend(scaled(row).map(|w| (w / sum) as Real));
+        }
+        Operator::general(Csr::from_parts(
+            adjacency.n_cols(),
+            adjacency.offsets().to_vec(),
+            adjacency.columns().to_vec(),
+            Some(values),
+        ))
+    }
+
+    /// An operator from a symmetric matrix.
+    ///
+    /// # Errors
+    /// If the matrix does not equal its transpose. Use [`Operator::general`] for other matrices.
+    pub fn symmetric(matrix: Csr) -> Result<Self> {
+        check_symmetric("operator", &matrix)?;
+        Ok(Operator::symmetric_unchecked(matrix))
+    }
+
+    /// An operator from a matrix that equals its transpose, or whose product is never differentiated.
+    pub(crate) fn symmetric_unchecked(matrix: Csr) -> Self {
+        Operator { matrix, transposed: None, reverse: OnceLock::new() }
+    }
+
+    /// An operator from any matrix.
+    pub fn general(matrix: Csr) -> Self {
+        let transposed = Some(matrix.transposed());
+        Operator { matrix, transposed, reverse: OnceLock::new() }
+    }
+
+    /// The matrix.
+    pub fn matrix(&self) -> &Csr {
+        &self.matrix
+    }
+
+    /// The matrix, for the forward pass.
+    pub fn forward(&self) -> CsrView<'_> {
+        self.matrix.sparse()
+    }
+
+    /// The transposed matrix, for the backward pass.
+    pub fn backward(&self) -> CsrView<'_> {
+        self.transposed.as_ref().unwrap_or(&self.matrix).sparse()
+    }
+
+    /// For each entry (i, j), the index of the entry (j, i). Computed on first use.
+    ///
+    /// # Panics
+    /// If the sparsity pattern is not symmetric.
+    pub fn reverse(&self) -> &[u32] {
+        self.reverse.get_or_init(|| {
+            let (matrix, transposed) = (self.forward(), self.backward());
+            assert_eq!(matrix.n_rows, matrix.n_cols, "a square operator");
+            let is_symmetric = (matrix.offsets, matrix.columns) == (transposed.offsets, transposed.columns);
+            assert!(is_symmetric, "an operator with a symmetric sparsity pattern");
+            let mut reverse = Vec::new();
+            reverse_entries(&self.matrix, &mut reverse);
+            reverse
+        })
+    }
+
+    /// Bytes held in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.matrix.memory_bytes()
+            + self.transposed.as_ref().map_or(0, Csr::memory_bytes)
+            + self.reverse.get().map_or(0, |reverse| size_of_val(&reverse[..]))
+    }
+
+    /// Turns this into the GCN operator of the kept entries of `adjacency`, reusing its memory.
+    pub(super) fn refill_gcn(&mut self, adjacency: &Adjacency, keep: Option<&[bool]>) {
+        let n = adjacency.n_rows();
+        let (mut offsets, mut columns, values) =
+            std::mem::replace(&mut self.matrix, Csr::empty(0, 0)).into_parts();
+        let mut values = values.unwrap_or_default();
+        offsets.clear();
+        columns.clear();
+        values.clear();
+        scratch::with(n, |scale: &mut [f64]| {
+            // First A + I and its row sums; then each entry is scaled by both of its nodes.
+            offsets.push(0);
+            for (row, scale) in scale.iter_mut().enumerate() {
+                let sum = kept_row(adjacency, keep, row, &mut columns, &mut values);
+                offsets.push(columns.len());
+                *scale = 1.0 / sum.sqrt();
+            }
+            for row in 0..n {
+                for at in offsets[row]..offsets[row + 1] {
+                    let both = scale[row] * scale[columns[at] as usize];
+                    values[at] = (f64::from(values[at]) * both) as Real;
+                }
+            }
+        });
+        self.matrix = Csr::from_parts(n, offsets, columns, Some(values));
+        self.transposed = None;
+        // If the reverse entries of the old matrix were needed, those of the new one will be too.
+        if let Some(mut reverse) = self.reverse.take() {
+            reverse_entries(&self.matrix, &mut reverse);
+            self.reverse = OnceLock::from(reverse);
+        }
+    }
+}
+
+/// Computes rows of [`Operator::gcn`] on demand, for graphs whose operator does not fit into memory. The values are identical.
+#[derive(Clone, Debug)]
+pub struct GcnRows<'g> {
+    adjacency: &'g Adjacency,
+    scale: Vec<f64>,
+    /// The column of each node in the current rows.
+    column_of: Vec<u32>,
+}
+
+/// Some rows of an operator, restricted to the columns that they use.
+#[derive(Clone, Debug)]
+pub struct OperatorRows {
+    /// One row per requested row, one column per reached node.
+    pub operator: Operator,
+    /// The nodes of the columns, ascending.
+    pub reached: Vec<u32>,
+    /// The column of each row's own node.
+    pub own: Vec<u32>,
+}
+
+impl<'g> GcnRows<'g> {
+    /// Prepares the scales of all rows.
+    pub fn new(adjacency: &'g Adjacency) -> Self {
+        let sum = |row| adjacency.entries(row).fold(1.0, |sum, (_, weight)| sum + f64::from(weight));
+        let scale = (0..adjacency.n_rows()).map(|row| 1.0 / f64::sqrt(sum(row))).collect();
+        GcnRows { adjacency, scale, column_of: vec![u32::MAX; adjacency.n_rows()] }
+    }
+
+    /// A range of rows.
+    pub fn rows(&mut self, rows: Range<usize>) -> OperatorRows {
+        let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows.clone() {
+            kept_row(self.adjacency, None, row, &mut columns, &mut values);
+            for at in offsets[offsets.len() - 1]..columns.len() {
+                let both = self.scale[row] * self.scale[columns[at] as usize];
+                values[at] = (f64::from(values[at]) * both) as Real;
+            }
+            offsets.push(columns.len());
+        }
+        let mut reached = Vec::new();
+        for &column in &columns {
+            if std::mem::replace(&mut self.column_of[column as usize], 0) == u32::MAX {
+                reached.push(column);
+            }
+        }
+        // Columns are numbered in ascending order of nodes, so sums have the same order as with the full operator.
+        reached.sort_unstable();
+        reached.iter().enumerate().for_each(|(at, &node)| self.column_of[node as usize] = at as u32);
+        columns.iter_mut().for_each(|column| *column = self.column_of[*column as usize]);
+        let own = rows.map(|row| self.column_of[row]).collect();
+        reached.iter().for_each(|&node| self.column_of[node as usize] = u32::MAX);
+        let matrix = Csr::from_parts(reached.len(), offsets, columns, Some(values));
+        OperatorRows { operator: Operator::symmetric_unchecked(matrix), reached, own }
+    }
+}
+
+/// Appends the kept entries of a row of A + I, in ascending order, and returns their sum.
+fn kept_row(
+    adjacency: &Csr,
+    keep: Option<&[bool]>,
+    row: usize,
+    columns: &mut Vec<u32>,
+    values: &mut Vec<Real>,
+) -> f64 {
+    let (mut sum, mut has_loop) = (1.0, false);
+    for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
+        let column = adjacency.columns()[at];
+        if !has_loop && column as usize > row {
+            columns.push(row as u32);
+            values.push(1.0);
+            has_loop = true;
+        }
+        if keep.is_none_or(|keep| keep[at]) {
+            let weight = adjacency.values().map_or(1.0, |weights| weights[at]);
+            sum += f64::from(weight);
+            columns.push(column);
+            values.push(weight);
+        }
+    }
+    if !has_loop {
+        columns.push(row as u32);
+        values.push(1.0);
+    }
+    sum
+}
+
+/// 1/√degree of each node, 0 for isolated nodes: the scale of the normalized Laplacian.
+pub(super) fn inverse_sqrt_degrees(adjacency: &Csr) -> Vec<f64> {
+    let scale = |sum: f64| if sum > 0.0 { 1.0 / sum.sqrt() } else { 0.0 };
+    row_sums(adjacency).into_iter().map(scale).collect()
+}
+
+fn row_sums(matrix: &Csr) -> Vec<f64> {
+    (0..matrix.n_rows()).map(|row| matrix.entries(row).map(|(_, x)| f64::from(x)).sum()).collect()
+}
+
+/// For each entry (i, j), the index of (j, i). Rows are visited in ascending order, so the mirrored entries of a row are met in
+/// ascending order too, and one cursor per row finds them all.
+fn reverse_entries(matrix: &Csr, reverse: &mut Vec<u32>) {
+    reverse.resize(matrix.n_entries(), 0);
+    scratch::with(matrix.n_rows() + 1, |next: &mut [usize]| {
+        next.copy_from_slice(matrix.offsets());
+        for row in 0..matrix.n_rows() {
+            let span = matrix.offsets()[row]..matrix.offsets()[row + 1];
+            for (index, &column) in reverse[span.clone()].iter_mut().zip(&matrix.columns()[span]) {
+                let back = &mut next[column as usize];
+                debug_assert_eq!(matrix.columns()[*back] as usize, row, "a symmetric pattern");
+                *index = *back as u32;
+                *back += 1;
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::EdgeList;
+
+    /// A path 0–1–2 and the isolated node 3.
+    fn path() -> Adjacency {
+        EdgeList { pairs: vec![(0, 1), (1, 2)], weights: None }.into_adjacency(4).unwrap().0
+    }
+
+    fn dense(matrix: &Csr) -> Vec<Vec<f64>> {
+        let mut rows = vec![vec![0.0; matrix.n_cols()]; matrix.n_rows()];
+        for (row, to) in rows.iter_mut().enumerate() {
+            matrix.entries(row).for_each(|(column, x)| to[column as usize] = f64::from(x));
+        }
+        rows
+    }
+
+    fn assert_close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+
+    #[test]
+    fn gcn_operator_has_self_loops_and_symmetric_scales() {
+        let operator = Operator::gcn(&path());
+        let rows = dense(operator.matrix());
+        assert_close(rows[0][0], 0.5);
+        assert_close(rows[0][1], 1.0 / 6f64.sqrt());
+        assert_close(rows[1][1], 1.0 / 3.0);
+        assert_close(rows[3][3], 1.0);
+        assert!((0..4).all(|row| operator.matrix().row(row).is_sorted()));
+        for (at, &back) in operator.reverse().iter().enumerate() {
+            assert_eq!(operator.reverse()[back as usize] as usize, at);
+        }
+    }
+
+    #[test]
+    fn rows_of_the_gcn_operator_equal_the_full_operator() {
+        let adjacency =
+            EdgeList { pairs: vec![(0, 1), (1, 2), (2, 5), (0, 4)], weights: Some(vec![0.3, 2.0, 1.5, 0.7]) }
+                .into_adjacency(7)
+                .unwrap()
+                .0;
+        let whole = Operator::gcn(&adjacency);
+        let mut rows = GcnRows::new(&adjacency);
+        for range in [0..3, 3..4, 2..7, 0..7] {
+            let OperatorRows { operator, reached, own } = rows.rows(range.clone());
+            for (at, row) in range.enumerate() {
+                let named: Vec<_> =
+                    operator.matrix().entries(at).map(|(column, x)| (reached[column as usize], x)).collect();
+                assert_eq!(named, whole.matrix().entries(row).collect::<Vec<_>>());
+                assert_eq!(reached[own[at] as usize] as usize, row);
+            }
+        }
+    }
+
+    #[test]
+    fn asymmetric_matrices_are_rejected() {
+        let asymmetric = Csr::from_parts(2, vec![0, 2, 3], vec![0, 1, 1], None);
+        let message = Operator::symmetric(asymmetric).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "operator, row 0: found entry (0, 1) without its mirror, expected a symmetric matrix"
+        );
+        let with_diagonal = Csr::from_parts(2, vec![0, 2, 3], vec![0, 1, 0], Some(vec![3.0, 2.0, 2.0]));
+        assert_eq!(Operator::symmetric(with_diagonal).unwrap().reverse(), [0, 2, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "symmetric sparsity pattern")]
+    fn reverse_needs_a_symmetric_pattern() {
+        Operator::general(Csr::from_parts(2, vec![0, 2, 3], vec![0, 1, 1], None)).reverse();
+    }
+
+    #[test]
+    fn walk_rows_sum_to_one_and_the_transpose_is_stored() {
+        let operator = Operator::walk(&path());
+        let rows = dense(operator.matrix());
+        assert_close(rows[1][0], 0.5);
+        assert_close(rows[0][1], 1.0);
+        assert_close(rows[3].iter().sum(), 0.0);
+        assert_eq!(operator.backward().offsets[4], 4);
+    }
+}
