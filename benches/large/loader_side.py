@@ -1,6 +1,6 @@
-"""PyTorch Geometric with its NeighborLoader: drawing a neighborhood with all edges among its nodes, and the step on it.
+"""PyTorch Geometric with NeighborLoader: time to sample an induced subgraph and train one step on it.
 
-Usage: loader_side.py MAPPED WIDTH STARTS FANOUT STEPS WORKERS
+Usage: loader_side.py BINARY WIDTH STARTS FANOUT STEPS WORKERS
 """
 
 import json
@@ -11,22 +11,22 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import CLASSES, Training, features_of, peak_mb
+from model import CLASSES, Training, load_features, peak_mb
 from torch_geometric.data import Data
 from torch_geometric.loader import NeighborLoader
 
 
 def main() -> None:
-    mapped = Path(sys.argv[1])
+    folder = Path(sys.argv[1])
     width, starts, fanout, steps, workers = map(int, sys.argv[2:])
-    x = features_of(mapped)
+    x = load_features(folder)
     training = Training(x.shape[1], width)
-    offsets = np.fromfile(mapped / "adjacency.offsets.u64", dtype="<u8").astype(np.int64)
-    columns = np.fromfile(mapped / "adjacency.columns.u32", dtype="<u4").astype(np.int64)
+    offsets = np.fromfile(folder / "adjacency.offsets.u64", dtype="<u8").astype(np.int64)
+    columns = np.fromfile(folder / "adjacency.columns.u32", dtype="<u4").astype(np.int64)
     rows = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     edges = torch.from_numpy(np.stack([columns, rows]))
     data = Data(x=x, edge_index=edges, y=torch.randint(CLASSES, (x.shape[0],)))
-    warnings.simplefilter("ignore")  # that torch-sparse will be dropped in favor of pyg-lib
+    warnings.simplefilter("ignore")  # torch-sparse is deprecated in favor of pyg-lib
     loader = NeighborLoader(
         data, num_neighbors=[fanout, fanout], batch_size=starts, shuffle=True, subgraph_type="induced", num_workers=workers
     )

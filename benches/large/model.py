@@ -1,4 +1,4 @@
-"""The network that PyTorch Geometric trains in both comparisons: two GCNConv layers, LayerNorm, PReLU, a linear head."""
+"""The network of both PyTorch Geometric comparisons: two GCNConv layers with LayerNorm and PReLU, and a linear head."""
 
 import json
 from pathlib import Path
@@ -30,10 +30,10 @@ class Training:
         self.adam.step()
 
 
-def features_of(mapped: Path) -> torch.Tensor:
-    header = json.loads((mapped / "graph.json").read_text())
+def load_features(folder: Path) -> torch.Tensor:
+    header = json.loads((folder / "graph.json").read_text())
     shape = header["nodes"], header["features"]
-    return torch.from_numpy(np.fromfile(mapped / "features.f32", dtype="<f4").reshape(shape))
+    return torch.from_numpy(np.fromfile(folder / "features.f32", dtype="<f4").reshape(shape))
 
 
 def peak_mb() -> float:

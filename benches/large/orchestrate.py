@@ -1,4 +1,4 @@
-"""Runs the program on ogbn-arxiv and on random graphs of growing size, and prints one table for each."""
+"""Runs ControlG on ogbn-arxiv and on random graphs of increasing size, and prints one table for each."""
 
 import argparse
 import json
@@ -15,20 +15,20 @@ ROOT = HERE.parent.parent
 PEER = ROOT / "benches" / "peer" / ".venv" / "bin" / "python"
 SITE = HERE / ".site"
 FIVE = "p_link,p_recon,p_minsg,p_decor,p_par"
-# Nodes that a draw begins with and neighbors drawn of each, twice: our default of at most 8192 nodes, and PyTorch
-# Geometric's usual 1024 starts.
-DRAWS = [(112, 8), (1024, 10), (1024, 15)]
+# Seed nodes and fan-out of two-hop neighbor sampling: our default of at most 8192 nodes, and 1024 seed nodes as usual in
+# PyTorch Geometric.
+SAMPLING = [(112, 8), (1024, 10), (1024, 15)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sizes", default="100000,1000000", help="nodes of the random graphs")
+    parser.add_argument("--sizes", default="100000,1000000", help="numbers of nodes of the random graphs")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--no-arxiv", action="store_true")
     parser.add_argument("--no-peer", action="store_true")
-    parser.add_argument("--neighbor-loader", action="store_true", help="also PyTorch Geometric's own drawing; builds torch-sparse once")
+    parser.add_argument("--neighbor-loader", action="store_true", help="also compare with PyTorch Geometric's NeighborLoader; builds torch-sparse once")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--folder", default=None, help="where graphs and runs go [default: a new one, removed after]")
+    parser.add_argument("--folder", default=None, help="folder for graphs and runs [default: a temporary one]")
     args = parser.parse_args()
     build()
     if args.neighbor_loader:
@@ -40,7 +40,7 @@ def main() -> None:
         if not args.no_arxiv:
             results["arxiv"] = arxiv(home, args.steps, not args.no_peer)
         if args.neighbor_loader:
-            results["neighbor loader"] = [against_loader(home, args.steps, *draw) for draw in DRAWS]
+            results["neighbor loader"] = [against_loader(home, args.steps, *sampling) for sampling in SAMPLING]
         results["sizes"] = [size(home, int(nodes), args.steps) for nodes in args.sizes.split(",") if nodes]
     finally:
         if args.folder is None:
@@ -54,8 +54,8 @@ def build() -> None:
     subprocess.run(["cargo", "build", "--release", "-p", "controlg-cli"], cwd=ROOT, check=True)
     command = ["cargo", "build", "--release", "-p", "controlg", "--bench", "large", "--message-format=json"]
     lines = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    made = [json.loads(line) for line in lines]
-    names = [line["executable"] for line in made if line.get("executable") and line["target"]["name"] == "large"]
+    messages = [json.loads(line) for line in lines]
+    names = [line["executable"] for line in messages if line.get("executable") and line["target"]["name"] == "large"]
     globals()["LARGE"] = names[-1]
 
 
@@ -66,7 +66,7 @@ def program(*arguments) -> str:
 
 
 def pretrain(home: Path, data: str, steps: int, name: str, *more) -> dict:
-    """A short run: the median time of a step, of a sensing, and the most memory of the process, embeddings included."""
+    """A short run: median time of a step and of a sensing phase, and peak memory of the process, embeddings included."""
     out = home / name
     shutil.rmtree(out, ignore_errors=True)
     sets = ["train.epochs=1", f"train.batches_per_epoch={steps}", "train.warmup_rounds=1", "train.block=1", *more]
@@ -87,7 +87,7 @@ def pretrain(home: Path, data: str, steps: int, name: str, *more) -> dict:
 
 
 def arxiv(home: Path, steps: int, peer: bool) -> dict:
-    # The features may not be there; the topology is what counts.
+    # Structural features: the original ones may not be available.
     common = ["features=structural", "encoder.width=256"]
     results = {
         "full": pretrain(home, "ogbn-arxiv", max(steps // 2, 12), "arxiv-full", *common, "train.batch=full"),
@@ -95,36 +95,36 @@ def arxiv(home: Path, steps: int, peer: bool) -> dict:
         "neighbors": pretrain(home, "ogbn-arxiv", steps, "arxiv-neighbors", *common, "train.batch=neighbors"),
     }
     if peer and PEER.exists():
-        mapped = mapped_arxiv(home)
-        results["pyg over ours"] = {kind: against_pyg(home, mapped, kind, steps, results) for kind in ("parts", "neighbors")}
+        binary = binary_arxiv(home)
+        results["pyg over ours"] = {kind: against_pyg(home, binary, kind, steps, results) for kind in ("parts", "neighbors")}
     elif peer:
-        print("benches/peer/run makes the environment of the other side; it is not there yet", file=sys.stderr)
+        print("no PyTorch environment: run benches/peer/run first", file=sys.stderr)
     return results
 
 
-def against_pyg(home: Path, mapped: Path, kind: str, steps: int, results: dict) -> float:
-    """One loss on the same batches, ours and PyTorch Geometric's one after the other."""
+def against_pyg(home: Path, binary: Path, kind: str, steps: int, results: dict) -> float:
+    """One objective on the same mini-batches, with ControlG and then with PyTorch Geometric."""
     batches = home / f"arxiv-batches-{kind}"
     sets = [f"train.batch={kind}", "method=p_par"]
-    subprocess.run([LARGE, "batches", str(mapped), "10", str(batches), *sets], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([LARGE, "batches", str(binary), "10", str(batches), *sets], check=True, stdout=subprocess.DEVNULL)
     alone = ["method=p_par", f"train.batch={kind}", "normalize=none", "encoder.norm=layer", "encoder.width=256"]
-    ours = results[f"{kind}, one loss"] = pretrain(home, str(mapped), steps, "arxiv-one", *alone)
-    theirs = results[f"{kind}, one loss, pyg"] = pyg("pyg_side.py", mapped, batches, 256, max(1, steps // 10))
+    ours = results[f"{kind}, one loss"] = pretrain(home, str(binary), steps, "arxiv-one", *alone)
+    theirs = results[f"{kind}, one loss, pyg"] = pyg("pyg_side.py", binary, batches, 256, max(1, steps // 10))
     return theirs["step"] / ours["mean_step"]
 
 
-def against_loader(home: Path, steps: int, starts: int, fanout: int) -> dict:
-    """Neighborhoods of the same size with all edges among their nodes, drawn by each side itself: ours, theirs without and
-    with a process that draws ahead, ours again, all with the features in memory."""
-    mapped = mapped_arxiv(home)
+def against_loader(home: Path, steps: int, seeds: int, fanout: int) -> dict:
+    """Neighbor sampling and training with induced subgraphs of the same size: ours, NeighborLoader without and with a worker
+    process, and ours again, with the features in memory."""
+    binary = binary_arxiv(home)
     sets = ["method=p_par", "objective.p_par.parts=20", "features=structural", "normalize=none", "encoder.norm=layer"]
     sets += ["encoder.width=256", "encoder.layers=2", "train.batch=neighbors", f"train.fanout={fanout}"]
-    sets += [f"train.batch_nodes={starts * (1 + fanout + fanout * fanout)}"]
-    ours = [pretrain(home, "ogbn-arxiv", steps, "arxiv-draws", *sets)]
-    theirs = [pyg("loader_side.py", mapped, 256, starts, fanout, max(12, steps // 3), workers) for workers in (0, 1)]
-    ours.append(pretrain(home, "ogbn-arxiv", steps, "arxiv-draws", *sets))
+    sets += [f"train.batch_nodes={seeds * (1 + fanout + fanout * fanout)}"]
+    ours = [pretrain(home, "ogbn-arxiv", steps, "arxiv-sampling", *sets)]
+    theirs = [pyg("loader_side.py", binary, 256, seeds, fanout, max(12, steps // 3), workers) for workers in (0, 1)]
+    ours.append(pretrain(home, "ogbn-arxiv", steps, "arxiv-sampling", *sets))
     return {
-        "starts": starts,
+        "seeds": seeds,
         "fanout": fanout,
         "nodes": theirs[0]["nodes"],
         "edges": theirs[0]["edges"],
@@ -135,15 +135,15 @@ def against_loader(home: Path, steps: int, starts: int, fanout: int) -> dict:
     }
 
 
-def mapped_arxiv(home: Path) -> Path:
-    mapped = home / "arxiv-mapped"
-    if not mapped.exists():
-        program("data", "convert", "ogbn-arxiv", mapped, "--to", "binary", "--features", "structural", "--quiet")
-    return mapped
+def binary_arxiv(home: Path) -> Path:
+    binary = home / "arxiv-binary"
+    if not binary.exists():
+        program("data", "convert", "ogbn-arxiv", binary, "--to", "binary", "--features", "structural", "--quiet")
+    return binary
 
 
 def pyg(script: str, *arguments) -> dict:
-    """What the other side says of itself; glibc is told to keep what it freed, which makes it faster."""
+    """Runs a PyTorch Geometric script and returns its results. glibc keeps freed memory, which makes it faster."""
     keep = {"MALLOC_TOP_PAD_": "1073741824", "MALLOC_MMAP_THRESHOLD_": "1073741824", "PYTHONPATH": str(SITE)}
     command = [PEER, HERE / script, *map(str, arguments)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **keep}).stdout
@@ -152,14 +152,14 @@ def pyg(script: str, *arguments) -> dict:
 
 def get_neighbor_loader() -> None:
     if not PEER.exists():
-        sys.exit("benches/peer/run makes the environment of the other side; it is not there yet")
+        sys.exit("no PyTorch environment: run benches/peer/run first")
     if SITE.exists():
         return
-    making = SITE.with_name(".site.new")
-    shutil.rmtree(making, ignore_errors=True)
-    command = [PEER, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--target", making]
+    building = SITE.with_name(".site.new")
+    shutil.rmtree(building, ignore_errors=True)
+    command = [PEER, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--target", building]
     subprocess.run([*command, "-r", HERE / "requirements.txt"], check=True, env={**os.environ, "FORCE_ONLY_CPU": "1"})
-    making.rename(SITE)
+    building.rename(SITE)
 
 
 def size(home: Path, nodes: int, steps: int) -> dict:
@@ -167,7 +167,7 @@ def size(home: Path, nodes: int, steps: int) -> dict:
     if not folder.exists():
         subprocess.run([LARGE, "generate", str(nodes), str(folder)], check=True)
     sets = ["encoder.width=128", "normalize=none", "train.batch=parts", f"objectives={FIVE}"]
-    result = {"nodes": nodes, "mapped": pretrain(home, str(folder), steps, f"run-{nodes}", *sets)}
+    result = {"nodes": nodes, "run": pretrain(home, str(folder), steps, f"run-{nodes}", *sets)}
     if nodes > 2_000_000:
         shutil.rmtree(folder, ignore_errors=True)
     return result
@@ -179,7 +179,7 @@ def show(results: dict) -> None:
         rest = f"{r['before_and_after']:.0f}" if "before_and_after" in r else ""
         print(f"| {name} | {r['step']:.4f} | {1 / r['step']:.1f} | {sensing} | {rest} | {r['peak_mb']:.0f} |")
 
-    head = "| | s a step (median) | steps a second | s a sensing | s before and after training | peak MB |\n|---|---|---|---|---|---|"
+    head = "| | s per step (median) | steps per second | s per sensing | s before and after training | peak MB |\n|---|---|---|---|---|---|"
     if "arxiv" in results:
         print("ogbn-arxiv, structural features, width 256, two threads\n")
         print(head)
@@ -187,20 +187,20 @@ def show(results: dict) -> None:
             if "step" in r:
                 line(name, r)
         for kind, ratio in results["arxiv"].get("pyg over ours", {}).items():
-            print(f"\nPyTorch Geometric's step over ours, same batches ({kind}), one loss: {ratio:.2f}")
+            print(f"\nPyTorch Geometric's step time over ours, same mini-batches ({kind}), one objective: {ratio:.2f}")
     if "neighbor loader" in results:
-        print("\nDrawing and step on ogbn-arxiv, one loss, width 256; NeighborLoader (induced) without and with a process of its own\n")
-        print("| starts, fan-out | nodes, edges | ours, s | peak MB | PyTorch Geometric, s | peak MB | its best over ours |")
+        print("\nNeighbor sampling and training step on ogbn-arxiv, one objective, width 256; NeighborLoader (induced) without and with a worker process\n")
+        print("| seed nodes, fan-out | nodes, edges | ours, s | peak MB | PyTorch Geometric, s | peak MB | its best over ours |")
         print("|---|---|---|---|---|---|---|")
         for r in results["neighbor loader"]:
             ratio, both = min(r["pyg"]) / r["ours"], " and ".join(f"{step:.3f}" for step in r["pyg"])
-            sizes = f"{r['starts']}, {r['fanout']} | {r['nodes']:,.0f}, {r['edges']:,.0f} | {r['ours']:.3f}"
+            sizes = f"{r['seeds']}, {r['fanout']} | {r['nodes']:,.0f}, {r['edges']:,.0f} | {r['ours']:.3f}"
             print(f"| {sizes} | {r['ours_peak_mb']:.0f} | {both} | {r['pyg_peak_mb']:.0f} | {ratio:.2f} |")
     if results["sizes"]:
         print("\nRandom graphs, average degree 10, 128 features on disk, width 128, five objectives, two threads\n")
         print(head)
         for r in results["sizes"]:
-            line(f"{r['nodes']} nodes", r["mapped"])
+            line(f"{r['nodes']} nodes", r["run"])
 
 
 main()

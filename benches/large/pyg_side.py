@@ -1,7 +1,7 @@
-"""PyTorch Geometric on the batches that ours was trained on, as files: neither drawing nor cutting them is counted here.
-Counted are the rows of the features and the step.
+"""PyTorch Geometric on the mini-batches of a ControlG run, read from files. The time includes gathering the features and the
+training step, but not sampling.
 
-Usage: pyg_side.py MAPPED BATCHES WIDTH ROUNDS
+Usage: pyg_side.py BINARY BATCHES WIDTH ROUNDS
 """
 
 import json
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from model import CLASSES, Training, features_of, peak_mb
+from model import CLASSES, Training, load_features, peak_mb
 
 
 def main() -> None:
-    mapped, folder, width, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    x = features_of(mapped)
+    binary, folder, width, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    x = load_features(binary)
     training = Training(x.shape[1], width)
     labels = torch.randint(CLASSES, (x.shape[0],))
     count = len(list(folder.glob("nodes-*.npy")))

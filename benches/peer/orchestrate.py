@@ -1,4 +1,4 @@
-"""Runs the sides of the peer comparison in turns and prints what they took. Called by `run`."""
+"""Times all implementations of the peer comparison in alternation and prints the results. Called by `run`."""
 
 import argparse
 import json
@@ -15,14 +15,14 @@ import workloads
 HERE = Path(__file__).resolve().parent
 CHECKED_STEPS = 4
 TOLERANCE = 1e-4  # relative: four significant digits
-ROUND_MS = 1_000  # a side's round lasts about so long, within the bounds below
+ROUND_MS = 1_000  # target duration of a round of one side, within the bounds below
 STEPS_IN_ROUND = (1, 10)
 THREADS = "2"
 
-# glibc gives large blocks back to the system as soon as they are freed, and every new one then
-# costs a page fault for each 4 KiB. Keeping them spares torch nearly all of these. Blocks
-# above 1 GiB are still given back: only PyTorch Geometric has them (its messages of W3), and
-# they would break up the heap until it no longer fits into 24 GB.
+# glibc returns large blocks to the system when they are freed, and every new block then costs one
+# page fault per 4 KiB. Keeping them avoids nearly all page faults of PyTorch. Blocks above 1 GiB
+# are still returned: only PyTorch Geometric has them (the messages of W3), and they would fragment
+# the heap until it exceeds 24 GB.
 KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
@@ -47,16 +47,16 @@ def main() -> int:
         results[name] = summary(times, peaks, floor)
         print_table(results[name], times, peaks, operations, moved, parts)
     if not agree:
-        print("the losses disagree", file=sys.stderr)
+        print("the losses differ", file=sys.stderr)
     if options.json:
         print(json.dumps(results))
     return 0 if agree else 1
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="run", description="Ours against PyTorch and PyTorch Geometric.")
-    parser.add_argument("--json", action="store_true", help="last line of output: the results as JSON")
-    parser.add_argument("--rounds", type=int, default=7, help="turns of each side (default 7)")
+    parser = argparse.ArgumentParser(prog="run", description="Compares ControlG with PyTorch and PyTorch Geometric.")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON on the last line")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds of each side (default 7)")
     parser.add_argument("--workloads", default="w1,w2,w3,w4", type=lambda text: text.split(","))
     parser.add_argument("--skip-ours", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -68,7 +68,7 @@ def parse():
 
 
 def build_ours() -> str:
-    """Builds our side and returns its executable, which cargo names in its JSON messages."""
+    """Builds our side and returns its executable, as named in the JSON messages of cargo."""
     command = ["cargo", "build", "--release", "-p", "controlg", "--bench", "peer", "--message-format=json"]
     built = subprocess.run(command, cwd=HERE.parents[1], stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:
@@ -86,7 +86,7 @@ def environment(name: str) -> dict:
 
 
 def machine_rates(commands) -> tuple[float, float]:
-    """The best dense rate and memory bandwidth that ours or torch reaches, in 10^9 a second."""
+    """The best dense rate and memory bandwidth that our kernels or PyTorch reach, in 10^9 per second."""
     measuring = [name for name in commands if name in ("ours", "torch")]
     gflops = max(rate(name, commands[name], "gemm", "gflops") for name in measuring)
     return gflops, max(rate(name, commands[name], "bandwidth", "gb_s") for name in measuring)
@@ -101,13 +101,13 @@ def rate(name: str, command: list, what: str, key: str) -> float:
 
 
 class Side:
-    """A child process that trains when asked to, and otherwise waits for a line."""
+    """A child process that trains on request."""
 
     def __init__(self, name: str, command: list, workload: str, folder: str):
         self.name = name
         self.process = subprocess.Popen(
             command + [workload, folder],
-            env=environment(name) | {"TMPDIR": folder},  # PyTorch Geometric leaves files behind
+            env=environment(name) | {"TMPDIR": folder},  # PyTorch Geometric leaves temporary files
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -119,10 +119,10 @@ class Side:
         self.process.stdin.flush()
         return json.loads(self.expect(lambda line: line.startswith("{")))
 
-    def expect(self, wanted) -> str:
+    def expect(self, accepts) -> str:
         line = self.process.stdout.readline().strip()
-        if not wanted(line):
-            sys.exit(f"{self.name} ended or said {line!r}")
+        if not accepts(line):
+            sys.exit(f"{self.name}: unexpected output {line!r}")
         return line
 
     def quit(self) -> None:
@@ -130,7 +130,7 @@ class Side:
 
 
 def compare(workload: str, commands: dict, rounds: int):
-    """Step times and peak memory of every side, whether their losses agree, and what our products take."""
+    """Step times and peak memory of every side, whether their losses agree, and the time of our products."""
     with tempfile.TemporaryDirectory(prefix="peer-") as folder:
         workloads.generate(workload, Path(folder))
         sides = [Side(name, command, workload, folder) for name, command in commands.items()]
@@ -151,7 +151,7 @@ def compare(workload: str, commands: dict, rounds: int):
 
 
 def our_parts(command: list, workload: str, folder: str) -> dict:
-    """What the dense and the sparse products of one of our steps take, each measured by itself."""
+    """The time of the dense and of the sparse products of one of our steps, measured separately."""
     done = subprocess.run(command + ["parts", workload, folder], env=environment("ours"), stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
@@ -163,7 +163,7 @@ def check_losses(workload: str, losses: dict) -> bool:
     for values in zip(*losses.values()):
         close = max(values) - min(values) <= TOLERANCE * min(map(abs, values))
         if not (close and all(map(isfinite, values))):
-            print("  LOSSES DISAGREE")
+            print("  LOSSES DIFFER")
             return False
     return True
 
@@ -188,12 +188,12 @@ def print_table(row: dict, times: dict, peaks: dict, operations: float, moved: f
             f"  {name:8}{ms:11.1f}{min(values):10.1f}{ms / row['ours_ms']:8.2f}{ms / row['floor_ms']:9.2f}"
             f"{peaks[name]:10.0f}{len(values):7}"
         )
-    print(f"  floor {row['floor_ms']:13.1f} ({operations / 1e9:.1f} GFLOP and {moved / 1e6:.0f} MB a step)")
+    print(f"  floor {row['floor_ms']:13.1f} ({operations / 1e9:.1f} GFLOP and {moved / 1e6:.0f} MB per step)")
     if parts:
         dense, sparse = parts["dense_ms"], parts["sparse_ms"]
         rest = row["ours_ms"] - dense - sparse
-        # Timed apart from the steps: on a shared machine perhaps in a slower moment than theirs.
-        rest = f"all else {rest:.1f} ms" if rest > 0 else "more than a step, so timed in a slower moment"
+        # Measured separately from the steps; on a shared machine the sum may exceed the time of a step.
+        rest = f"everything else {rest:.1f} ms" if rest > 0 else "more than a step: the machine was busy"
         print(f"  ours: dense products {dense:.1f}, sparse products {sparse:.1f}, {rest}")
     print(flush=True)
 

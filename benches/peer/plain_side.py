@@ -1,4 +1,4 @@
-"""PyTorch as a careful user writes it: CSR products with stored transposes, autograd for all else, fused Adam.
+"""PyTorch as a careful user would write it: CSR products with stored transposes, autograd otherwise, fused Adam.
 
 Usage: plain_side.py WORKLOAD DIR
 """
@@ -25,7 +25,7 @@ def csr(offsets, columns, values, shape):
 
 
 def spmm(matrix, dense):
-    """The `reduce` kernel: faster here than the library call behind a plain `@`."""
+    """Uses the `reduce` kernel, which is faster here than the one behind `@`."""
     return torch.sparse.mm(matrix, dense, "sum")
 
 
@@ -43,14 +43,14 @@ class Product(Function):
 
 
 def sorted_pairs(rows, columns, n):
-    """Offsets and columns of a CSR pattern, and which pair each of its entries comes from."""
+    """Offsets and columns of a CSR pattern, and the pair that each entry comes from."""
     order = torch.argsort(rows * n + columns)
     counts = torch.bincount(rows, minlength=n)
     return F.pad(counts.cumsum(0), (1, 0)), columns[order], order
 
 
 class Model:
-    """The parameters named in the folder, and Adam over them."""
+    """The named parameters, read from the folder, and their Adam optimizer."""
 
     def __init__(self, arrays: Arrays, names: str):
         self.params = {name: arrays(name).requires_grad_() for name in names.split()}
@@ -59,25 +59,25 @@ class Model:
         self.n = len(offsets) - 1
         self.adjacency = csr(offsets, columns, values, (self.n, self.n))
 
-    def spread(self, h):
+    def propagate(self, h):
         return Product.apply(self.adjacency, self.adjacency, h)
 
     def prelu(self, x, slope):
         return F.prelu(x, self.params[slope])
 
     def second_layer(self, h):
-        # The adjacency first: bias and product are then one call.
+        # Multiply by the adjacency first, so that bias and product are one call.
         p = self.params
-        return self.prelu(torch.addmm(p["b2"], self.spread(h), p["w2"]), "a2")
+        return self.prelu(torch.addmm(p["b2"], self.propagate(h), p["w2"]), "a2")
 
     def encode_sparse(self, x, x_transpose):
         p = self.params
-        h = self.spread(Product.apply(x, x_transpose, p["w1"])).add_(p["b1"])
+        h = self.propagate(Product.apply(x, x_transpose, p["w1"])).add_(p["b1"])
         return self.second_layer(self.prelu(h, "a1"))
 
-    def encode_spread(self, spread_x):
+    def encode_propagated(self, propagated_x):
         p = self.params
-        return self.second_layer(self.prelu(torch.addmm(p["b1"], spread_x, p["w1"]), "a1"))
+        return self.second_layer(self.prelu(torch.addmm(p["b1"], propagated_x, p["w1"]), "a1"))
 
     def update(self, loss):
         self.adam.zero_grad(set_to_none=True)
@@ -87,7 +87,7 @@ class Model:
 
 
 def sparse_features(arrays, keep=None):
-    """X and its transpose as CSR; rows outside of `keep` have no entries."""
+    """X and its transpose as CSR; rows outside `keep` are empty."""
     offsets, columns, values = arrays.csr("x")
     n, d = arrays("x_shape").tolist()
     rows = torch.repeat_interleave(torch.arange(n), offsets.diff())
@@ -133,10 +133,10 @@ def links(arrays):
 def classes(arrays, model=Model):
     model = model(arrays, "w1 b1 a1 w2 b2 a2 wc bc")
     targets = arrays("targets")
-    spread_x = spmm(model.adjacency, arrays("x"))
+    propagated_x = spmm(model.adjacency, arrays("x"))
 
     def step():
-        z = model.encode_spread(spread_x)
+        z = model.encode_propagated(propagated_x)
         return model.update(F.cross_entropy(torch.addmm(model.params["bc"], z, model.params["wc"]), targets))
 
     return step

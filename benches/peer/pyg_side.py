@@ -18,7 +18,7 @@ def main() -> None:
 
 
 class Encoder(torch.nn.Module):
-    """Two GCNConv layers with PReLU. The edge weights are normalized already, with self loops."""
+    """Two GCNConv layers with PReLU. The edge weights are already normalized and include self-loops."""
 
     def __init__(self, arrays: Arrays):
         super().__init__()
@@ -106,16 +106,16 @@ def classes(arrays):
 
 
 def info_nce(arrays):
-    """No graph here: the loss in its plain form."""
+    """The loss as it is usually written; there is no graph."""
     p, q = (torch.nn.Parameter(arrays(name)) for name in "pq")
     diagonal = torch.arange(len(p))
-    descent = torch.optim.SGD([p, q], lr=0.1)
+    sgd = torch.optim.SGD([p, q], lr=0.1)
 
     def step():
-        descent.zero_grad()
+        sgd.zero_grad()
         loss = F.cross_entropy(p @ q.t() / 0.2, diagonal)
         loss.backward()
-        descent.step()
+        sgd.step()
         return loss.detach()
 
     return step

@@ -1,4 +1,4 @@
-"""What both Python sides share: reading the arrays, and answering `run N` on standard input."""
+"""Shared by the Python sides: reads the arrays and answers `run N` on standard input."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ ADAM = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
 
 
 class Arrays:
-    """The arrays of one workload's folder, as tensors."""
+    """The arrays of a workload, as tensors."""
 
     def __init__(self, folder: str):
         self.folder = Path(folder)
@@ -22,12 +22,12 @@ class Arrays:
         return torch.from_numpy(np.load(self.folder / f"{stem}.npy"))
 
     def csr(self, stem: str):
-        """Offsets, columns and values, with the 64-bit indices that torch works with."""
+        """Offsets, columns and values, with 64-bit indices as PyTorch needs them."""
         return self(f"{stem}_offsets"), self(f"{stem}_columns").long(), self(f"{stem}_values")
 
 
 def serve(step) -> None:
-    """Runs `step`, which returns its loss before the update, as often as it is asked to."""
+    """Serves requests. `step` runs one step and returns the loss before the update."""
     print("ready", flush=True)
     for line in sys.stdin:
         command = line.split()
@@ -43,7 +43,7 @@ def serve(step) -> None:
 
 
 def peak_mb() -> float:
-    """The most memory this process ever held."""
+    """Peak memory of this process."""
     for line in open("/proc/self/status"):
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024

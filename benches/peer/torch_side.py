@@ -1,4 +1,4 @@
-"""PyTorch at its best: the side `plain` with own derivatives where autograd's are slow.
+"""Tuned PyTorch: `plain_side.py` with custom backward passes where autograd is slow.
 
 Usage: torch_side.py WORKLOAD DIR | gemm | bandwidth
 """
@@ -30,11 +30,11 @@ def main() -> None:
 
 
 class Prelu(Function):
-    """PReLU with one positive slope, in place both ways.
+    """PReLU with one positive slope, in place in the forward and the backward pass.
 
-    torch's own backward writes the slope's gradient per element before it sums it. Here the
-    result, whose signs are those of the input, is overwritten when nothing needs it any more:
-    all that used it comes later in the forward pass, so earlier in the backward one.
+    The backward pass of PyTorch materializes the gradient of the slope per element before summing
+    it. Here the output, which has the signs of the input, is overwritten in the backward pass, when
+    nothing needs it any more.
     """
 
     @staticmethod
@@ -55,7 +55,7 @@ class Prelu(Function):
 
 
 class PairDots(Function):
-    """Dot products sampled on the pattern of the pairs, without gathering rows.
+    """Sampled dot products (SDDMM) on the pattern of the pairs, without gathering rows.
 
     The gradient is a product with the symmetric graph of the pairs, weighted by their gradients.
     """
@@ -75,7 +75,7 @@ class PairDots(Function):
 
 
 class Model(plain_side.Model):
-    """The model of the side `plain`, activated in place."""
+    """The model of `plain_side.py` with in-place activations."""
 
     def prelu(self, x, slope):
         return Prelu.apply(x, self.params[slope])
@@ -91,8 +91,8 @@ def links(arrays):
     us, vs, y, n = arrays("us"), arrays("vs"), arrays("y"), model.n
     offsets, columns, order = sorted_pairs(us, vs, n)
     pairs, y = csr(offsets, columns, torch.zeros(len(us)), (n, n)), y[order]
-    # Entries of the symmetric graph take the gradient of the pair they come from, whose place in
-    # `pairs` is the rank of the pair.
+    # Entries of the symmetric graph take the gradient of their pair, whose index in `pairs` is the
+    # rank of the pair.
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order))
     offsets, columns, order = sorted_pairs(torch.cat([us, vs]), torch.cat([vs, us]), n)
@@ -113,14 +113,14 @@ STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": plain_side.inf
 
 
 def gemm_rate(size: int = 2048, repeats: int = 12) -> float:
-    """10^9 operations a second of a large dense product, the best of some."""
+    """GFLOP/s of a large dense product, best of several runs."""
     a, b = torch.randn(2, size, size)
     out = torch.empty(size, size)
     return 2 * size**3 / fastest(lambda: torch.mm(a, b, out=out), repeats) / 1e9
 
 
 def bandwidth(numbers: int = 1 << 26, repeats: int = 12) -> float:
-    """10^9 bytes a second, read and written, of a copy far larger than any cache."""
+    """GB/s, read and written, of a copy much larger than any cache."""
     a, b = torch.ones(2, numbers)
     return 2 * 4 * numbers / fastest(lambda: b.copy_(a), repeats) / 1e9
 

@@ -1,4 +1,4 @@
-"""The four workloads: their sizes, their data, and the least time a machine can take for one step."""
+"""The four workloads: sizes, data, and a lower bound of the time of one step."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +11,12 @@ REAL, INDEX = 4, 4  # bytes of a number and of a column index
 
 @dataclass(frozen=True)
 class Size:
-    """What fixes a workload's arrays. A zero means that the workload has no such thing."""
+    """The shapes of a workload. Zero means not applicable."""
 
     nodes: int
-    edges: int = 0  # undirected, without self loops
+    edges: int = 0  # undirected, without self-loops
     features: int = 0
-    per_row: int = 0  # non-zero features a node; 0 is dense
+    per_row: int = 0  # nonzero features per node; 0 means dense
     hidden: int = 0
     classes: int = 0
 
@@ -37,7 +37,7 @@ TITLES = {
 
 
 def generate(name: str, folder: Path) -> None:
-    """Writes the arrays of one workload as .npy files; the same bytes every time."""
+    """Writes the arrays of a workload as .npy files; deterministic."""
     size = SIZES[name]
     rng = np.random.default_rng([SEED, int(name[1:])])
     save = lambda stem, array: np.save(folder / f"{stem}.npy", array)
@@ -79,7 +79,7 @@ def random_edges(rng, nodes: int, edges: int):
 
 
 def normalized_adjacency(nodes: int, us, vs):
-    """D^-1/2 (A + I) D^-1/2 as offsets, columns and values, rows and columns in order."""
+    """D^-1/2 (A + I) D^-1/2 as CSR offsets, columns and values, with sorted rows."""
     loops = np.arange(nodes)
     rows, columns = np.concatenate([us, vs, loops]), np.concatenate([vs, us, loops])
     order = np.lexsort((columns, rows))
@@ -91,12 +91,12 @@ def normalized_adjacency(nodes: int, us, vs):
 
 
 def save_features(rng, size: Size, save) -> None:
-    """Dense normal features, or rows of `per_row` equal ones scaled to sum to one."""
+    """Dense normal features, or `per_row` equal nonzero features per node that sum to one."""
     if size.per_row == 0:
         save("x", rng.standard_normal((size.nodes, size.features), dtype=np.float32))
         return
-    # The smallest of exponential draws over weights are a weighted draw without replacement; the
-    # weights fall slowly, as word frequencies do.
+    # Weighted sampling without replacement: the smallest of exponential draws divided by their
+    # weights. The weights decrease slowly, like word frequencies.
     rarity = np.sqrt(np.arange(1, size.features + 1, dtype=np.float32))
     columns = np.empty((size.nodes, size.per_row), np.int32)
     for start in range(0, size.nodes, 1024):
@@ -123,40 +123,40 @@ def save_linear(rng, save, suffix: str, rows: int, columns: int) -> None:
 
 
 def floor(name: str) -> tuple[float, float]:
-    """The dense floating point operations and the bytes one step cannot avoid.
+    """The dense floating-point operations and the memory traffic that a step cannot avoid.
 
-    Dense products are those of the formulas as written: one forward, one for the gradient of
-    each factor that needs one. Bytes count what is outside of dense products, each array once:
-    a sparse product reads its matrix and its source and writes its result, Adam reads
-    parameter, gradient and two moments and writes three of them. Row-wise work (bias,
-    activation, losses) counts nothing: it can be done while a product's result is in cache.
+    Dense products are those of the formulas: one forward, and one for the gradient of each factor
+    that needs one. Bytes count everything outside dense products, each array once: a sparse product
+    reads its matrix and its input and writes its result; Adam reads parameter, gradient and two
+    moments and writes three of them. Row-wise work (bias, activation, losses) is free: it can be
+    fused with a product.
     """
     s = SIZES[name]
     n, d, h = s.nodes, s.features, s.hidden
     if name == "w4":
-        # Logits, dP and dQ; then P and Q are read with their gradients and written.
+        # Logits, dP and dQ; then P and Q are updated with their gradients.
         return 3 * product(n, h, n), 2 * 3 * REAL * n * h
 
     adjacency = sparse_bytes(n, 2 * s.edges + n)
-    spread = adjacency + 2 * REAL * n * h  # one product of the adjacency with n x h
+    propagation = adjacency + 2 * REAL * n * h  # one product of the adjacency with n x h
     encoder = d * h + h + 1 + h * h + h + 1
     second_layer = 3 * product(n, h, h)
     if name == "w3":
-        # The adjacency times X is fixed; the first layer needs no gradient of its input. The
+        # The adjacency times X is constant; the first layer needs no gradient of its input. The
         # adjacency is applied to n x h in the second layer, forward and backward.
         head = 3 * product(n, h, s.classes)
         flops = 2 * product(n, d, h) + second_layer + head
-        return flops, 2 * spread + adam_bytes(encoder + h * s.classes + s.classes)
+        return flops, 2 * propagation + adam_bytes(encoder + h * s.classes + s.classes)
 
     # X W1 forward and its transpose times the gradient backward; the adjacency is applied in
     # both layers, forward and backward.
     features = sparse_bytes(n, n * s.per_row) + REAL * (d * h + n * h)
-    moved = 2 * features + 4 * spread
+    moved = 2 * features + 4 * propagation
     if name == "w1":
         masked = n // 2
         head = 3 * product(masked, h, d)
         return second_layer + head, moved + adam_bytes(encoder + h * d + d)
-    # Dot products read Z and the pairs; their gradients read both again and write dZ.
+    # Dot products read Z and the pairs; the backward pass reads both again and writes dZ.
     pairs = 2 * s.edges
     dots = REAL * n * h + pairs * (2 * INDEX + REAL)
     return second_layer, moved + dots + (dots + REAL * n * h) + adam_bytes(encoder)

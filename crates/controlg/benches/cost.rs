@@ -1,9 +1,8 @@
-//! What the loop costs: time per step of `controlg` against `random` in one run, block by block in turns, and where
-//! controlg's time goes. `cargo bench --bench cost -- cora coauthor-cs` (data from `CONTROLG_DATA`).
+//! The overhead of the feedback scheduler: time per step of `controlg` and `random`, with alternating blocks in one process, and
+//! how the time of `controlg` is spent. `cargo bench --bench cost -- cora coauthor-cs` (data from `CONTROLG_DATA`).
 //!
-//! `cargo bench --bench cost -- methods cora pubmed` is the table of all methods instead, each with its preset: time per
-//! step, its ratio to `random`, and for those that mix the ratio to the sum of the objectives' own steps. It takes half an
-//! hour.
+//! `cargo bench --bench cost -- methods cora pubmed` prints a table of all methods with their presets: time per step, its ratio
+//! to `random`, and for gradient mixing methods the ratio to the sum of single-objective steps. It takes about half an hour.
 
 use std::time::Instant;
 
@@ -23,17 +22,17 @@ fn main() {
     }
 }
 
-/// Rounds in which the methods take turns.
+/// Rounds; in each, every method runs once.
 const ROUNDS: usize = 4;
-/// Blocks that are timed as one: so many that what a schedule does now and then, as sensing, counts.
+/// Blocks timed together; enough to include periodic work such as sensing.
 const BLOCKS: usize = 10;
-/// Milliseconds that a method's steps take in a round, at least.
+/// Minimum time per method and round, in milliseconds.
 const ROUND_MS: f64 = 500.0;
 
 fn table(name: &str) -> controlg::Result<()> {
     let graph = data::load(name, &LoadOptions::default())?.graph;
     let alone = OBJECTIVES.iter().chain(BASELINES).map(|entry| entry.name);
-    // The ablations cost what the loop costs, or less.
+    // Ablations are left out: they cost at most as much as the full scheduler.
     let methods = METHODS.iter().filter(|method| !method.is_ablation()).map(|method| method.name);
     let names: Vec<&str> = methods.chain(alone).collect();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); names.len()];
@@ -51,9 +50,7 @@ fn table(name: &str) -> controlg::Result<()> {
     };
     let random = of("random").unwrap_or(f64::NAN);
     let sum: f64 = OBJECTIVES.iter().filter_map(|entry| of(entry.name)).sum();
-    println!(
-        "{name}: ms a step, median over {ROUNDS} rounds in turns; the objectives alone add up to {sum:.1}"
-    );
+    println!("{name}: ms per step, median over {ROUNDS} rounds; the single objectives add up to {sum:.1}");
     println!("  {:<26}{:>9}{:>10}{:>8}", "method", "ms", "/ random", "/ sum");
     for method in &names {
         let Some(ms) = of(method) else { continue };
@@ -64,13 +61,13 @@ fn table(name: &str) -> controlg::Result<()> {
     Ok(())
 }
 
-/// Milliseconds a step, several times.
+/// Several measurements of the time per step, in milliseconds.
 fn steps(graph: &Graph, data: &str, method: &str) -> controlg::Result<Vec<f64>> {
-    // Data and method name the presets.
+    // Data set and method select the presets.
     let mut table = toml::Table::new();
     config::set(&mut table, &format!("data={data}"))?;
     config::set(&mut table, &format!("method={method}"))?;
-    // A search before the first step is no part of a step: the shortest will do.
+    // A weight search before training is not part of a step: use the shortest.
     for (key, least) in [("generations", 1), ("population", 2), ("steps", 1)] {
         config::set(&mut table, &format!("mix.autossl-es.{key}={least}"))?;
     }
@@ -85,7 +82,7 @@ fn steps(graph: &Graph, data: &str, method: &str) -> controlg::Result<Vec<f64>> 
         let taken = training.progress().steps - before;
         Ok((taken > 0).then(|| 1e3 * start.elapsed().as_secs_f64() / taken as f64))
     };
-    // The first steps, in which buffers are made; a schedule's warm-up has one for each objective.
+    // Warm up, so that buffers are allocated; a scheduler begins with one block per objective.
     let mixes = METHODS.iter().any(|known| known.name == method && known.mixes());
     let (first, blocks) = if mixes { (2, 3) } else { (7, BLOCKS) };
     advance(first)?;
@@ -124,7 +121,7 @@ fn compare(name: &str) -> controlg::Result<()> {
         runs.each_ref().map(|(training, seconds)| 1e3 * seconds / training.progress().steps as f64);
     let ratio = per_step[0] / per_step[1];
     println!(
-        "{name}: controlg {:.1} ms a step, random {:.1}, ratio {ratio:.2} (block {}, sensing every 10 blocks)",
+        "{name}: controlg {:.1} ms per step, random {:.1}, ratio {ratio:.2} (block {}, sensing every 10 blocks)",
         per_step[0], per_step[1], ours.train.block
     );
     let times = runs[0].0.timings();

@@ -1,9 +1,8 @@
-//! How long it takes to judge embeddings: all three tasks on real graphs, and the sizes of ogbn-arxiv.
+//! Evaluation time: all three tasks on real graphs, and a linear probe of the size of ogbn-arxiv.
 //!
-//! `CONTROLG_DATA=… cargo bench --bench eval [-- cora coauthor-cs:dense:nc arxiv-size …]`; without names, Cora and
-//! Coauthor-CS. Behind a colon stands the one kind of embeddings (`dense`, `raw`, `sgc`) or task that is measured.
-//! The embeddings are smoothed features put through a random matrix of 512 columns: as wide as ours and about as
-//! hard.
+//! `CONTROLG_DATA=… cargo bench --bench eval [-- cora coauthor-cs:dense:nc arxiv-size …]`; the default is Cora and Coauthor-CS. A
+//! suffix after a colon selects one kind of embeddings (`dense`, `raw`, `sgc`) or one task. The dense embeddings are smoothed
+//! features multiplied by a random matrix with 512 columns, which are about as hard to fit as trained ones.
 
 use std::time::Instant;
 
@@ -18,7 +17,7 @@ const WIDTH: usize = 512;
 
 fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
-        return; // `cargo test` builds and starts benches too
+        return; // `cargo test` also runs benches
     }
     let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
     let names = if names.is_empty() { vec!["cora".into(), "coauthor-cs".into()] } else { names };
@@ -79,7 +78,7 @@ fn peak_mb() -> Option<f64> {
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
 }
 
-/// A probe on as many nodes, columns and classes as ogbn-arxiv has.
+/// A linear probe with as many nodes, columns and classes as ogbn-arxiv.
 fn arxiv_size() {
     let (n, d, n_classes) = (169_343, 256, 40);
     let mut stream = Stream::new(0, "bench", "arxiv", 0);
@@ -99,7 +98,7 @@ fn arxiv_size() {
     show(timed("arxiv-size", "dense", "nc", || eval::evaluate_nc(&embeddings, &labels, &[split], &settings)));
 }
 
-/// Smoothed features through a random matrix.
+/// Smoothed features times a random matrix.
 fn dense(graph: &Graph) -> Features {
     let features = floors::sgc(graph);
     let (n, d) = (features.n_rows(), features.n_cols());
@@ -114,8 +113,8 @@ fn dense(graph: &Graph) -> Features {
 }
 
 fn timed<T>(name: &str, kind: &str, what: &str, work: impl FnOnce() -> T) -> T {
-    let begun = Instant::now();
+    let start = Instant::now();
     let result = work();
-    println!("{name}, {kind}, {what}: {:.2} s", begun.elapsed().as_secs_f64());
+    println!("{name}, {kind}, {what}: {:.2} s", start.elapsed().as_secs_f64());
     result
 }

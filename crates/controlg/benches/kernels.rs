@@ -1,8 +1,8 @@
 //! Time of each kernel at the sizes of the benchmark workloads: `cargo bench -p controlg --bench kernels [-- name]`.
 //!
-//! Prints the median and the best wall time, the processor time of all threads (a fair measure when the machine
-//! is shared) and the rate at the best wall time: GF/s counts multiply-adds as two, GB/s the bytes that the
-//! kernel must at least read and write. Without `--bench`, as under `cargo test`, everything runs once.
+//! Prints the median and the best wall time, the CPU time of all threads (more reliable on a shared machine), and the rate at the
+//! best wall time: GF/s counts a multiply-add as two operations, GB/s counts the bytes that the kernel must at least read and
+//! write. Without `--bench`, as under `cargo test`, every kernel runs once.
 
 use controlg::Real;
 use controlg::kernels::adam::{AdamWParams, adamw};
@@ -52,7 +52,7 @@ impl Bench {
         self.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()))
     }
 
-    /// Sizes shrink when everything runs once.
+    /// Smaller sizes if every kernel runs once.
     fn size(&self, n: usize) -> usize {
         if self.quick { n.min(500) } else { n }
     }
@@ -81,7 +81,7 @@ impl Bench {
     }
 }
 
-/// Processor time of all threads so far, where the system tells it.
+/// CPU time of all threads so far (Linux only).
 fn cpu_seconds() -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return f64::NAN };
     let of_task = |path: std::path::PathBuf| {
@@ -110,12 +110,12 @@ struct Matrix {
 }
 
 impl Matrix {
-    fn random(n_rows: usize, n_cols: usize, a_row: usize) -> Self {
+    fn random(n_rows: usize, n_cols: usize, per_row: usize) -> Self {
         let mut state = 88_172_645_463_325_252u64;
-        let mut columns = Vec::with_capacity(n_rows * a_row);
+        let mut columns = Vec::with_capacity(n_rows * per_row);
         for _ in 0..n_rows {
-            let mut row: Vec<u32> = Vec::with_capacity(a_row);
-            while row.len() < a_row {
+            let mut row: Vec<u32> = Vec::with_capacity(per_row);
+            while row.len() < per_row {
                 state ^= state << 13;
                 state ^= state >> 7;
                 state ^= state << 17;
@@ -127,10 +127,10 @@ impl Matrix {
             columns.extend(row);
         }
         let values = numbers(columns.len());
-        Matrix { n_cols, offsets: (0..=n_rows).map(|row| row * a_row).collect(), columns, values }
+        Matrix { n_cols, offsets: (0..=n_rows).map(|row| row * per_row).collect(), columns, values }
     }
 
-    /// Every edge both ways, so that the pattern is symmetric, and a loop at every node.
+    /// A symmetric pattern with a self-loop at every node.
     fn symmetric(n: usize, edges: usize) -> Self {
         let half = Matrix::random(edges, n, 2);
         let mut all: Vec<(u32, u32)> = (0..n as u32).map(|i| (i, i)).collect();
@@ -226,21 +226,21 @@ fn dense(bench: &Bench) {
 }
 
 fn sparse(bench: &Bench) {
-    // Name, rows, columns, entries a row, width.
-    for (name, n, m, a_row, width) in [
-        ("spmm X.W 2708x1433x512 18 a row", 2708, 1433, 18, 512),
-        ("spmm X.W 18333x6805x512 60 a row", 18333, 6805, 60, 512),
-        ("spmm Xt.dH 6805x18333x512 161 a row", 6805, 18333, 161, 512),
-        ("spmm A.H 2708x2708x512 5 a row", 2708, 2708, 5, 512),
-        ("spmm A.H 18333x18333x512 10 a row", 18333, 18333, 10, 512),
-        ("spmm A.X 169343x169343x128 15 a row", 169343, 169343, 15, 128),
-        ("spmm A.H 169343x169343x256 15 a row", 169343, 169343, 15, 256),
+    // Name, rows, columns, entries per row, width.
+    for (name, n, m, per_row, width) in [
+        ("spmm X.W 2708x1433x512 18 per row", 2708, 1433, 18, 512),
+        ("spmm X.W 18333x6805x512 60 per row", 18333, 6805, 60, 512),
+        ("spmm Xt.dH 6805x18333x512 161 per row", 6805, 18333, 161, 512),
+        ("spmm A.H 2708x2708x512 5 per row", 2708, 2708, 5, 512),
+        ("spmm A.H 18333x18333x512 10 per row", 18333, 18333, 10, 512),
+        ("spmm A.X 169343x169343x128 15 per row", 169343, 169343, 15, 128),
+        ("spmm A.H 169343x169343x256 15 per row", 169343, 169343, 15, 256),
     ] {
         if !bench.wants(name) {
             continue;
         }
         let (n, m) = (bench.size(n), bench.size(m));
-        let s = Matrix::random(n, m, a_row);
+        let s = Matrix::random(n, m, per_row);
         let (h, mut out) = (numbers(m * width), numbers(n * width));
         let bytes = ((s.columns.len() + n) * width) as f64 * REAL;
         bench.run(name, Bytes(bytes), || spmm::spmm(s.view(), &h, width, &mut out, false));
@@ -290,10 +290,10 @@ fn sparse(bench: &Bench) {
         let (mut alpha, mut pre, mut out) =
             (numbers(entries * heads), numbers(entries * heads), numbers(n * wide));
         let bytes = ((entries + 2 * n) * wide) as f64 * REAL;
-        let name = "attention forward 18333x4x128 10 a row";
+        let name = "attention forward 18333x4x128 10 per row";
         bench.run(name, Bytes(bytes), || attention::forward(layer, &h, &mut alpha, &mut pre, &mut out));
         let (mut dh, mut ds, mut dd) = (numbers(n * wide), numbers(wide), numbers(wide));
-        bench.run("attention backward 18333x4x128 10 a row", Bytes(2.0 * bytes), || {
+        bench.run("attention backward 18333x4x128 10 per row", Bytes(2.0 * bytes), || {
             attention::backward(layer, &h, &alpha, &pre, &d, &mut dh, &mut ds, &mut dd);
         });
     }
@@ -408,7 +408,7 @@ fn losses(bench: &Bench) {
         infonce(n, width, &p, &q, how, &mut dp, &mut dq);
     });
     let how = Contrast { intra_view: true, both_directions: true, ..how };
-    bench.run("infonce 2708x512 intra-view both ways", Flops(4.0 * flops), || {
+    bench.run("infonce 2708x512 intra-view both directions", Flops(4.0 * flops), || {
         infonce(n, width, &p, &q, how, &mut dp, &mut dq);
     });
     bench.run("barlow 2708x512", Flops(flops / n as f64 * width as f64), || {
@@ -428,15 +428,15 @@ fn losses(bench: &Bench) {
     bench.run("softmax_cross_entropy 169343x20", Bytes((2 * n * 20) as f64 * REAL), || {
         softmax_cross_entropy(n, 20, &logits, &targets, &mut d);
     });
-    for (name, n, d, a_row) in [
-        ("recon sparse 1354x1433x512 18 a row", 2708, 1433, 18),
-        ("recon sparse 9166x6805x512 60 a row", 18333, 6805, 60),
+    for (name, n, d, per_row) in [
+        ("recon sparse 1354x1433x512 18 per row", 2708, 1433, 18),
+        ("recon sparse 9166x6805x512 60 per row", 18333, 6805, 60),
     ] {
         if !bench.wants(name) {
             continue;
         }
         let (n, d, h) = (bench.size(n), bench.size(d), 512);
-        let x = Matrix::random(n, d, a_row);
+        let x = Matrix::random(n, d, per_row);
         let xt = x.transposed();
         let index: Vec<u32> = (0..n as u32).step_by(2).collect();
         let m = index.len();
@@ -451,7 +451,7 @@ fn losses(bench: &Bench) {
             bias: Some(&bias),
             distance: Distance::Squared,
         };
-        let flops = Flops(4.0 * (h * h * (d + m)) as f64 + 4.0 * (m * a_row * h) as f64);
+        let flops = Flops(4.0 * (h * h * (d + m)) as f64 + 4.0 * (m * per_row * h) as f64);
         bench.run(name, flops, || {
             recon::sparse(task, &mut dr, Some(&mut dwt), Some(&mut db));
         });

@@ -1,9 +1,9 @@
-//! What the benchmark of large graphs needs besides the program: a random graph of any size, and the batches of a run.
+//! Helper of the large-graph benchmark (`benches/large`): generates random graphs of any size and exports mini-batches.
 //!
-//! `large generate NODES DIR` writes a binary folder: average degree 10, three of five edges within communities of 1000
-//! nodes, the others anywhere, 128 features that are noise around the community's own. Numbers of nodes say nothing
-//! of communities, so that what lies together in the graph lies scattered in the file. `large batches DATA STEPS DIR
-//! [KEY=VALUE]…` writes the nodes of a run's first steps and the induced edges, for others to train on.
+//! `large generate NODES DIR` writes a graph in the binary format: average degree 10, three of five edges within communities of
+//! 1000 nodes, 128 features that are noise around the features of the community. Node ids are permuted, so that the nodes of a
+//! community are scattered over the file. `large batches DATA STEPS DIR [KEY=VALUE]…` writes the nodes and the induced edges of
+//! the first mini-batches of a run, so that PyTorch Geometric can train on the same batches.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ use rayon::prelude::*;
 const DEGREE: usize = 10;
 const FEATURES: usize = 128;
 const COMMUNITY: usize = 1000;
-/// Nodes of one stream of draws.
+/// Nodes per random stream.
 const CHUNK: usize = 1 << 13;
 
 fn main() {
@@ -40,11 +40,11 @@ fn main() {
             Ok(())
         }
     };
-    done.expect("a graph that can be written");
+    done.expect("the graph can be written");
 }
 
 fn generate(nodes: usize, out: &Path) -> Result<()> {
-    let place = Scatter::new(nodes);
+    let permutation = Permutation::new(nodes);
     let chunks: Vec<usize> = (0..nodes.div_ceil(CHUNK)).collect();
     let pairs: Vec<(u32, u32)> = chunks
         .par_iter()
@@ -59,7 +59,7 @@ fn generate(nodes: usize, out: &Path) -> Result<()> {
                         0 => community + stream.below(size),
                         _ => stream.below(nodes),
                     };
-                    (place.of(node), place.of(other))
+                    (permutation.apply(node), permutation.apply(other))
                 })
                 .collect::<Vec<_>>()
         })
@@ -71,7 +71,8 @@ fn generate(nodes: usize, out: &Path) -> Result<()> {
     writer.ids(&Ids::Numbered(nodes))?;
     writer.dense(|to| {
         for some in chunks.chunks(64) {
-            let rows: Vec<Vec<u8>> = some.par_iter().map(|&chunk| features(nodes, chunk, &place)).collect();
+            let rows: Vec<Vec<u8>> =
+                some.par_iter().map(|&chunk| features(nodes, chunk, &permutation)).collect();
             rows.iter().try_for_each(|rows| to.write_all(rows))?;
         }
         Ok(())
@@ -79,12 +80,12 @@ fn generate(nodes: usize, out: &Path) -> Result<()> {
     writer.publish(out)
 }
 
-/// The rows of a chunk of nodes: cheap noise, shifted by what their community is like.
-fn features(nodes: usize, chunk: usize, place: &Scatter) -> Vec<u8> {
+/// The features of a chunk of nodes: noise plus the features of the community.
+fn features(nodes: usize, chunk: usize, permutation: &Permutation) -> Vec<u8> {
     let mut stream = Stream::new(0, "large", "features", chunk as u64);
     let mut bytes = Vec::with_capacity(CHUNK * FEATURES * 4);
     for node in chunk * CHUNK..nodes.min((chunk + 1) * CHUNK) {
-        let mut own = (place.back(node) / COMMUNITY) as u64 + 1;
+        let mut own = (permutation.invert(node) / COMMUNITY) as u64 + 1;
         for _ in 0..FEATURES / 4 {
             own = own.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let (noise, shift) = (stream.bits(), own >> 32);
@@ -97,32 +98,32 @@ fn features(nodes: usize, chunk: usize, place: &Scatter) -> Vec<u8> {
     bytes
 }
 
-/// A way to spread numbers 0..n over 0..n that can be walked back.
-struct Scatter {
+/// An invertible permutation of 0..n: multiplication modulo n.
+struct Permutation {
     n: usize,
-    by: usize,
-    back: usize,
+    factor: usize,
+    inverse: usize,
 }
 
-impl Scatter {
+impl Permutation {
     fn new(n: usize) -> Self {
-        // The first number of about 0.6·n that shares no factor with n, and its inverse.
+        // The first number from 0.6·n on that is coprime to n, and its inverse (extended Euclidean algorithm).
         let start = (n * 3 / 5).max(1);
-        let by = (start..).find(|&by| gcd(by, n) == 1).unwrap_or(1);
-        let (mut old, mut new) = ((by as i128, 1i128), (n as i128, 0i128));
+        let factor = (start..).find(|&factor| gcd(factor, n) == 1).unwrap_or(1);
+        let (mut old, mut new) = ((factor as i128, 1i128), (n as i128, 0i128));
         while new.0 != 0 {
             let whole = old.0 / new.0;
             (old, new) = (new, (old.0 - whole * new.0, old.1 - whole * new.1));
         }
-        Scatter { n, by, back: old.1.rem_euclid(n as i128) as usize }
+        Permutation { n, factor, inverse: old.1.rem_euclid(n as i128) as usize }
     }
 
-    fn of(&self, node: usize) -> u32 {
-        (node as u128 * self.by as u128 % self.n as u128) as u32
+    fn apply(&self, node: usize) -> u32 {
+        (node as u128 * self.factor as u128 % self.n as u128) as u32
     }
 
-    fn back(&self, place: usize) -> usize {
-        (place as u128 * self.back as u128 % self.n as u128) as usize
+    fn invert(&self, node: usize) -> usize {
+        (node as u128 * self.inverse as u128 % self.n as u128) as usize
     }
 }
 
@@ -130,22 +131,22 @@ fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Arrays for `pyg_side.py`: `nodes-K.npy` and `edges-K.npy` (pairs of places in the batch, both directions).
+/// Arrays for `pyg_side.py`: `nodes-K.npy` and `edges-K.npy` (pairs of indices within the batch, in both directions).
 fn batches(data: &str, steps: u64, out: &Path, sets: &[&str]) -> Result<()> {
     let graph = data::load(data, &LoadOptions::default())?.graph;
     let mut table = Config::preset("any");
     for set in sets {
         config::set(&mut table, set)?;
     }
-    let parts = train::sample_batches(&graph, &Config::from_table(table)?, 0..steps)?;
-    std::fs::create_dir_all(out).expect("a folder that can be made");
-    for (step, part) in parts.iter().enumerate() {
-        let nodes: Vec<Real> = part.nodes.iter().map(|&node| node as Real).collect();
+    let batches = train::sample_batches(&graph, &Config::from_table(table)?, 0..steps)?;
+    std::fs::create_dir_all(out).expect("the folder can be created");
+    for (step, batch) in batches.iter().enumerate() {
+        let nodes: Vec<Real> = batch.nodes.iter().map(|&node| node as Real).collect();
         write_npy(&out.join(format!("nodes-{step}.npy")), nodes.len(), 1, &nodes)?;
         let edges: Vec<Real> =
-            part.graph.edges().flat_map(|(u, v)| [u, v, v, u]).map(|node| node as Real).collect();
+            batch.graph.edges().flat_map(|(u, v)| [u, v, v, u]).map(|node| node as Real).collect();
         write_npy(&out.join(format!("edges-{step}.npy")), edges.len() / 2, 2, &edges)?;
     }
-    writeln!(std::io::stdout(), "{} batches", parts.len()).expect("an open output");
+    writeln!(std::io::stdout(), "{} batches", batches.len()).expect("an open output");
     Ok(())
 }

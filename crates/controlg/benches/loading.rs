@@ -1,7 +1,7 @@
-//! How long graphs take to load or to make: `cargo bench --bench loading`.
+//! Time to load or generate graphs: `cargo bench --bench loading`.
 //!
-//! Each real data set beside the plain reading of its files' bytes, which bounds it from below, when `CONTROLG_DATA`
-//! names their folder; then synthetic graphs. Best of three; the machine decides the rest.
+//! Real data sets (if `CONTROLG_DATA` is set) next to the time to read their bytes, which is a lower bound; then synthetic graphs.
+//! Best of three.
 
 use std::path::Path;
 use std::time::Instant;
@@ -10,11 +10,11 @@ use controlg::data::{FeatureSource, LoadOptions, load};
 
 fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
-        return; // `cargo test` builds and starts benches too
+        return; // `cargo test` also runs benches
     }
     println!("{:<52} {:>9} {:>10} {:>11} {:>11}", "graph", "load ms", "bytes ms", "nodes", "edges");
     match std::env::var_os("CONTROLG_DATA") {
-        None => println!("skipped: the real data sets (set CONTROLG_DATA)"),
+        None => println!("skipped: real data sets (set CONTROLG_DATA)"),
         Some(folder) => {
             for name in ["cora", "citeseer", "pubmed", "chameleon", "squirrel", "actor", "coauthor-cs"] {
                 measure(name, FeatureSource::Given, Some(&Path::new(&folder).join(name)));
@@ -28,7 +28,7 @@ fn main() {
         measure(name, FeatureSource::Given, None);
     }
     if let Some(peak) = peak_mb() {
-        println!("peak memory of all of these: {peak:.0} MB");
+        println!("peak memory: {peak:.0} MB");
     }
 }
 
@@ -67,7 +67,7 @@ fn read_all(folder: &Path) {
     }
 }
 
-/// The most memory the process has held, as Linux counts it.
+/// Peak memory of the process (Linux only).
 fn peak_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,9 +1,9 @@
-//! Our side of the comparison with PyTorch: training steps on the arrays it is given, timed on request.
+//! The ControlG side of the comparison with PyTorch (`benches/peer`): timed training steps on given arrays.
 //!
-//! Started as `peer WORKLOAD DIR` it reads the arrays of w1, w2, w3 or w4, prints `ready`, and answers each line
-//! `run N` with one line of JSON: the milliseconds and the loss of N steps and the peak memory of the process.
-//! `quit` ends it. The steps are those of the library: its tape, its encoder, its optimizer. `peer parts WORKLOAD DIR` tells
-//! what a step's products take one by one, `peer gemm` and `peer bandwidth` what the machine can do with our kernels.
+//! `peer WORKLOAD DIR` reads the arrays of w1, w2, w3 or w4, prints `ready`, and answers each line `run N` with one line of JSON:
+//! the milliseconds and losses of N steps and the peak memory of the process. `quit` ends it. Steps use the tape, the encoder and
+//! the optimizer of the library. `peer parts WORKLOAD DIR` times the products of a step separately; `peer gemm` and
+//! `peer bandwidth` measure the machine with our kernels.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// One step a call: gives the loss before the update.
+/// Serves requests. `step` runs one step and returns the loss before the update.
 fn serve(mut step: impl FnMut() -> f64) {
     say("ready");
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -52,7 +52,7 @@ fn serve(mut step: impl FnMut() -> f64) {
                 say(&serde_json::json!({"ms": ms, "loss": losses, "peak_mb": peak_mb()}).to_string());
             }
             ["quit"] => return,
-            _ => panic!("run N or quit, not {line:?}"),
+            _ => panic!("expected `run N` or `quit`, found {line:?}"),
         }
     }
 }
@@ -66,7 +66,7 @@ fn say(line: &str) {
 fn serve_network(files: &Files, workload: &str) {
     let features = files.features();
     let n = features.n_rows();
-    let prepared = EncoderInput::with_operator(&features, Operator::symmetric(files.csr("adj", n)).unwrap());
+    let input = EncoderInput::with_operator(&features, Operator::symmetric(files.csr("adj", n)).unwrap());
     let width = files.reals("b1").len();
     let network = Gcn::new(LayerSettings {
         width,
@@ -89,11 +89,11 @@ fn serve_network(files: &Files, workload: &str) {
     serve(|| {
         let mut tape = Tape::new(&params, &pool);
         let view = match &loss {
-            Head::Reconstruct(masked) => prepared.whole().with_masked(masked),
-            _ => prepared.whole(),
+            Head::Reconstruct(masked) => input.whole().with_masked(masked),
+            _ => input.whole(),
         };
         let z = network.encode(&mut tape, encoder, &view, Pass::default());
-        let out = loss.apply(&mut tape, head, z, &prepared);
+        let out = loss.apply(&mut tape, head, z, &input);
         let value = tape.scalar(out);
         grads.reset();
         tape.backward_last(out, &mut grads);
@@ -103,11 +103,11 @@ fn serve_network(files: &Files, workload: &str) {
 }
 
 enum Head {
-    /// Masked features by a linear decoder.
+    /// Reconstruction of masked features with a linear decoder.
     Reconstruct(NodeSet),
-    /// Links by dot products; the first so many are there.
+    /// Link prediction by dot products: us, vs and the number of positive pairs, which come first.
     Link(Vec<u32>, Vec<u32>, usize),
-    /// Classes.
+    /// Classification.
     Classify(Vec<u32>),
 }
 
@@ -164,7 +164,7 @@ impl Head {
     }
 }
 
-/// InfoNCE on P and Q themselves, moved by plain gradient descent.
+/// InfoNCE on the arrays P and Q, updated by gradient descent.
 fn serve_contrast(files: &Files) {
     let mut params = Params::new();
     let group = params.add_group("views");
@@ -192,7 +192,7 @@ fn serve_contrast(files: &Files) {
     });
 }
 
-/// Milliseconds of a step's dense and of its sparse products, each by itself on matrices of its size.
+/// Milliseconds of the dense and of the sparse products of a step, timed separately on matrices of the same shapes.
 fn parts(files: &Files, workload: &str) -> serde_json::Value {
     let (mut dense, mut sparse) = (0.0, 0.0);
     if workload == "w4" {
@@ -204,7 +204,7 @@ fn parts(files: &Files, workload: &str) -> serde_json::Value {
         let adjacency = files.csr("adj", n);
         dense += dense_ms((n, width, width), true);
         match &features {
-            // There the operator is applied to X once for all steps, and X needs no gradient.
+            // Â·X is computed once for all steps, and X needs no gradient.
             Features::Dense(x) => {
                 dense += dense_ms((n, x.n_cols(), width), false);
                 sparse += 2.0 * sparse_ms(&adjacency, width);
@@ -221,15 +221,15 @@ fn parts(files: &Files, workload: &str) -> serde_json::Value {
     serde_json::json!({"dense_ms": dense, "sparse_ms": sparse})
 }
 
-/// C = A·B, dB = Aᵀ·dC and, where A has a gradient, dA = dC·Bᵀ.
+/// C = A·B, dB = Aᵀ·dC and, if `both`, dA = dC·Bᵀ.
 fn dense_ms((m, k, n): (usize, usize, usize), both: bool) -> f64 {
-    // Buffers as a step has them: aligned, in large pages.
+    // Buffers as in a step: aligned, with huge pages.
     let pool = Pool::new();
     let (mut a, mut b, mut c): (Buffer<'_>, Buffer<'_>, Buffer<'_>) =
         (pool.zeros(m * k), pool.zeros(k * n), pool.zeros(m * n));
-    let forward = typical(|| matmul::nn(m, k, n, &a, &b, &mut c, false));
-    let of_b = typical(|| matmul::tn(k, m, n, &a, &c, &mut b, false));
-    let of_a = if both { typical(|| matmul::nt(m, n, k, &c, &b, &mut a, false)) } else { 0.0 };
+    let forward = median_ms(|| matmul::nn(m, k, n, &a, &b, &mut c, false));
+    let of_b = median_ms(|| matmul::tn(k, m, n, &a, &c, &mut b, false));
+    let of_a = if both { median_ms(|| matmul::nt(m, n, k, &c, &b, &mut a, false)) } else { 0.0 };
     forward + of_b + of_a
 }
 
@@ -237,17 +237,17 @@ fn sparse_ms(s: &Csr, width: usize) -> f64 {
     let s = s.sparse();
     let pool = Pool::new();
     let (h, mut out): (Buffer<'_>, Buffer<'_>) = (pool.zeros(s.n_cols * width), pool.zeros(s.n_rows * width));
-    typical(|| spmm::spmm(s, &h, width, &mut out, false))
+    median_ms(|| spmm::spmm(s, &h, width, &mut out, false))
 }
 
-/// The median of a few, in milliseconds.
-fn typical(mut work: impl FnMut()) -> f64 {
+/// The median of seven runs, in milliseconds.
+fn median_ms(mut work: impl FnMut()) -> f64 {
     let mut times: Vec<f64> = (0..7).map(|_| fastest(1, &mut work) * 1e3).collect();
     times.sort_by(f64::total_cmp);
     times[3]
 }
 
-/// The folder of arrays.
+/// The folder with the arrays.
 struct Files(PathBuf);
 
 impl Files {
@@ -287,7 +287,7 @@ impl Files {
     }
 }
 
-/// The most memory the process has held, as Linux counts it; 0 elsewhere.
+/// Peak memory of the process (Linux only; 0 elsewhere).
 fn peak_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -295,7 +295,7 @@ fn peak_mb() -> f64 {
     kib.unwrap_or(0.0) / 1024.0
 }
 
-/// The best of a few 1536³ products, in GFLOP/s.
+/// GFLOP/s of a 1536³ product, best of five.
 fn gemm_rate() -> f64 {
     const N: usize = 1536;
     let (a, b, mut c) = (vec![1.0; N * N], vec![0.5; N * N], vec![0.0; N * N]);
@@ -303,7 +303,7 @@ fn gemm_rate() -> f64 {
     2.0 * (N * N * N) as f64 / best / 1e9
 }
 
-/// The best of a few y += a·x over 128 MB each, in GB/s read and written.
+/// GB/s read and written by y += a·x over 128 MB each, best of five.
 fn bandwidth() -> f64 {
     const N: usize = 1 << 25;
     let (x, mut y) = (vec![1.0; N], vec![0.5; N]);
