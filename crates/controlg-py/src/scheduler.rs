@@ -61,7 +61,7 @@ impl PyScheduler {
     /// The names of the objectives.
     #[getter]
     fn tasks(&self) -> Vec<String> {
-        self.0.tasks().to_vec()
+        self.0.objectives().to_vec()
     }
 
     /// The planned shares.

@@ -1,41 +1,41 @@
-//! Files that appear whole or not at all, and how hashes of them are written.
+//! Atomic file writes, and hashes in hexadecimal.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// Lets `write` fill a file beside `path`, then puts it in its place. A write that fails or is cut off leaves what was
-/// there before.
+/// Writes a file atomically: `write` fills a draft beside `path`, which then replaces it. If the write fails or the
+/// process is killed, the old file remains.
 pub fn atomic_write(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let beside = beside(path);
-    let done = write(&beside).and_then(|()| {
-        File::open(&beside)
+    let draft = draft_path(path);
+    let done = write(&draft).and_then(|()| {
+        File::open(&draft)
             .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&beside, path))
+            .and_then(|()| fs::rename(&draft, path))
             .map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     });
     if done.is_err() {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&draft);
     }
     done
 }
 
-/// [`atomic_write`] for bytes that are ready.
+/// [`atomic_write`] of the given bytes.
 pub fn atomic_write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    atomic_write(path, |beside| {
-        fs::write(beside, bytes).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
+    atomic_write(path, |draft| {
+        fs::write(draft, bytes).map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     })
 }
 
-/// The name under which a file is written before it takes its place.
-fn beside(path: &Path) -> PathBuf {
+/// Where a file is written before it is renamed.
+fn draft_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".unfinished");
     path.with_file_name(name)
 }
 
-/// Bytes in hexadecimal, as hashes are written.
+/// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -45,12 +45,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_fails_leaves_what_was_there() {
+    fn a_failed_write_keeps_the_old_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kept.txt");
         atomic_write_bytes(&path, "first").unwrap();
-        let failed = atomic_write(&path, |beside| {
-            fs::write(beside, "half").unwrap();
+        let failed = atomic_write(&path, |draft| {
+            fs::write(draft, "half").unwrap();
             Err(Error::Failed("the disk is full".to_owned()))
         });
         assert!(failed.is_err());

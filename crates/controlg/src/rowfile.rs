@@ -1,8 +1,8 @@
-//! Files of rows of equal length, of which some are read at their places.
+//! Files of fixed-size rows with random access: features on disk, spilled activations.
 //!
-//! Reads are positioned reads and not a memory map: a map of a file that is cut short under the run ends the process
-//! with a signal, a read comes back short and says so. The system's cache keeps what is read often, and none of that
-//! counts as memory of this process.
+//! Rows are read with positioned reads instead of a memory map: if the file is truncated during a run, a read returns an
+//! error, while a map would kill the process with a signal. The page cache holds frequently read rows and does not count
+//! as memory of this process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -15,43 +15,44 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
-/// Rows that one task reads.
-const TASK: usize = 1024;
+/// Rows per parallel read.
+const ROWS_PER_READ: usize = 1024;
 
-/// A file of rows that somebody else wrote.
+/// An existing file of rows.
 #[derive(Debug)]
 pub(crate) struct RowFile {
     path: PathBuf,
     file: File,
-    /// Bytes of a row.
+    /// Bytes per row.
     width: usize,
     rows: usize,
     modified: Option<SystemTime>,
 }
 
 impl RowFile {
-    /// Opens a file that holds so many rows of so many bytes, and nothing else.
+    /// Opens a file of exactly `rows` rows of `width` bytes.
     pub(crate) fn open(path: &Path, rows: usize, width: usize) -> Result<RowFile> {
         let file = File::open(path).map_err(|error| Error::reading(path, error))?;
-        let about = file.metadata().map_err(|error| Error::reading(path, error))?;
+        let metadata = file.metadata().map_err(|error| Error::reading(path, error))?;
         let expected = (rows as u64).saturating_mul(width as u64);
-        if about.len() != expected {
+        if metadata.len() != expected {
             let (found, expected) =
-                (format!("{} bytes", about.len()), format!("{expected}: {rows} rows of {width}"));
+                (format!("{} bytes", metadata.len()), format!("{expected}: {rows} rows of {width}"));
             return Err(Error::input(path, "", found, expected));
         }
-        Ok(RowFile { path: path.to_owned(), file, width, rows, modified: about.modified().ok() })
+        Ok(RowFile { path: path.to_owned(), file, width, rows, modified: metadata.modified().ok() })
     }
 
-    /// Where it lies.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The bytes of some rows, one after the other. Rows that follow each other are read at once.
+    /// Reads some rows. Consecutive rows are read at once.
     pub(crate) fn read(&self, rows: &[u32], out: &mut [u8]) -> Result<()> {
-        let tasks = out.par_chunks_mut(TASK * self.width.max(1)).zip(rows.par_chunks(TASK));
-        tasks.try_for_each(|(mut out, rows)| {
+        let chunks =
+            out.par_chunks_mut(ROWS_PER_READ * self.width.max(1)).zip(rows.par_chunks(ROWS_PER_READ));
+        chunks.try_for_each(|(mut out, rows)| {
             for run in rows.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
                 let (now, rest) = out.split_at_mut(run.len() * self.width);
                 self.read_bytes(run[0] as u64 * self.width as u64, now)?;
@@ -61,7 +62,7 @@ impl RowFile {
         })
     }
 
-    /// The bytes of the rows of a range.
+    /// Reads a range of rows.
     pub(crate) fn read_range(&self, rows: Range<u64>, out: &mut [u8]) -> Result<()> {
         self.read_bytes(rows.start * self.width as u64, out)
     }
@@ -76,21 +77,21 @@ impl RowFile {
         })
     }
 
-    /// Whether the file is still the one that was opened, by its size and the time of its last change.
+    /// Fails if the size or modification time of the file has changed since it was opened.
     pub(crate) fn check(&self) -> Result<()> {
-        let about = std::fs::metadata(&self.path).map_err(|error| Error::reading(&self.path, error))?;
+        let metadata = std::fs::metadata(&self.path).map_err(|error| Error::reading(&self.path, error))?;
         let expected = self.rows as u64 * self.width as u64;
         let unchanged =
-            "the file that the run was started with, unchanged; the last checkpoint can be gone on from";
-        if about.len() != expected {
-            let found = format!("{} bytes, where {expected} were when it was opened", about.len());
+            "the file as it was at the start of the run; restore it and resume from the last checkpoint";
+        if metadata.len() != expected {
+            let found = format!("{} bytes instead of the {expected} when it was opened", metadata.len());
             return Err(Error::input(&self.path, "", found, unchanged));
         }
-        if about.modified().ok() != self.modified {
+        if metadata.modified().ok() != self.modified {
             return Err(Error::input(
                 &self.path,
                 "",
-                "a file that was changed since it was opened",
+                "a file that has changed since it was opened",
                 unchanged,
             ));
         }
@@ -98,7 +99,7 @@ impl RowFile {
     }
 }
 
-/// Rows that a computation puts aside: written once from the first to the last, then read; gone with it.
+/// A temporary file of rows, written once in order and then read. Dropping it removes the file.
 pub(crate) struct TempRows {
     path: PathBuf,
     file: BufWriter<File>,
@@ -106,7 +107,7 @@ pub(crate) struct TempRows {
 }
 
 impl TempRows {
-    /// An empty one in a folder, of rows of so many bytes.
+    /// Creates an empty file in a folder, for rows of `width` bytes.
     pub(crate) fn new(folder: &Path, name: &str, width: usize) -> Result<TempRows> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         loop {
@@ -116,28 +117,28 @@ impl TempRows {
                 Ok(file) => {
                     return Ok(TempRows { path, file: BufWriter::with_capacity(1 << 20, file), width });
                 }
-                // Left by a process of the same number that was killed.
+                // Left by a killed process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(writing(&path, error)),
             }
         }
     }
 
-    /// Writes the next rows.
+    /// Appends rows.
     pub(crate) fn append(&mut self, rows: &[u8]) -> Result<()> {
         self.file.write_all(rows).map_err(|error| writing(&self.path, error))
     }
 
-    /// Brings to the file what is still on its way there; to be called before the first read.
-    pub(crate) fn end(&mut self) -> Result<()> {
+    /// Flushes buffered rows; required before the first read.
+    pub(crate) fn flush(&mut self) -> Result<()> {
         self.file.flush().map_err(|error| writing(&self.path, error))
     }
 
-    /// The bytes of some rows, one after the other.
+    /// Reads some rows.
     pub(crate) fn read(&self, rows: &[u32], out: &mut [u8]) -> Result<()> {
         let (file, width) = (self.file.get_ref(), self.width);
-        let tasks = out.par_chunks_mut(TASK * width.max(1)).zip(rows.par_chunks(TASK));
-        let read = tasks.try_for_each(|(mut out, rows)| {
+        let chunks = out.par_chunks_mut(ROWS_PER_READ * width.max(1)).zip(rows.par_chunks(ROWS_PER_READ));
+        let read = chunks.try_for_each(|(mut out, rows)| {
             for run in rows.chunk_by(|a, b| a.checked_add(1) == Some(*b)) {
                 let (now, rest) = out.split_at_mut(run.len() * width);
                 read_at(file, now, run[0] as u64 * width as u64)?;
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_in_the_order_asked_for_and_a_file_cut_short_is_named() {
+    fn rows_are_read_in_the_given_order_and_truncation_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows");
         std::fs::write(&path, [1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
@@ -195,20 +196,20 @@ mod tests {
 
         OpenOptions::new().write(true).open(&path).unwrap().set_len(5).unwrap();
         let message = file.read(&[3], &mut out[..2]).unwrap_err().to_string();
-        assert!(message.contains("5 bytes, where 8 were when it was opened"), "{message}");
+        assert!(message.contains("5 bytes instead of the 8 when it was opened"), "{message}");
     }
 
     #[test]
-    fn what_is_put_aside_is_there_and_then_gone() {
+    fn temporary_rows_are_read_back_and_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut aside = TempRows::new(folder.path(), "test", 2).unwrap();
-        aside.append(&[1, 2, 3, 4]).unwrap();
-        aside.append(&[5, 6]).unwrap();
-        aside.end().unwrap();
+        let mut spilled = TempRows::new(folder.path(), "test", 2).unwrap();
+        spilled.append(&[1, 2, 3, 4]).unwrap();
+        spilled.append(&[5, 6]).unwrap();
+        spilled.flush().unwrap();
         let mut out = [0; 4];
-        aside.read(&[2, 0], &mut out).unwrap();
+        spilled.read(&[2, 0], &mut out).unwrap();
         assert_eq!(out, [5, 6, 1, 2]);
-        drop(aside);
+        drop(spilled);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -1,9 +1,9 @@
-//! The record of a run: one JSON object a line, enough to derive every decision again.
+//! The record of a run: JSON Lines from which every decision can be recomputed.
 //!
-//! The first line says what was run, `warmup` lines hold the losses before the first plan, `sense` lines what was
-//! measured and made of it, `block` lines each decision, or the weights of a method that mixes. Numbers are written so
-//! that they read back to the same f64; one that is none (a gradient that could not be measured) is `null`. Each line
-//! ends with a seal, a hash over it and the seal before, so that a line that was changed later shows.
+//! The first line is a header with all settings. `warmup` lines hold the losses of the warm-up, `sense` lines the
+//! measurements and the plan made from them, `block` lines each decision or the weights of a mixing method. Numbers are
+//! written so that they read back to the same `f64`; NaN (a gradient that could not be measured) is `null`. Each line
+//! ends with a seal, a hash of the line and of the previous seal, which reveals later changes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -18,15 +18,15 @@ use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::files;
 
-/// One line.
+/// One line of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Record {
-    /// What was run.
+    /// The header of a run.
     Run(Box<RunLine>),
-    /// What decided in somebody's own loop.
+    /// The header of a [`RecordedScheduler`](crate::recorded_scheduler::RecordedScheduler).
     Scheduler(Box<SchedulerLine>),
-    /// A round of the warm-up.
+    /// A warm-up round.
     Warmup(WarmupLine),
     /// A sensing.
     Sense(Box<SenseLine>),
@@ -34,7 +34,7 @@ pub enum Record {
     Block(Box<BlockLine>),
 }
 
-/// The first line.
+/// The header of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunLine {
     /// The version that wrote it.
@@ -45,82 +45,82 @@ pub struct RunLine {
     pub method: String,
     /// The seed.
     pub seed: u64,
-    /// The objectives; all arrays are in their order.
+    /// The objectives; all arrays are in this order.
     pub objectives: Vec<String>,
     /// All settings.
     pub config: RecordedConfig,
 }
 
-/// The first line of the record of a scheduler in somebody's own loop ([`crate::recorded_scheduler`]).
+/// The header of a [`RecordedScheduler`](crate::recorded_scheduler::RecordedScheduler).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SchedulerLine {
     /// The version that wrote it.
     pub version: String,
-    /// The objectives; all arrays are in their order.
+    /// The objectives; all arrays are in this order.
     pub objectives: Vec<String>,
     /// All settings.
     pub settings: SchedulerSettings,
 }
 
-/// The losses before a round of the warm-up, or after the last.
+/// The losses before a warm-up round, or after the last one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WarmupLine {
-    /// Rounds done before.
+    /// Number of previous rounds.
     pub round: usize,
-    /// Steps done before.
+    /// Number of previous steps.
     pub step: u64,
-    /// The losses on the frozen samples.
+    /// Losses on the fixed sensing samples.
     pub loss: Vec<f64>,
-    /// Milliseconds of the measurement and the steps after it.
+    /// Milliseconds of the measurement and of the steps after it.
     pub ms: f64,
 }
 
-/// A sensing: what was measured, and what was made of it.
+/// A sensing: measurements and the plan made from them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SenseLine {
-    /// The epoch, from 1.
+    /// The epoch, counted from 1.
     pub epoch: usize,
-    /// The block that it precedes, from 1 in each epoch.
+    /// The block that follows, counted from 1 in each epoch.
     pub block: usize,
-    /// Steps done before.
+    /// Number of previous steps.
     pub step: u64,
-    /// Losses on the frozen samples.
+    /// Losses on the fixed sensing samples.
     pub loss: Vec<f64>,
     /// Norms of the gradients at the encoder's parameters.
-    #[serde(deserialize_with = "with_gaps")]
+    #[serde(deserialize_with = "nulls_as_nan")]
     pub grad_norm: Vec<f64>,
     /// Rayleigh quotients.
-    #[serde(deserialize_with = "with_gaps")]
+    #[serde(deserialize_with = "nulls_as_nan")]
     pub rq: Vec<f64>,
     /// Cosines between the gradients. In the file the key is `gram`, which is part of the format.
-    #[serde(rename = "gram", alias = "cosine", deserialize_with = "rows_with_gaps")]
+    #[serde(rename = "gram", alias = "cosine", deserialize_with = "rows_with_nulls_as_nan")]
     pub cosine: Vec<Vec<f64>>,
-    /// What was made of it.
+    /// Difficulties, reference points, priorities and planned shares.
     #[serde(flatten)]
     pub sensing: Sensing,
     /// Milliseconds.
     pub ms: f64,
 }
 
-/// A block: the decision, and what came of it.
+/// A block: the decision and its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlockLine {
-    /// The epoch, from 1.
+    /// The epoch, counted from 1.
     pub epoch: usize,
-    /// The block, from 1 in each epoch.
+    /// The block, counted from 1 in each epoch.
     pub block: usize,
-    /// Steps done before.
+    /// Number of previous steps.
     pub step: u64,
-    /// The planned shares.
+    /// Planned shares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<f64>,
-    /// Blocks that each objective should have had in this epoch, this one included.
+    /// Planned number of blocks per objective in this epoch, including this block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub count_ref: Vec<f64>,
-    /// Blocks that each objective has had in this epoch before.
+    /// Number of previous blocks per objective in this epoch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub count: Vec<u64>,
-    /// Deficits.
+    /// Deficits: `count_ref` − `count`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deficit: Vec<f64>,
     /// Running sums of the deficits.
@@ -135,34 +135,34 @@ pub struct BlockLine {
     /// Probabilities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prob: Vec<f64>,
-    /// The uniform number that was drawn.
+    /// The uniform random number used for sampling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<f64>,
-    /// The objective that was chosen; empty where the method mixes all of them.
+    /// The chosen objective; empty for mixing methods.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task: String,
-    /// Of a method that mixes: the weights of the objectives' gradients at the encoder, in the last step of the block.
+    /// Mixing methods: the weights of the encoder gradients in the last step of the block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weight: Vec<f64>,
-    /// Of a method that mixes: the mean losses of the objectives over the block.
+    /// Mixing methods: the mean loss of each objective over the block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<f64>,
-    /// Of a method that looks ahead: the derivatives by the weights of what it looks at, at the last look of the block.
-    /// They are all zero where its soft clusters are saturated: then it learns nothing.
+    /// Methods with a lookahead: the derivatives of its loss with respect to the weights, at the last lookahead of the
+    /// block. They are all zero if the soft clusters are saturated; the method learns nothing then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slope: Vec<f64>,
     /// Steps of the block.
     pub steps: u64,
-    /// Mean loss over them; where the method mixes, the plain sum of `losses`; `null` in somebody's own loop, where the
-    /// line is written before the block is trained.
-    #[serde(deserialize_with = "with_gap")]
+    /// Mean loss over the block; for mixing methods the sum of `losses`; NaN for a recorded scheduler, which writes the
+    /// line before the block is trained.
+    #[serde(deserialize_with = "null_as_nan")]
     pub loss: f64,
     /// Milliseconds of the steps.
     pub ms: f64,
 }
 
 impl SenseLine {
-    /// What was measured.
+    /// The measurements.
     pub fn reading(&self) -> Reading {
         Reading {
             loss: self.loss.clone(),
@@ -174,7 +174,7 @@ impl SenseLine {
 }
 
 impl BlockLine {
-    /// A decision as a line; `objectives` gives the task its name, what came of it is filled in by the caller.
+    /// The line of a decision; the caller fills in the result.
     pub fn of(decision: Decision, objectives: &[String]) -> BlockLine {
         let Decision { plan, count_ref, count, deficit, integral, delta, logit, prob, draw, objective } =
             decision;
@@ -194,30 +194,32 @@ impl BlockLine {
     }
 }
 
-fn with_gap<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
+fn null_as_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<f64, D::Error> {
     Ok(Option::<f64>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
-fn with_gaps<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<f64>, D::Error> {
+fn nulls_as_nan<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<f64>, D::Error> {
     let numbers = Vec::<Option<f64>>::deserialize(from)?;
     Ok(numbers.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
 }
 
-fn rows_with_gaps<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<Vec<f64>>, D::Error> {
+fn rows_with_nulls_as_nan<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Vec<Vec<f64>>, D::Error> {
     let rows = Vec::<Vec<Option<f64>>>::deserialize(from)?;
     Ok(rows.into_iter().map(|row| row.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect()).collect())
 }
 
-/// Where a record ends: how long it is, and its last seal. Part of every checkpoint.
+/// The end of a record: its length and its last seal. Part of every checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceEnd {
-    /// Bytes of all lines.
+    /// Length in bytes.
     pub bytes: u64,
-    /// The last line's seal.
+    /// The seal of the last line.
     pub seal: String,
 }
 
-/// A record that is being written.
+/// Writes a record to a file.
 #[derive(Debug)]
 pub struct RecordWriter {
     path: PathBuf,
@@ -226,7 +228,7 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Opens a record to go on after `end`; what stands behind it, from a run that was cut off, is removed.
+    /// Opens a record to continue after `end`. Lines after it, from an interrupted run, are removed.
     pub fn open(path: &Path, end: TraceEnd) -> Result<RecordWriter> {
         let open = || {
             let mut file =
@@ -246,13 +248,13 @@ impl RecordWriter {
                 path,
                 "",
                 found,
-                format_args!("at least the {} of the checkpoint", end.bytes),
+                format_args!("at least {} bytes, as in the checkpoint", end.bytes),
             ));
         }
         Ok(RecordWriter { path: path.to_owned(), file, end })
     }
 
-    /// Adds a line, in one piece.
+    /// Appends a line in one write.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let (line, seal) = sealed(&self.end.seal, record)?;
         self.file
@@ -262,7 +264,7 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Where the record ends now; everything before is on the disk.
+    /// Flushes the record to disk and returns its end.
     pub fn sync(&self) -> Result<TraceEnd> {
         self.file
             .sync_data()
@@ -271,7 +273,7 @@ impl RecordWriter {
     }
 }
 
-/// A record that is kept in memory.
+/// A record in memory.
 #[derive(Clone, Debug, Default)]
 pub struct RecordBuffer {
     text: String,
@@ -279,7 +281,7 @@ pub struct RecordBuffer {
 }
 
 impl RecordBuffer {
-    /// Adds a line.
+    /// Appends a line.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let (line, seal) = sealed(&self.seal, record)?;
         self.text.push_str(&line);
@@ -287,13 +289,13 @@ impl RecordBuffer {
         Ok(())
     }
 
-    /// All lines.
+    /// The text of all lines.
     pub fn into_text(self) -> String {
         self.text
     }
 }
 
-/// A line with its end, and its seal.
+/// The text of a line, and its seal.
 fn sealed(before: &str, record: &Record) -> Result<(String, String)> {
     let body = serde_json::to_string(record).map_err(|error| Error::Failed(error.to_string()))?;
     let seal = seal(before, &body);
@@ -301,10 +303,10 @@ fn sealed(before: &str, record: &Record) -> Result<(String, String)> {
     Ok((format!("{open}{SEAL}{seal}\"}}\n"), seal))
 }
 
-/// What stands before a line's seal.
+/// The text before the seal of a line.
 const SEAL: &str = ",\"seal\":\"";
 
-/// The seal of a line: 16 hexadecimal digits of SHA-256 over the seal before and the line without its seal.
+/// The seal of a line: the first 16 hexadecimal digits of the SHA-256 of the previous seal and the line without seal.
 fn seal(before: &str, body: &str) -> String {
     let mut hash = Sha256::new();
     hash.update(before);
@@ -312,18 +314,18 @@ fn seal(before: &str, body: &str) -> String {
     files::hex(&hash.finalize()[..8])
 }
 
-/// A line that was read.
+/// A line read from a record.
 #[derive(Clone, Debug)]
 pub struct SealedLine {
-    /// Its number, from 1.
+    /// Line number, counted from 1.
     pub number: usize,
-    /// What it says.
+    /// The content.
     pub record: Record,
-    /// Whether it is as it was written, judged by its seal.
+    /// Whether the seal is valid.
     pub sealed: bool,
 }
 
-/// Reads a record. A last line without its end, from a run that was cut off, is left out.
+/// Reads a record. An incomplete last line, from an interrupted run, is ignored.
 pub fn read(path: &Path) -> Result<Vec<SealedLine>> {
     parse(path, &limits::read_text(path)?)
 }
@@ -336,7 +338,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<SealedLine>> {
         let Some(line) = line.strip_suffix('\n') else { break };
         let number = at + 1;
         let record = serde_json::from_str(line).map_err(|error| {
-            Error::input(path, format_args!("line {number}"), error, "a line of a run's record")
+            Error::input(path, format_args!("line {number}"), error, "a line of a record")
         })?;
         let found = line.rsplit_once(SEAL).and_then(|(open, rest)| {
             let given = rest.strip_suffix("\"}")?;

@@ -186,7 +186,7 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
     let config = settings(&["train.batch=cluster", "normalize=none"]);
     let expected = run(&home.path().join("whole"), &config, &stored, false, |_| {}).unwrap();
 
-    for (name, words) in [("cut", "bytes, where"), ("touched", "changed since it was opened")] {
+    for (name, words) in [("cut", "bytes instead of"), ("touched", "changed since it was opened")] {
         let folder = home.path().join(name);
         let options = LoadOptions { stay_on_disk: true, ..LoadOptions::default() };
         let load = || data::load(home.path().join("graph").to_str().unwrap(), &options).unwrap().graph;

@@ -254,7 +254,7 @@ impl RowMatrix {
     }
 
     fn end(mut self) -> Result<RowMatrix> {
-        self.aside.end()?;
+        self.aside.flush()?;
         Ok(self)
     }
 

@@ -1,4 +1,4 @@
-//! The graph as training sees it: the edges and features that the settings say.
+//! The graph as training sees it: visible edges, normalized features, a probe for sensing.
 
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
 use crate::data::EdgeSplit;
@@ -7,51 +7,50 @@ use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
 use crate::graph::{Features, Graph, Subgraph};
 use crate::rng::Stream;
 
-/// Pieces of a probe.
+/// Number of balls (breadth-first neighborhoods) in a probe.
 const BALLS: usize = 8;
 
 /// A graph ready for training.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// The edges that may be seen, with normalized features.
+    /// The visible edges, with normalized features.
     pub graph: Graph,
-    /// The part that is sensed on, where the graph is large; the whole where there is none.
+    /// The subgraph used for sensing; `None` if the full graph is used.
     pub probe: Option<Subgraph>,
-    /// How the columns were scaled, where they were: new nodes are scaled alike.
+    /// Mean and standard deviation of the feature columns, if they were standardized; needed to embed new nodes.
     pub scale: Option<ColumnScale>,
-    /// Whether the features were made of the edges.
+    /// Whether the features are structural, computed from the edges.
     pub structural: bool,
 }
 
 impl Input {
-    /// The part of a graph that the settings allow to be seen. Features stay in their file where they are and steps see
-    /// parts of the graph.
+    /// Prepares a graph for training with these settings. Features on disk stay there in mini-batch training and are
+    /// loaded for full-batch training.
     pub fn new(graph: &Graph, config: &Config) -> Result<Input> {
-        let whole = config.train.batch.on(graph.n_nodes()) == BatchMode::Full;
-        let graph = if whole { graph.resident()? } else { graph.clone() };
-        let seen = match config.edges {
+        let full_batch = config.train.batch.on(graph.n_nodes()) == BatchMode::Full;
+        let graph = if full_batch { graph.resident()? } else { graph.clone() };
+        let visible = match config.edges {
             EdgeScope::All => graph,
             EdgeScope::Train => EdgeSplit::draw(&graph, config.seed)?.training_graph(&graph)?,
         };
-        let structural = seen.has_features_from_edges();
-        let scale = match (config.normalize, seen.stored_features()) {
+        let structural = visible.has_features_from_edges();
+        let scale = match (config.normalize, visible.stored_features()) {
             (FeatureNormalization::Columns, Some(stored)) => Some(ColumnScale::of_stored(stored)?),
-            (FeatureNormalization::Columns, None) => Some(ColumnScale::of(seen.features())),
+            (FeatureNormalization::Columns, None) => Some(ColumnScale::of(visible.features())),
             _ => None,
         };
-        let graph = normalized_graph(seen, config.normalize, scale.as_ref())?;
-        let probe = match !whole || graph.n_nodes() > config.sense.whole_up_to {
-            true => {
-                let stream = &mut Stream::new(config.seed, "sense", "probe", 0);
-                Some(Subgraph::balls(&graph, config.sense.probe_nodes, BALLS, stream)?)
-            }
-            false => None,
+        let graph = normalized_graph(visible, config.normalize, scale.as_ref())?;
+        let probe = if !full_batch || graph.n_nodes() > config.sense.whole_up_to {
+            let stream = &mut Stream::new(config.seed, "sense", "probe", 0);
+            Some(Subgraph::balls(&graph, config.sense.probe_nodes, BALLS, stream)?)
+        } else {
+            None
         };
         Ok(Input { graph, probe, scale, structural })
     }
 }
 
-/// A graph with normalized features; those that stay in their file are normalized as they are read.
+/// A graph with normalized features. Features on disk are normalized as they are read.
 pub(super) fn normalized_graph(
     graph: Graph,
     how: FeatureNormalization,
@@ -72,7 +71,7 @@ pub(super) fn normalized_graph(
     graph.with_stored(stored)
 }
 
-/// Normalized features; `None` where they stay as they are.
+/// Normalized features; `None` if nothing changes.
 fn normalized(
     features: &Features,
     how: FeatureNormalization,

@@ -1,60 +1,66 @@
-//! What a record is judged by: the settings of a run, or of a scheduler in somebody's own loop.
+//! The settings that a record must follow: those of a run, or of a recorded scheduler.
 
-use super::AuditedMethod;
 use crate::config::Config;
-use crate::coordinator::{ActiveMethod, Scheduler, SchedulerSettings};
+use crate::coordinator::{ActiveMethod, Coordinator, Scheduler, SchedulerSettings, WeightBounds};
 use crate::error::Result;
 use crate::trace::{BlockLine, SchedulerLine};
 
-/// The settings that a record has to follow.
-pub(super) struct Terms {
+/// The method that decided.
+pub(super) enum AuditedMethod {
+    Schedule(Box<dyn Coordinator>),
+    Mix(WeightBounds),
+}
+
+/// The settings that a record must follow.
+pub(super) struct AuditSettings {
     pub(super) method: String,
     pub(super) objectives: Vec<String>,
-    pub(super) settings: SchedulerSettings,
-    /// Of a run of ours. Nobody has promised how long somebody's own loop warms up and trains.
+    pub(super) scheduler: SchedulerSettings,
+    /// The settings of a run; `None` for a recorded scheduler, whose warm-up and blocks may have any length.
     run: Option<Config>,
 }
 
-impl Terms {
-    /// Of a run, and who decides in it.
-    pub(super) fn of_run(config: Config) -> Result<(Terms, AuditedMethod)> {
+impl AuditSettings {
+    /// The settings of a run, and its method.
+    pub(super) fn of_run(config: Config) -> Result<(AuditSettings, AuditedMethod)> {
         let method = match config.build_method()? {
             ActiveMethod::Schedule(coordinator) => AuditedMethod::Schedule(coordinator),
             ActiveMethod::Mix(mixer) => AuditedMethod::Mix(mixer.weight_bounds()),
         };
-        let terms = Terms {
+        let audited = AuditSettings {
             method: config.method.clone(),
             objectives: config.objectives.clone(),
-            settings: config.scheduler(),
+            scheduler: config.scheduler(),
             run: Some(config),
         };
-        Ok((terms, method))
+        Ok((audited, method))
     }
 
-    /// Of somebody's own loop, and who decides in it.
-    pub(super) fn of_loop(header: &SchedulerLine) -> Result<(Terms, AuditedMethod)> {
+    /// The settings of a recorded scheduler, and its method.
+    pub(super) fn of_scheduler(header: &SchedulerLine) -> Result<(AuditSettings, AuditedMethod)> {
         let SchedulerLine { objectives, settings, .. } = header.clone();
         let scheduler = Scheduler::new(objectives.clone(), settings.clone())?;
-        let terms = Terms { method: "controlg".to_owned(), objectives, settings, run: None };
-        Ok((terms, AuditedMethod::Schedule(Box::new(scheduler))))
+        let audited =
+            AuditSettings { method: "controlg".to_owned(), objectives, scheduler: settings, run: None };
+        Ok((audited, AuditedMethod::Schedule(Box::new(scheduler))))
     }
 
-    /// How many objectives there are.
+    /// Number of objectives.
     pub(super) fn k(&self) -> usize {
         self.objectives.len()
     }
 
-    /// Blocks of an epoch.
+    /// Blocks per epoch.
     pub(super) fn blocks_per_epoch(&self) -> usize {
-        self.settings.blocks_per_epoch
+        self.scheduler.blocks_per_epoch
     }
 
-    /// Rounds of warm-up with steps, after which there is one without; nothing where any number will do.
+    /// Warm-up rounds with training steps, which one round without steps follows; `None` if any number is allowed.
     pub(super) fn warm_up_rounds(&self) -> Option<usize> {
         self.run.as_ref().map(|config| config.train.warmup_rounds)
     }
 
-    /// Steps of that round of the warm-up. In somebody's own loop they are not counted.
+    /// Steps of a warm-up round. Those of a recorded scheduler are not counted.
     pub(super) fn steps_of_round(&self, round: usize) -> u64 {
         match self.warm_up_rounds() {
             Some(rounds) if round < rounds => self.k() as u64,
@@ -62,17 +68,17 @@ impl Terms {
         }
     }
 
-    /// Whether there is nothing to do after this many steps.
+    /// Whether the run ends after this many steps.
     pub(super) fn ended(&self, steps: u64) -> bool {
         steps >= self.total_steps().unwrap_or(u64::MAX)
     }
 
-    /// Steps of the whole, where they are known.
+    /// Steps of the whole run, if known.
     pub(super) fn total_steps(&self) -> Option<u64> {
         self.run.as_ref().map(Config::total_steps)
     }
 
-    /// Steps that a block must have after `done` ones. Somebody's own loop may choose, but takes one at least.
+    /// Steps that a block must have after `done` steps. A recorded scheduler may choose any positive number.
     pub(super) fn steps_of_block(&self, found: &BlockLine, done: u64) -> u64 {
         match &self.run {
             Some(config) => config.steps_of_block(found.block, done),
@@ -80,7 +86,7 @@ impl Terms {
         }
     }
 
-    /// Whether a block's loss stands in its line.
+    /// Whether block lines contain a loss.
     pub(super) fn knows_loss(&self) -> bool {
         self.run.is_some()
     }

@@ -1,13 +1,12 @@
-//! The laws of the method, checked on recorded numbers.
+//! Invariants of the methods, checked on recorded numbers.
 
-use super::{Place, Terms};
+use super::place::{Place, PlaceOf};
+use super::settings::AuditSettings;
 use crate::coordinator::{ControlMode, PlanMode, Sensing, WeightBounds, min_norm};
 use crate::error::Result;
 use crate::trace::{BlockLine, SenseLine};
 
-type PlaceOf<'f, 'p> = &'f dyn Fn(&str) -> Place<'p>;
-
-/// One finite number an objective.
+/// One finite number per objective.
 pub(super) fn finite(values: &[f64], count: usize, place: &Place<'_>) -> Result<()> {
     if values.len() != count || values.iter().any(|x| !x.is_finite()) {
         return Err(place.differs(format_args!("{values:?}"), format_args!("{count} finite numbers")));
@@ -15,12 +14,12 @@ pub(super) fn finite(values: &[f64], count: usize, place: &Place<'_>) -> Result<
     Ok(())
 }
 
-/// What was measured can have been measured: quotients in [0, 2], cosines of unit vectors.
+/// The measurements are possible: Rayleigh quotients in [0, 2], cosines in [−1, 1] with ones on the diagonal.
 pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Result<()> {
     finite(&line.loss, k, &place("loss"))?;
     let shape = line.grad_norm.len() == k && line.rq.len() == k && line.cosine.len() == k;
     if !shape || line.cosine.iter().any(|row| row.len() != k) {
-        return Err(place("gram").differs("arrays of other lengths", format_args!("{k} objectives")));
+        return Err(place("gram").differs("arrays of a different length", format_args!("{k} objectives")));
     }
     within(&line.rq, 0.0, 2.0 + 1e-9, &place("rq"))?;
     within(&line.grad_norm, 0.0, f64::INFINITY, &place("grad_norm"))?;
@@ -38,22 +37,22 @@ pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Re
     Ok(())
 }
 
-/// Weights on the simplex that no other point beats, conflicts in [0, 1], difficulties within their bounds, reference
-/// points that never fall and keep their distance, shares that sum to one above the floor.
+/// The weights are the min-norm point of the simplex, conflicts are in [0, 1], difficulties are within their bounds,
+/// reference points never decrease and keep their distance, and shares sum to one and respect the floor.
 pub(super) fn sensed(
     line: &SenseLine,
     before: Option<&Sensing>,
-    terms: &Terms,
+    audited: &AuditSettings,
     place: PlaceOf<'_, '_>,
 ) -> Result<()> {
     let Sensing { sensed, state, plan } = &line.sensing;
-    let (k, settings) = (terms.k(), &terms.settings);
+    let (k, settings) = (audited.k(), &audited.scheduler);
     let reading = line.reading();
     let used: Vec<usize> = (0..k).filter(|&a| reading.usable(a)).collect();
     if !used.is_empty() {
         sums_to_one(&sensed.lambda, &place("lambda"))?;
     }
-    // Of more tasks the point is found by steps towards it, and is near it only.
+    // With more objectives the min-norm point is approximated.
     if !used.is_empty() && used.len() <= min_norm::EXACT_UP_TO {
         optimal(&line.cosine, &sensed.lambda, &used, &place("lambda"))?;
     }
@@ -78,10 +77,9 @@ pub(super) fn sensed(
     within(&plan.plan, floor - 1e-12, 1.0 + 1e-12, &place("plan"))
 }
 
-/// Deficits that sum to one, counts that add up, probabilities that are such, and the largest deficit served where that
-/// is the rule.
-pub(super) fn decided(line: &BlockLine, terms: &Terms, place: PlaceOf<'_, '_>) -> Result<()> {
-    let (k, control) = (terms.k() as f64, &terms.settings.control);
+/// Deficits sum to one, counts add up, the probabilities are valid, and the max-deficit rule keeps its bounds.
+pub(super) fn decided(line: &BlockLine, audited: &AuditSettings, place: PlaceOf<'_, '_>) -> Result<()> {
+    let (k, control) = (audited.k() as f64, &audited.scheduler.control);
     if !line.prob.is_empty() {
         sums_to_one(&line.prob, &place("prob"))?;
         let explored = control.mode == ControlMode::Pid && !line.deficit.is_empty();
@@ -94,9 +92,9 @@ pub(super) fn decided(line: &BlockLine, terms: &Terms, place: PlaceOf<'_, '_>) -
     sums_to_one(&line.deficit, &place("deficit"))?;
     place("count").same(line.count.iter().sum::<u64>(), line.block as u64 - 1)?;
     if control.mode == ControlMode::MaxDeficit {
-        // d = N − N^ref after the block: −(K − 1) < d < 1.
+        // d = N − N^ref after the block satisfies −(K − 1) < d < 1.
         for (a, (reference, &count)) in line.count_ref.iter().zip(&line.count).enumerate() {
-            let served = u64::from(terms.objectives[a] == line.task);
+            let served = u64::from(audited.objectives[a] == line.task);
             let ahead = (count + served) as f64 - reference;
             if ahead >= 1.0 || ahead <= -(k - 1.0) && k > 1.0 {
                 let expected = format!("less than 1 block ahead and {} behind", k - 1.0);
@@ -107,19 +105,14 @@ pub(super) fn decided(line: &BlockLine, terms: &Terms, place: PlaceOf<'_, '_>) -
     Ok(())
 }
 
-/// A block that took all objectives: no choice of one, losses that add up, weights as the method promises them.
-pub(super) fn mixed(
-    line: &BlockLine,
-    k: usize,
-    promise: &WeightBounds,
-    place: PlaceOf<'_, '_>,
-) -> Result<()> {
+/// A block of a mixing method: no chosen objective, losses add up, weights are within the bounds of the method.
+pub(super) fn mixed(line: &BlockLine, k: usize, bounds: &WeightBounds, place: PlaceOf<'_, '_>) -> Result<()> {
     place("task").same(line.task.as_str(), "")?;
     finite(&line.losses, k, &place("losses"))?;
     place("loss").close(&[line.loss], &[line.losses.iter().sum()])?;
     finite(&line.weight, k, &place("weight"))?;
-    within(&line.weight, promise.min - 1e-9, promise.max + 1e-9, &place("weight"))?;
-    promise.sum.map_or(Ok(()), |sum| sums_to(sum, &line.weight, &place("weight")))
+    within(&line.weight, bounds.min - 1e-9, bounds.max + 1e-9, &place("weight"))?;
+    bounds.sum.map_or(Ok(()), |sum| sums_to(sum, &line.weight, &place("weight")))
 }
 
 fn sums_to_one(values: &[f64], place: &Place<'_>) -> Result<()> {
@@ -136,21 +129,21 @@ fn sums_to(expected: f64, values: &[f64], place: &Place<'_>) -> Result<()> {
 }
 
 fn within(values: &[f64], least: f64, most: f64, place: &Place<'_>) -> Result<()> {
-    // NaN stands for what could not be measured, and is no breach.
+    // NaN marks a value that could not be measured and passes.
     match values.iter().find(|&&x| x < least || x > most) {
         Some(x) => Err(place.differs(x, format_args!("{least} to {most}"))),
         None => Ok(()),
     }
 }
 
-/// Karush, Kuhn, Tucker: (Qλ)_k ≥ λᵀQλ for all, with equality where λ_k > 0.
-fn optimal(gram: &[Vec<f64>], lambda: &[f64], used: &[usize], place: &Place<'_>) -> Result<()> {
-    let slope = |a: usize| used.iter().map(|&b| gram[a][b] * lambda[b]).sum::<f64>();
+/// The KKT conditions of the min-norm point: (Qλ)_k ≥ λᵀQλ for all k, with equality where λ_k > 0.
+fn optimal(cosine: &[Vec<f64>], lambda: &[f64], used: &[usize], place: &Place<'_>) -> Result<()> {
+    let slope = |a: usize| used.iter().map(|&b| cosine[a][b] * lambda[b]).sum::<f64>();
     let value: f64 = used.iter().map(|&a| lambda[a] * slope(a)).sum();
     for &a in used {
         let gap = slope(a) - value;
         if gap < -1e-7 || (lambda[a] > 1e-7 && gap > 1e-7) {
-            return Err(place.differs(format_args!("weights {lambda:?}"), "those of the point of least norm"));
+            return Err(place.differs(format_args!("weights {lambda:?}"), "those of the min-norm point"));
         }
     }
     Ok(())

@@ -1,0 +1,337 @@
+//! The audit: recomputes every decision of a run from its record.
+//!
+//! The measured numbers (losses, gradient norms, cosines, Rayleigh quotients) are taken from the record. Everything
+//! derived from them is computed again with the settings in its header: scores, difficulties, reference points, weights,
+//! plans, deficits, integrals, logits, probabilities, draws and chosen objectives. The recorded numbers must also satisfy
+//! the invariants of the method. The seal of each line shows any other change.
+//!
+//! A mixing method decides from gradients, which the record does not hold. For such a run the audit checks that the steps
+//! add up, that all numbers are finite, and that the weights are within the bounds of the method.
+//!
+//! The record of a [`RecordedScheduler`](crate::recorded_scheduler::RecordedScheduler) is audited in the same way, except
+//! that the length of its warm-up and of its blocks is free.
+
+mod invariants;
+mod place;
+mod settings;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use self::place::{Place, PlaceOf};
+use self::settings::{AuditSettings, AuditedMethod};
+use self::statistics::Statistics;
+use crate::config::{Config, Custom};
+use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing};
+use crate::error::{Error, Result};
+use crate::run_files;
+use crate::setting;
+use crate::trace::{self, BlockLine, Record, RunLine, SchedulerLine, SealedLine, SenseLine, WarmupLine};
+
+/// The result of an audit that found no difference.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AuditSummary {
+    /// The path of the record.
+    pub record: PathBuf,
+    /// The method.
+    pub method: String,
+    /// The objectives; all arrays are in this order.
+    pub objectives: Vec<String>,
+    /// Number of sensings.
+    pub sensings: usize,
+    /// Number of blocks.
+    pub blocks: usize,
+    /// Steps in the record.
+    pub steps: u64,
+    /// Steps of the whole run.
+    pub total_steps: u64,
+    /// Mean planned share of each objective; empty if the method does not plan.
+    pub planned: Vec<f64>,
+    /// Share of the blocks of each objective; empty for mixing methods.
+    pub realized: Vec<f64>,
+    /// Mean weight of each objective; empty unless the method mixes.
+    pub weights: Vec<f64>,
+    /// Largest difference between realized and planned share at the end of an epoch.
+    pub tracking_error: Option<f64>,
+    /// Largest deficit, in blocks.
+    pub worst_deficit: Option<f64>,
+    /// Largest number of consecutive blocks without some objective.
+    pub longest_drought: usize,
+    /// Upper bound of [`AuditSummary::longest_drought`] that exploration guarantees with probability 99 %.
+    pub drought_bound: Option<f64>,
+}
+
+/// Audits a run folder or a record. The first difference is an [`Error::Check`].
+///
+/// ```
+/// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+/// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+/// # let home = tempfile::tempdir().unwrap();
+/// # let dir = home.path().join("run");
+/// controlg::pretrain(&graph, &config)?.save(&dir)?;
+/// let summary = controlg::audit::audit(&dir)?;
+/// assert_eq!(summary.steps, 30);
+/// # Ok::<(), controlg::Error>(())
+/// ```
+pub fn audit(run: &Path) -> Result<AuditSummary> {
+    audit_with(run, &Custom::default())
+}
+
+/// [`audit`] for a run with encoders, objectives or coordinators of your own: pass them again under the same names. The
+/// decisions of a coordinator of your own are recomputed with it.
+pub fn audit_with(run: &Path, custom: &Custom) -> Result<AuditSummary> {
+    let path = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
+    let lines = trace::read(&path)?;
+    let mut audit: Option<Audit> = None;
+    for line in &lines {
+        let place = |field: &str| Place { path: &path, line: line.number, field: field.to_owned() };
+        match (&line.record, &mut audit) {
+            (Record::Run(header), None) => audit = Some(Audit::of_run(header, custom, &place(""))?),
+            (Record::Scheduler(header), None) => audit = Some(Audit::of_scheduler(header, &place(""))?),
+            (Record::Warmup(found), Some(audit)) => audit.warm_up(found, &place)?,
+            (Record::Sense(found), Some(audit)) => audit.sense(found, &place)?,
+            (Record::Block(found), Some(audit)) => audit.block(found, &place)?,
+            (Record::Run(_) | Record::Scheduler(_), Some(_)) | (_, None) => {
+                return Err(place("kind").differs("a second header", "one header, in the first line"));
+            }
+        }
+        check_seal(line, &place("seal"))?;
+    }
+    let Some(audit) = audit else { return Err(Error::input(&path, "", "no header", "the record of a run")) };
+    Ok(audit.summary(path))
+}
+
+fn check_seal(line: &SealedLine, place: &Place<'_>) -> Result<()> {
+    if line.sealed { Ok(()) } else { Err(place.differs("a line that was changed", "the original line")) }
+}
+
+/// A run in the course of its audit.
+struct Audit {
+    settings: AuditSettings,
+    method: AuditedMethod,
+    rounds: usize,
+    steps: u64,
+    sensings: usize,
+    blocks: usize,
+    /// Whether the sensing of the next block has been seen.
+    sensed: bool,
+    state: Option<Sensing>,
+    statistics: Statistics,
+}
+
+/// Whether a table contains all values of another.
+fn contains(whole: &toml::Table, part: &toml::Table) -> bool {
+    part.iter().all(|(key, value)| match (whole.get(key), value) {
+        (Some(toml::Value::Table(whole)), toml::Value::Table(part)) => contains(whole, part),
+        (found, value) => found == Some(value),
+    })
+}
+
+impl Audit {
+    fn of_run(header: &RunLine, custom: &Custom, place: &Place<'_>) -> Result<Audit> {
+        let config = Config::from_table_with(header.config.to_table()?, custom)
+            .map_err(|error| place.differs(error, "the settings of a run"))?;
+        let named = (&header.data, &header.method, header.seed, &header.objectives);
+        // A record of an older version lacks newer settings.
+        let is_as_written = contains(&setting::table_of(&config)?, &header.config.to_table()?);
+        if !is_as_written || named != (&config.data, &config.method, config.seed, &config.objectives) {
+            return Err(place.differs("a header that contradicts its settings", "the settings of the run"));
+        }
+        Ok(Audit::start(AuditSettings::of_run(config)?))
+    }
+
+    fn of_scheduler(header: &SchedulerLine, place: &Place<'_>) -> Result<Audit> {
+        let started = AuditSettings::of_scheduler(header);
+        Ok(Audit::start(started.map_err(|error| place.differs(error, "the settings of a scheduler"))?))
+    }
+
+    fn start((settings, method): (AuditSettings, AuditedMethod)) -> Audit {
+        let k = settings.k();
+        Audit {
+            settings,
+            method,
+            rounds: 0,
+            steps: 0,
+            sensings: 0,
+            blocks: 0,
+            sensed: false,
+            state: None,
+            statistics: Statistics::new(k),
+        }
+    }
+
+    fn warm_up<'p>(&mut self, found: &WarmupLine, place: PlaceOf<'_, 'p>) -> Result<()> {
+        let more = match self.settings.warm_up_rounds() {
+            Some(rounds) => self.rounds <= rounds,
+            None => self.sensings == 0 && self.blocks == 0,
+        };
+        // A recorded scheduler may warm up with any plan.
+        let expected = |coordinator: &dyn Coordinator| {
+            self.settings.warm_up_rounds().is_none() || coordinator.needs_warm_up()
+        };
+        let coordinator = match &mut self.method {
+            AuditedMethod::Schedule(coordinator) if expected(&**coordinator) && more => coordinator,
+            _ => return Err(place("kind").differs("a round of warm-up", "no more rounds")),
+        };
+        place("round").same(found.round, self.rounds)?;
+        place("step").same(found.step, self.steps)?;
+        invariants::finite(&found.loss, self.settings.k(), &place("loss"))?;
+        coordinator.warm_up(&found.loss);
+        self.steps += self.settings.steps_of_round(self.rounds);
+        self.rounds += 1;
+        Ok(())
+    }
+
+    fn sense<'p>(&mut self, found: &SenseLine, place: PlaceOf<'_, 'p>) -> Result<()> {
+        self.check_warmed_up(&place("kind"))?;
+        self.check_position(found.epoch, found.block, found.step, place)?;
+        let coordinator = match &mut self.method {
+            AuditedMethod::Schedule(coordinator) if coordinator.needs_reading() && !self.sensed => {
+                coordinator
+            }
+            _ => return Err(place("kind").differs("a sensing", "none before this block")),
+        };
+        invariants::measured(found, self.settings.k(), place)?;
+        let Some(derived) = coordinator.sense(&found.reading()) else {
+            return Err(place("kind").differs("a sensing", "none with this method"));
+        };
+        let (a, b) = (&found.sensing, &derived);
+        for (field, found, expected) in [
+            ("lambda", &a.sensed.lambda, &b.sensed.lambda),
+            ("conf", &a.sensed.conf, &b.sensed.conf),
+            ("rq_norm", &a.sensed.rq_norm, &b.sensed.rq_norm),
+            ("conf_norm", &a.sensed.conf_norm, &b.sensed.conf_norm),
+            ("difficulty", &a.state.difficulty, &b.state.difficulty),
+            ("loss_norm", &a.state.loss_norm, &b.state.loss_norm),
+            ("loss_scale", &a.state.loss_scale, &b.state.loss_scale),
+            ("reference", &a.state.reference, &b.state.reference),
+            ("hv_weight", &a.plan.hv_weight, &b.plan.hv_weight),
+            ("priority", &a.plan.priority, &b.plan.priority),
+            ("plan", &a.plan.plan, &b.plan.plan),
+        ] {
+            place(field).close(found, expected)?;
+        }
+        invariants::sensed(found, self.state.as_ref(), &self.settings, place)?;
+        self.state = Some(derived);
+        self.sensed = true;
+        self.sensings += 1;
+        Ok(())
+    }
+
+    fn block<'p>(&mut self, found: &BlockLine, place: PlaceOf<'_, 'p>) -> Result<()> {
+        self.check_warmed_up(&place("kind"))?;
+        let decision = match &mut self.method {
+            AuditedMethod::Schedule(coordinator) if coordinator.needs_reading() && !self.sensed => {
+                return Err(place("kind").differs("a block", "the sensing that is due before this block"));
+            }
+            // Past the end of the run this decision is unused: the checks below fail.
+            AuditedMethod::Schedule(coordinator) => Some(coordinator.next()),
+            AuditedMethod::Mix(_) => None,
+        };
+        self.check_position(found.epoch, found.block, found.step, place)?;
+        if self.settings.ended(self.steps) {
+            return Err(place("kind").differs("a block", "the end of the run"));
+        }
+        self.sensed = false;
+        let steps = self.settings.steps_of_block(found, self.steps);
+        match (&self.method, &decision) {
+            (AuditedMethod::Mix(bounds), _) => invariants::mixed(found, self.settings.k(), bounds, place)?,
+            (_, Some(decision)) => {
+                self.compare(found, decision, place)?;
+                invariants::decided(found, &self.settings, place)?;
+            }
+            _ => {}
+        }
+        place("steps").same(found.steps, steps)?;
+        if self.settings.knows_loss() {
+            invariants::finite(&[found.loss], 1, &place("loss"))?;
+        }
+        self.steps += steps;
+        self.blocks += 1;
+        match decision {
+            Some(decision) => {
+                self.statistics.count(&decision, found.block == self.settings.blocks_per_epoch());
+            }
+            None => {
+                let totals = self.statistics.weight_total.iter_mut();
+                totals.zip(&found.weight).for_each(|(total, weight)| *total += weight);
+            }
+        }
+        Ok(())
+    }
+
+    fn compare<'p>(&self, found: &BlockLine, derived: &Decision, place: PlaceOf<'_, 'p>) -> Result<()> {
+        let counts = |counts: &[u64]| counts.iter().map(|&n| n as f64).collect::<Vec<f64>>();
+        place("plan").close(&found.plan, &derived.plan)?;
+        place("count_ref").close(&found.count_ref, &derived.count_ref)?;
+        place("count").close(&counts(&found.count), &counts(&derived.count))?;
+        place("deficit").close(&found.deficit, &derived.deficit)?;
+        place("integral").close(&found.integral, &derived.integral)?;
+        place("delta").close(&found.delta, &derived.delta)?;
+        place("logit").close(&found.logit, &derived.logit)?;
+        place("prob").close(&found.prob, &derived.prob)?;
+        place("draw").close(found.draw.as_slice(), derived.draw.as_slice())?;
+        place("task").same(found.task.as_str(), self.settings.objectives[derived.objective].as_str())
+    }
+
+    fn check_warmed_up(&self, place: &Place<'_>) -> Result<()> {
+        let warms_up =
+            matches!(&self.method, AuditedMethod::Schedule(coordinator) if coordinator.needs_warm_up());
+        if warms_up && self.settings.warm_up_rounds().is_some_and(|rounds| self.rounds <= rounds) {
+            let expected = format!("round {} of the warm-up", self.rounds);
+            return Err(place.differs("a line of the main loop", expected));
+        }
+        Ok(())
+    }
+
+    fn check_position<'p>(
+        &self,
+        epoch: usize,
+        block: usize,
+        step: u64,
+        place: PlaceOf<'_, 'p>,
+    ) -> Result<()> {
+        let blocks = self.settings.blocks_per_epoch();
+        place("epoch").same(epoch, self.blocks / blocks + 1)?;
+        place("block").same(block, self.blocks % blocks + 1)?;
+        place("step").same(step, self.steps)
+    }
+
+    fn summary(self, record: PathBuf) -> AuditSummary {
+        let mixes = matches!(self.method, AuditedMethod::Mix(_));
+        let Audit { settings, statistics, blocks, .. } = self;
+        let control = &settings.scheduler.control;
+        let share = |total: f64| total / blocks.max(1) as f64;
+        let k = settings.k() as f64;
+        let explores = control.mode == ControlMode::Pid && control.explore > 0.0;
+        let planned = statistics.worst_deficit.is_some();
+        let drought_bound = (planned && explores && k > 1.0).then(|| {
+            // P(gap > s) ≤ (1 − ε/K)^s for each objective and start; the union bound over all of them is 1 % at this s.
+            (0.01 / (k * blocks.max(1) as f64)).ln() / (1.0 - control.explore / k).ln()
+        });
+        AuditSummary {
+            record,
+            method: settings.method.clone(),
+            sensings: self.sensings,
+            blocks,
+            steps: self.steps,
+            total_steps: settings.total_steps().unwrap_or(self.steps),
+            planned: if planned {
+                statistics.plan_total.iter().map(|&p| share(p)).collect()
+            } else {
+                Vec::new()
+            },
+            realized: statistics.served.iter().filter(|_| !mixes).map(|&n| share(n as f64)).collect(),
+            weights: statistics.weight_total.iter().filter(|_| mixes).map(|&w| share(w)).collect(),
+            tracking_error: statistics.tracking_error,
+            worst_deficit: statistics.worst_deficit,
+            longest_drought: statistics.longest,
+            drought_bound,
+            objectives: settings.objectives,
+        }
+    }
+}
