@@ -1,10 +1,9 @@
 //! Node features, dense or sparse. Loading never converts one into the other.
 
-use rayon::prelude::*;
-
 use super::Csr;
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::kernels::reduce;
 
 /// A dense row-major matrix.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +120,10 @@ impl Features {
             Features::Dense(dense) => dense.data(),
             Features::Sparse(csr) => csr.values().unwrap_or_default(),
         };
-        let Some(at) = values.par_iter().position_first(|x| !x.is_finite()) else { return Ok(()) };
+        if reduce::all_finite(values) {
+            return Ok(());
+        }
+        let Some(at) = values.iter().position(|x| !x.is_finite()) else { return Ok(()) };
         let (row, column) = match self {
             Features::Dense(dense) => (at / dense.n_cols(), at % dense.n_cols()),
             Features::Sparse(csr) => {
