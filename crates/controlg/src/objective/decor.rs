@@ -1,12 +1,12 @@
-//! `p_decor`, decorrelation: the same columns in two views should agree, different ones should not repeat each other.
+//! `p_decor`, decorrelation: embedding columns agree between two views and are uncorrelated with each other.
 //!
 //! Y⁽ⁱ⁾ = standardized columns of head(Z⁽ⁱ⁾), C = Y⁽¹⁾ᵀY⁽²⁾/B, L = Σᵢ(1 − Cᵢᵢ)² + λ Σ_{i≠j} Cᵢⱼ² (Barlow Twins).
-//! Z: n×h, head: h→width→width, C: width×width. Values start in the tens: a plain sum of losses is ruled by it.
+//! Z: n×h, head: h→width→width, C: width×width. The initial loss is in the tens, so it dominates a plain sum of losses.
 
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
+use super::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
@@ -14,10 +14,10 @@ use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Params, Tape, Var};
 
-/// On the list of objectives.
+/// Entry in the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_decor",
-    summary: "decorrelation: columns agree between two views and do not repeat each other",
+    summary: "decorrelation: columns agree between two views and are otherwise uncorrelated",
     paper: "Zbontar et al., Barlow Twins: Self-Supervised Learning via Redundancy Reduction, ICML 2021",
     keys: KEYS,
     defaults: || setting::table_of(&DecorSettings::default()),
@@ -25,13 +25,13 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("width", Range::Whole(1, 65_536), "columns that are compared"),
-    Key::new("head", Range::OneOf(&["mlp", "none"]), "what stands between representation and comparison"),
-    Key::new("lambda", Range::Number(0.0, 1e6), "weight of the correlations between different columns"),
-    Key::new("all_up_to", Range::Whole(0, 1 << 40), "largest graph of which every node takes part"),
-    Key::new("batch", Range::Whole(2, 1 << 30), "nodes that take part on a larger graph"),
-    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped in each view"),
-    Key::new("mask_features", Range::Below(0.0, 1.0), "share of the feature columns masked in each view"),
+    Key::new("width", Range::Whole(1, 65_536), "output width of the projection head"),
+    Key::new("head", Range::OneOf(&["mlp", "none"]), "projection head: a two-layer MLP or none"),
+    Key::new("lambda", Range::Number(0.0, 1e6), "weight of the off-diagonal correlations"),
+    Key::new("all_up_to", Range::Whole(0, 1 << 40), "number of nodes up to which all nodes are used"),
+    Key::new("batch", Range::Whole(2, 1 << 30), "nodes sampled per step on larger graphs"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped in each view"),
+    Key::new("mask_features", Range::Below(0.0, 1.0), "fraction of feature columns masked in each view"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,13 +68,13 @@ struct Decor {
 impl Objective for Decor {
     fn check(&self, graph: &Graph) -> Result<()> {
         match graph.n_nodes() {
-            1 => Err(unfit("p_decor", "one node", "at least two, to correlate over")),
+            1 => Err(unsuitable("p_decor", "one node", "at least two nodes")),
             _ => Ok(()),
         }
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Decor { settings: self.settings.clone() }, batch)
+        prepared_on(Decor { settings: self.settings.clone() }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -92,11 +92,11 @@ impl Objective for Decor {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let n = step.graph.n_nodes();
-        let rows = (n > self.settings.all_up_to).then(|| step.stream.sample(n, self.settings.batch));
-        let head = tape.group(step.group);
-        let [y1, y2] = [step.z[0], step.z[1]].map(|z| {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let n = input.graph.n_nodes();
+        let rows = (n > self.settings.all_up_to).then(|| input.stream.sample(n, self.settings.batch));
+        let head = tape.group(input.group);
+        let [y1, y2] = [input.z[0], input.z[1]].map(|z| {
             let picked = match &rows {
                 Some(rows) => tape.gather(z, rows.clone()),
                 None => z,

@@ -1,11 +1,11 @@
-//! What stands between representations and a comparison of them: a small network, or nothing.
+//! Projection heads.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rng::Stream;
 use crate::tensor::{Activation, Init, Params, Tape, Var};
 
-/// The head of an objective that compares two views.
+/// The projection head of an objective that compares two views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Head {
@@ -33,7 +33,7 @@ impl Head {
         }
     }
 
-    /// Its output, from the parameters of its group.
+    /// Applies the head with the parameters of its group.
     pub(super) fn apply(self, tape: &mut Tape<'_>, params: &[Var], x: Var) -> Var {
         match self {
             Head::Mlp => {

@@ -1,14 +1,14 @@
-//! `p_link`, link prediction: do two nodes share an edge?
+//! `p_link`, link prediction: tell edges from non-edges.
 //!
 //! L = −mean_{E⁺} log σ(s_uv) − mean_{E⁻} log(1 − σ(s_uv)), with U = relu(norm(Z)·W + b), s_uv = wᵀ(U_u ⊙ U_v) + c.
-//! Positives are edges, negatives as many uniform pairs that are none. Z: n×h, W: h×hidden, w: 1×hidden. A fresh head
-//! gives about 2 ln 2.
+//! Positives are edges, negatives as many uniformly sampled non-edges. Z: n×h, W: h×hidden, w: 1×hidden. The initial loss
+//! is about 2 ln 2.
 //!
-//! Rows are normalized before the head: bare dot products start with huge logits.
+//! Rows are normalized before the head because plain dot products start with very large logits.
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, prepared, unfit};
+use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, prepared_on, unsuitable};
 use crate::error::{Error, Result};
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
@@ -16,10 +16,10 @@ use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, Averaging, Init, Params, Tape, Var};
 
-/// On the list of objectives.
+/// Entry in the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_link",
-    summary: "link prediction: tell edges from pairs of nodes without one",
+    summary: "link prediction: tell edges from non-edges",
     paper: "Zhang and Chen, Link Prediction Based on Graph Neural Networks, NeurIPS 2018; Ju et al., Multi-task \
             Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: KEYS,
@@ -28,24 +28,20 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
         Ok(Box::new(Link {
             settings: setting::settings("objective.p_link", KEYS, table)?,
             edges: vec![],
-            rare: vec![],
+            non_edges: vec![],
         }))
     },
 };
 
 const KEYS: &[Key] = &[
-    Key::new(
-        "decoder",
-        Range::OneOf(&["mlp", "dot"]),
-        "score of a pair: a small network, or the bare product",
-    ),
-    Key::new("hidden", Range::Whole(1, 65_536), "width of the small network"),
-    Key::new("batch", Range::Whole(1, 1 << 30), "edges of a step, and as many pairs without one"),
-    Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges of a sensing"),
+    Key::new("decoder", Range::OneOf(&["mlp", "dot"]), "score of a pair: an MLP or the dot product"),
+    Key::new("hidden", Range::Whole(1, 65_536), "hidden width of the MLP"),
+    Key::new("batch", Range::Whole(1, 1 << 30), "edges per step, with as many non-edges"),
+    Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges per sensing"),
     Key::new(
         "mean",
         Range::OneOf(&["separate", "joint"]),
-        "one mean over each kind of pair, or one over all",
+        "average positives and negatives separately or jointly",
     ),
 ];
 
@@ -89,18 +85,20 @@ impl Default for LinkSettings {
 struct Link {
     settings: LinkSettings,
     edges: Vec<(u32, u32)>,
-    /// The pairs that are no edge, where they are fewer than the edges: guessing would take long to find them.
-    rare: Vec<(u32, u32)>,
+    /// All non-edges of a dense graph, where rejection sampling would be slow; empty otherwise.
+    non_edges: Vec<(u32, u32)>,
 }
 
 impl Objective for Link {
     fn check(&self, graph: &Graph) -> Result<()> {
         let pairs = graph.n_nodes() as u128 * (graph.n_nodes() as u128 - 1) / 2;
         match graph.n_edges() as u128 {
-            0 => Err(unfit("p_link", "a graph without edges", "at least one edge to predict")),
-            all if all == pairs => {
-                Err(unfit("p_link", "a graph with every possible edge", "a pair of nodes without one"))
-            }
+            0 => Err(unsuitable("p_link", "a graph without edges", "at least one edge to predict")),
+            all if all == pairs => Err(unsuitable(
+                "p_link",
+                "a graph with every possible edge",
+                "a pair of nodes without an edge",
+            )),
             _ => Ok(()),
         }
     }
@@ -113,13 +111,13 @@ impl Objective for Link {
         let n = graph.n_nodes() as u32;
         if 4 * graph.n_edges() as u64 > u64::from(n) * u64::from(n - 1) {
             let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
-            self.rare = pairs.filter(|&(u, v)| !graph.adjacency().contains(u, v)).collect();
+            self.non_edges = pairs.filter(|&(u, v)| !graph.adjacency().contains(u, v)).collect();
         }
         Ok(())
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Link { settings: self.settings.clone(), edges: vec![], rare: vec![] }, batch)
+        prepared_on(Link { settings: self.settings.clone(), edges: vec![], non_edges: vec![] }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -146,17 +144,17 @@ impl Objective for Link {
         vec![ViewSpec::default()]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let count = match step.purpose {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let count = match input.purpose {
             Purpose::Training => self.settings.batch,
             Purpose::Sensing => self.settings.sense_batch,
         };
-        let (us, vs, n_positive) = self.pairs(step.graph, count, step.stream);
+        let (us, vs, n_positive) = self.pairs(input.graph, count, input.stream);
         let scores = match self.settings.decoder {
-            Decoder::Dot => tape.pair_dot(step.z[0], us, vs),
+            Decoder::Dot => tape.pair_dot(input.z[0], us, vs),
             Decoder::Mlp => {
-                let head = tape.group(step.group);
-                let z = tape.normalize_rows(step.z[0]);
+                let head = tape.group(input.group);
+                let z = tape.normalize_rows(input.z[0]);
                 let u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
                 let scores = tape.pair_dot_weighted(u, head[2], us, vs);
                 tape.activate(scores, Some(head[3]), Activation::Identity)
@@ -171,8 +169,8 @@ impl Objective for Link {
 }
 
 impl Link {
-    /// Both ends of up to `count` edges, all of them in their order when there are no more, and of as many pairs u ≠ v
-    /// that are no edge; and how many of the pairs are edges.
+    /// Samples up to `count` edges, or takes all in order if there are no more, and as many non-edges. Returns the sources,
+    /// the targets and the number of edges.
     fn pairs(&self, graph: &Graph, count: usize, stream: &mut Stream) -> (Vec<u32>, Vec<u32>, usize) {
         let count = count.min(self.edges.len());
         let (mut us, mut vs) = (Vec::with_capacity(2 * count), Vec::with_capacity(2 * count));
@@ -190,10 +188,10 @@ impl Link {
         (us, vs, count)
     }
 
-    /// A pair u ≠ v that is no edge, uniformly.
+    /// A uniformly sampled non-edge u ≠ v.
     fn negative(&self, graph: &Graph, stream: &mut Stream) -> (u32, u32) {
-        if !self.rare.is_empty() {
-            return self.rare[stream.below(self.rare.len())];
+        if !self.non_edges.is_empty() {
+            return self.non_edges[stream.below(self.non_edges.len())];
         }
         loop {
             let n = graph.n_nodes();

@@ -1,17 +1,17 @@
-//! `p_minsg`, node against subgraph: does a node's representation in one view find its neighborhood in another?
+//! `p_minsg`, node-subgraph contrast: match each node in one view with its neighborhood in another.
 //!
-//! L = −(1/B) Σ_v log( e^{cos(p_v, q_v)/τ} / Σ_u e^{cos(p_v, q_u)/τ} ), p = head(z⁽¹⁾), q = head(c⁽²⁾), over B nodes
-//! whose contexts are each other's negatives. c is a readout of the neighborhood in the second view:
-//! `walk-mean` C = (I + P + … + P^hops)·Z/(hops + 1) with P = D⁻¹A of the whole graph (a node without neighbors is its
-//! own context), `ego-mean` the mean over the exact ball of that radius, `node` Z itself. Z: n×h. A fresh head gives
-//! about ln B.
+//! L = −(1/B) Σ_v log( e^{cos(p_v, q_v)/τ} / Σ_u e^{cos(p_v, q_u)/τ} ), p = head(z⁽¹⁾), q = head(c⁽²⁾), over B nodes,
+//! with the contexts of the other nodes as negatives. c is a readout of the neighborhood in the second view:
+//! `walk-mean` C = (I + P + … + P^hops)·Z/(hops + 1) with P = D⁻¹A of the clean graph (an isolated node is its own
+//! context), `ego-mean` the mean over the exact k-hop neighborhood, `node` Z itself. Z: n×h. The initial loss is about
+//! ln B.
 //!
-//! On dense graphs the exact ball is nearly the whole graph and all contexts coincide; the walk keeps them apart.
+//! On dense graphs the exact neighborhood is nearly the whole graph and all contexts coincide; the walk keeps them apart.
 
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
+use super::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, Subgraph};
 use crate::registry::Entry;
@@ -19,7 +19,7 @@ use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Contrast, Params, Tape, Var};
 
-/// On the list of objectives.
+/// Entry in the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_minsg",
     summary: "node-subgraph contrast: match each node with its neighborhood in another view",
@@ -35,26 +35,26 @@ const KEYS: &[Key] = &[
     Key::new(
         "readout",
         Range::OneOf(&["walk-mean", "ego-mean", "node"]),
-        "a node's context: mean along walks, mean over the exact ball, or the node itself",
+        "context of a node: mean along walks, mean over the exact k-hop neighborhood, or the node itself",
     ),
-    Key::new("hops", Range::Whole(1, 10), "radius of the context"),
+    Key::new("hops", Range::Whole(1, 10), "number of hops of the context"),
     Key::new(
         "ego_nodes",
         Range::Whole(0, 1 << 20),
-        "most nodes of a ball, drawn at random; 0 for all of them",
+        "maximum number of nodes per neighborhood, sampled; 0 for no limit",
     ),
-    Key::new("similarity", Range::OneOf(&["cosine", "dot"]), "how two rows are compared"),
-    Key::new("head", Range::OneOf(&["mlp", "none"]), "what stands between representation and comparison"),
-    Key::new("batch", Range::Whole(2, 1 << 20), "nodes of a step, the same number when sensing"),
-    Key::new("temperature", Range::Number(1e-3, 100.0), "divides the similarities"),
-    Key::new("symmetric", Range::Flag, "whether contexts look for their nodes too"),
-    Key::new("intra_view", Range::Flag, "whether nodes of the same view are negatives too"),
-    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped in each view"),
-    Key::new("mask_features", Range::Below(0.0, 1.0), "share of the feature columns masked in each view"),
+    Key::new("similarity", Range::OneOf(&["cosine", "dot"]), "similarity of two rows"),
+    Key::new("head", Range::OneOf(&["mlp", "none"]), "projection head: a two-layer MLP or none"),
+    Key::new("batch", Range::Whole(2, 1 << 20), "nodes per step and per sensing"),
+    Key::new("temperature", Range::Number(1e-3, 100.0), "softmax temperature of the similarities"),
+    Key::new("symmetric", Range::Flag, "also match contexts with their nodes"),
+    Key::new("intra_view", Range::Flag, "also use nodes of the same view as negatives"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped in each view"),
+    Key::new("mask_features", Range::Below(0.0, 1.0), "fraction of feature columns masked in each view"),
 ];
 
-/// Entries of all exact balls together that are kept at most.
-const MOST_ENTRIES: usize = 5_000_000;
+/// Maximum total size of all exact neighborhoods.
+const MAX_ENTRIES: usize = 5_000_000;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -108,14 +108,14 @@ impl Default for MinsgSettings {
 #[derive(Clone)]
 struct Minsg {
     settings: MinsgSettings,
-    /// One step of the walk, or the mean over balls.
+    /// One step of the walk, or the mean over neighborhoods.
     operator: Option<Operator>,
 }
 
 impl Objective for Minsg {
     fn check(&self, graph: &Graph) -> Result<()> {
         match graph.n_nodes() {
-            1 => Err(unfit("p_minsg", "one node", "at least two, to tell apart")),
+            1 => Err(unsuitable("p_minsg", "one node", "at least two nodes to contrast")),
             _ => Ok(()),
         }
     }
@@ -124,14 +124,14 @@ impl Objective for Minsg {
         let MinsgSettings { readout, hops, ego_nodes, .. } = self.settings;
         self.operator = match readout {
             Readout::WalkMean => Some(walk(graph.adjacency())),
-            Readout::EgoMean => Some(balls(graph.adjacency(), hops, ego_nodes)?),
+            Readout::EgoMean => Some(ego_mean(graph.adjacency(), hops, ego_nodes)?),
             Readout::Node => None,
         };
         Ok(())
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Minsg { settings: self.settings.clone(), operator: None }, batch)
+        prepared_on(Minsg { settings: self.settings.clone(), operator: None }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -153,10 +153,10 @@ impl Objective for Minsg {
         let MinsgSettings { readout, ego_nodes, .. } = self.settings;
         let entries = match readout {
             Readout::WalkMean => graph.adjacency().n_entries(),
-            Readout::EgoMean => MOST_ENTRIES.min(graph.n_nodes().saturating_mul(ego_nodes.max(1))),
+            Readout::EgoMean => MAX_ENTRIES.min(graph.n_nodes().saturating_mul(ego_nodes.max(1))),
             Readout::Node => return 0,
         };
-        // With its transpose, a column and a value an entry.
+        // A column index and a value per entry, twice because of the transpose.
         2 * (entries * (size_of::<u32>() + size_of::<crate::Real>()) + graph.n_nodes() * size_of::<usize>())
     }
 
@@ -164,11 +164,11 @@ impl Objective for Minsg {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let anchors = step.stream.sample(step.graph.n_nodes(), self.settings.batch);
-        let head = tape.group(step.group);
-        let contexts = self.contexts(tape, step.z[1]);
-        let [p, q] = [step.z[0], contexts].map(|rows| {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let anchors = input.stream.sample(input.graph.n_nodes(), self.settings.batch);
+        let head = tape.group(input.group);
+        let contexts = self.contexts(tape, input.z[1]);
+        let [p, q] = [input.z[0], contexts].map(|rows| {
             let picked = tape.gather(rows, anchors.clone());
             let projected = self.settings.head.apply(tape, &head, picked);
             match self.settings.similarity {
@@ -176,12 +176,12 @@ impl Objective for Minsg {
                 Similarity::Dot => projected,
             }
         });
-        let how = Contrast {
+        let contrast = Contrast {
             temperature: self.settings.temperature,
             intra_view: self.settings.intra_view,
             both_directions: self.settings.symmetric,
         };
-        tape.info_nce(p, q, how)
+        tape.info_nce(p, q, contrast)
     }
 }
 
@@ -195,9 +195,9 @@ impl Minsg {
     }
 }
 
-/// D⁻¹A, where a node without neighbors stays where it is.
+/// D⁻¹A, with a self-loop at isolated nodes.
 fn walk(adjacency: &Csr) -> Operator {
-    rows_of(adjacency.n_rows(), |node, row| {
+    operator_from_rows(adjacency.n_rows(), |node, row| {
         let total: f64 = adjacency.entries(node).map(|(_, weight)| f64::from(weight)).sum();
         row.extend(adjacency.entries(node).map(|(other, weight)| (other, f64::from(weight) / total)));
         if row.is_empty() {
@@ -205,50 +205,53 @@ fn walk(adjacency: &Csr) -> Operator {
         }
         Ok(())
     })
-    .expect("rows of a walk are always there")
+    .expect("the rows of a walk cannot fail")
 }
 
-/// The mean over the nodes at most `hops` steps away, the node itself included; over `most` of them drawn at random
-/// where there are more and `most` is not 0.
-fn balls(adjacency: &Csr, hops: usize, most: usize) -> Result<Operator> {
+/// The mean over the `hops`-hop neighborhood, including the node itself; over `max_nodes` sampled ones if it has more and
+/// `max_nodes` is not 0.
+fn ego_mean(adjacency: &Csr, hops: usize, max_nodes: usize) -> Result<Operator> {
     let (mut seen, mut total) = (vec![u32::MAX; adjacency.n_rows()], 0);
-    rows_of(adjacency.n_rows(), |node, row| {
-        let mut ball = vec![node as u32];
+    operator_from_rows(adjacency.n_rows(), |node, row| {
+        let mut nodes = vec![node as u32];
         seen[node] = node as u32;
         let mut reached = 0;
         for _ in 0..hops {
-            let frontier = reached..ball.len();
-            reached = ball.len();
+            let frontier = reached..nodes.len();
+            reached = nodes.len();
             for at in frontier {
-                for &next in adjacency.row(ball[at] as usize) {
+                for &next in adjacency.row(nodes[at] as usize) {
                     if std::mem::replace(&mut seen[next as usize], node as u32) != node as u32 {
-                        ball.push(next);
+                        nodes.push(next);
                     }
                 }
             }
         }
-        if most > 0 && ball.len() > most {
+        if max_nodes > 0 && nodes.len() > max_nodes {
             let mut stream = Stream::new(0, "sense", "p_minsg/ball", node as u64);
-            let picked = stream.sample(ball.len(), most);
-            ball = picked.into_iter().map(|at| ball[at as usize]).collect();
+            let picked = stream.sample(nodes.len(), max_nodes);
+            nodes = picked.into_iter().map(|at| nodes[at as usize]).collect();
         }
-        total += ball.len();
-        if total > MOST_ENTRIES {
+        total += nodes.len();
+        if total > MAX_ENTRIES {
             return Err(Error::value(
                 "objective.p_minsg.readout",
-                format_args!("ego-mean on balls of more than {MOST_ENTRIES} nodes together"),
+                format_args!("ego-mean with neighborhoods of more than {MAX_ENTRIES} nodes in total"),
                 "walk-mean, or a limit such as objective.p_minsg.ego_nodes = 64",
             ));
         }
-        ball.sort_unstable();
-        let share = 1.0 / ball.len() as f64;
-        row.extend(ball.into_iter().map(|other| (other, share)));
+        nodes.sort_unstable();
+        let share = 1.0 / nodes.len() as f64;
+        row.extend(nodes.into_iter().map(|other| (other, share)));
         Ok(())
     })
 }
 
-/// An operator from its rows, each filled with (column, value).
-fn rows_of(n: usize, mut fill: impl FnMut(usize, &mut Vec<(u32, f64)>) -> Result<()>) -> Result<Operator> {
+/// Builds an operator row by row from (column, value) pairs.
+fn operator_from_rows(
+    n: usize,
+    mut fill: impl FnMut(usize, &mut Vec<(u32, f64)>) -> Result<()>,
+) -> Result<Operator> {
     let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut row = Vec::new();
     for node in 0..n {

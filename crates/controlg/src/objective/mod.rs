@@ -1,8 +1,8 @@
-//! Self-supervised tasks on a shared encoder, one file each.
+//! Self-supervised objectives on a shared encoder, one file each.
 //!
-//! An objective says how it wants to see the graph ([`Objective::views`]), gets the representations of those views,
-//! and gives a loss ([`Objective::loss`]). Who encodes, differentiates and steps is not its concern: the same two
-//! functions serve training and sensing.
+//! An objective declares the augmented views it needs ([`Objective::views`]), gets the encoder's embeddings of those views
+//! and computes a loss ([`Objective::loss`]). Encoding, the backward pass and the optimizer step are done for it. Training
+//! and sensing use the same two functions.
 
 mod baselines;
 mod decor;
@@ -23,46 +23,46 @@ use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{Params, Tape, Var};
 
-/// The objectives that are combined, in the paper's order. Those of methods of their own are on [`BASELINES`].
+/// The objectives that can be combined, in the paper's order. [`BASELINES`] lists those that are trained alone.
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
 /// One self-supervised objective. Implementations derive [`Clone`]; a run prepares its own copy.
 pub trait Objective: CloneObjective + Send + Sync {
-    /// Refuses a graph that it cannot serve, before any work is done.
+    /// Checks that it can train on a graph, before any work is done.
     fn check(&self, _graph: &Graph) -> Result<()> {
         Ok(())
     }
 
-    /// Computes what does not change during the run: a partition, an operator.
+    /// Computes what stays fixed during the run, such as a partition or an operator.
     fn prepare(&mut self, _graph: &Graph) -> Result<()> {
         Ok(())
     }
 
-    /// Computes what parts need to know of the whole graph, when it is never seen whole; what a part can compute for
-    /// itself is left to [`Objective::on_batch`].
+    /// Like [`Objective::prepare`], for mini-batch training: computes only what every batch needs from the whole graph.
+    /// [`Objective::on_batch`] does the rest.
     fn prepare_for_batches(&mut self, _graph: &Graph) -> Result<()> {
         Ok(())
     }
 
-    /// The same objective with the same head on a part of the graph that it was prepared for, whole or for parts.
+    /// The same objective, with the same head, on a mini-batch of the graph that it was prepared for.
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>>;
 
-    /// Adds the head's parameters to an empty group. One that masks nodes declares its token first.
+    /// Adds the parameters of its head to an empty group. An objective that masks nodes adds its mask token first.
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream);
 
     /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
     fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
 
-    /// Bytes of what it keeps of a graph that it is prepared for.
+    /// Bytes that it keeps after preparing for a graph.
     fn prepared_bytes(&self, _graph: &Graph) -> usize {
         0
     }
 
-    /// How the encoder is shown the graph, one entry a pass. Equal sights of two objectives are sensed in one pass.
+    /// The views it needs, one per forward pass. Objectives with equal views share the passes when sensing.
     fn views(&self) -> Vec<ViewSpec>;
 
-    /// Draws the view of a sight.
+    /// Draws an augmented view.
     fn augment<'a>(
         &'a self,
         spec: &ViewSpec,
@@ -71,22 +71,22 @@ pub trait Objective: CloneObjective + Send + Sync {
         dropper: &mut EdgeDropper,
         stream: &mut Stream,
     ) -> AugmentedView<'a> {
-        spec.draw(graph, prepared, dropper, stream)
+        spec.sample(graph, prepared, dropper, stream)
     }
 
-    /// The second network that it needs beside the encoder, of the same shape.
+    /// The auxiliary network it needs beside the encoder, with the same architecture.
     fn aux_network(&self) -> Option<AuxNetwork> {
         None
     }
 
-    /// The operator through which the second network sees the graph when its representations are added to the encoder's,
-    /// in the end; none where the encoder's are all.
+    /// If the embeddings of the auxiliary network are added to those of the encoder after training: the operator it
+    /// propagates with.
     fn aux_operator(&self) -> Option<&Operator> {
         None
     }
 
-    /// The loss of one step, a scalar.
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var;
+    /// Computes the loss, a scalar.
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var;
 }
 
 /// Clones a boxed objective. Every objective that is [`Clone`] has it.
@@ -107,59 +107,60 @@ impl Clone for Box<dyn Objective> {
     }
 }
 
-/// What a head is built between.
+/// Input and output dimensions for a head.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadDims {
-    /// Columns of the features.
+    /// Number of features.
     pub n_features: usize,
-    /// Columns of the representations.
+    /// Embedding width.
     pub width: usize,
 }
 
-/// A network of the encoder's shape with parameters of its own.
+/// A second network with the encoder's architecture and its own parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AuxNetwork {
-    /// It is trained like the encoder.
+    /// Trained like the encoder.
     Trained,
-    /// No gradient reaches it; it starts on its own and follows the encoder after each step.
+    /// A target network: initialized independently, it gets no gradient and follows the encoder as an exponential moving
+    /// average.
     Ema {
-        /// The share of the way that it goes at first; half a cosine brings it down to zero at the end of the run.
+        /// The initial update rate, which decays to zero along a half cosine over the run.
         rate: f64,
     },
 }
 
-/// What an objective gets for one loss.
+/// What an objective gets to compute its loss.
 pub struct LossInput<'a, 's> {
     /// The graph.
     pub graph: &'a Graph,
-    /// The graph with its features, as the encoder sees it.
+    /// The graph as prepared for the encoder.
     pub prepared: &'a EncoderInput<'a>,
-    /// The group of its own parameters.
+    /// The parameter group of its head.
     pub group: usize,
-    /// The network, for an objective that has a second one.
+    /// The encoder, for an objective with an auxiliary network.
     pub encoder: &'s dyn Encoder,
-    /// The group of the second network's parameters; there is none unless [`Objective::aux_network`] asked for it.
-    pub second: usize,
-    /// What the encoder was shown, in the order of the sights.
-    pub augmented: &'s [AugmentedView<'a>],
-    /// The representations of each, n × width.
+    /// The parameter group of the auxiliary network; its own group without [`Objective::aux_network`].
+    pub aux_group: usize,
+    /// The augmented views, in the order of [`Objective::views`].
+    pub views: &'s [AugmentedView<'a>],
+    /// The embeddings of each view, n × width.
     pub z: &'s [Var],
-    /// Where draws come from.
+    /// Random numbers.
     pub stream: &'s mut Stream,
-    /// What the loss is for.
+    /// Whether the loss is for training or sensing.
     pub purpose: Purpose,
 }
 
-/// What a loss is for. Sensing takes larger samples, which are the same at every sensing of a run.
+/// The purpose of a loss. Sensing uses larger samples, the same at every sensing of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A step of the optimizer.
+    /// A training step.
     Training,
     /// A measurement.
     Sensing,
 }
 
-/// Builds an objective by its name from its table of the run file.
+/// Builds an objective by name from its table of the run file.
 pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
     match BASELINES.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.build)(table),
@@ -167,28 +168,28 @@ pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
     }
 }
 
-/// Everything that can be trained alone: the objectives that are combined, and those of methods of their own.
+/// All objectives, each of which can be trained alone: [`OBJECTIVES`] and [`BASELINES`].
 pub fn all() -> impl Iterator<Item = &'static Entry<dyn Objective>> {
     OBJECTIVES.iter().chain(BASELINES)
 }
 
-/// An objective that was checked against and prepared for a part of the graph.
-fn prepared(mut objective: impl Objective + 'static, part: &Subgraph) -> Result<Box<dyn Objective>> {
-    objective.check(&part.graph)?;
-    objective.prepare(&part.graph)?;
+/// Checks an objective against a mini-batch and prepares it.
+fn prepared_on(mut objective: impl Objective + 'static, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+    objective.check(&batch.graph)?;
+    objective.prepare(&batch.graph)?;
     Ok(Box::new(objective))
 }
 
-/// The error about a graph that an objective cannot serve.
-fn unfit(name: &str, found: impl std::fmt::Display, expected: &str) -> Error {
+/// The error for a graph that an objective cannot train on.
+fn unsuitable(name: &str, found: impl std::fmt::Display, expected: &str) -> Error {
     Error::value(format_args!("objective {name}"), found, expected)
 }
 
-/// Refuses a graph of which a share of `mask` is less than one node.
-fn hides_some(name: &str, mask: f64, graph: &Graph) -> Result<()> {
+/// Checks that a fraction `mask` of the nodes is at least one node.
+fn check_masked_nodes(name: &str, mask: f64, graph: &Graph) -> Result<()> {
     if (mask * graph.n_nodes() as f64) < 1.0 {
         let found = format!("{} nodes with objective.{name}.mask = {mask}", graph.n_nodes());
-        return Err(unfit(name, found, "at least one hidden node"));
+        return Err(unsuitable(name, found, "at least one masked node"));
     }
     Ok(())
 }

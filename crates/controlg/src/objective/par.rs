@@ -1,11 +1,11 @@
-//! `p_par`, partition prediction: which part of the graph does a node belong to?
+//! `p_par`, partition prediction: classify nodes into METIS clusters.
 //!
-//! L = mean over all nodes of the cross-entropy between Z·W + b and the node's part, one of `parts` that METIS cut the
-//! training graph into, once. Z: n×h, W: h×parts. A fresh head gives about ln(parts).
+//! L = mean over all nodes of the cross-entropy between Z·W + b and the node's cluster. METIS partitions the training graph
+//! into `parts` clusters once. Z: n×h, W: h×parts. The initial loss is about ln(parts).
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, ViewSpec, unfit};
+use super::{HeadDims, LossInput, Objective, ViewSpec, unsuitable};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph, partition};
 use crate::registry::Entry;
@@ -13,23 +13,23 @@ use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, Init, Params, Tape, Var};
 
-/// On the list of objectives.
+/// Entry in the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_par",
-    summary: "partition prediction: tell which METIS part of the graph a node lies in",
+    summary: "partition prediction: classify nodes into METIS clusters",
     paper: "You et al., When Does Self-Supervision Help Graph Convolutional Networks?, ICML 2020; Karypis and Kumar, \
             A Fast and High Quality Multilevel Scheme for Partitioning Irregular Graphs, SIAM J. Sci. Comput. 1998",
     keys: KEYS,
     defaults: || setting::table_of(&ParSettings::default()),
     build: |table| {
-        Ok(Box::new(Par { settings: setting::settings("objective.p_par", KEYS, table)?, part: vec![] }))
+        Ok(Box::new(Par { settings: setting::settings("objective.p_par", KEYS, table)?, cluster: vec![] }))
     },
 };
 
 const KEYS: &[Key] = &[
-    Key::new("parts", Range::Whole(2, 1 << 20), "number of parts"),
-    Key::new("imbalance", Range::Number(1.001, 2.0), "largest part over the mean"),
-    Key::new("seed", Range::Whole(0, i32::MAX as u64), "where METIS starts; the same for every run"),
+    Key::new("parts", Range::Whole(2, 1 << 20), "number of clusters"),
+    Key::new("imbalance", Range::Number(1.001, 2.0), "maximum cluster size relative to the mean"),
+    Key::new("seed", Range::Whole(0, i32::MAX as u64), "random seed of METIS, independent of the run's seed"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +49,8 @@ impl Default for ParSettings {
 #[derive(Clone)]
 struct Par {
     settings: ParSettings,
-    part: Vec<u32>,
+    /// The cluster of each node.
+    cluster: Vec<u32>,
 }
 
 impl Objective for Par {
@@ -57,14 +58,14 @@ impl Objective for Par {
         let (n, parts) = (graph.n_nodes(), self.settings.parts);
         if n < parts {
             let found = format!("{n} nodes for objective.p_par.parts = {parts}");
-            return Err(unfit("p_par", found, "at least one node a part"));
+            return Err(unsuitable("p_par", found, "at least one node per cluster"));
         }
         Ok(())
     }
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
         let ParSettings { parts, imbalance, seed } = self.settings;
-        self.part = partition::partition(graph.adjacency(), parts, imbalance, seed)?;
+        self.cluster = partition::partition(graph.adjacency(), parts, imbalance, seed)?;
         Ok(())
     }
 
@@ -73,9 +74,9 @@ impl Objective for Par {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        // The head has learned the parts of the whole graph: a node keeps its own.
-        let parts = batch.nodes.iter().map(|&node| self.part[node as usize]).collect();
-        Ok(Box::new(Par { settings: self.settings.clone(), part: parts }))
+        // The head predicts the clusters of the whole graph, so a node keeps its own.
+        let cluster = batch.nodes.iter().map(|&node| self.cluster[node as usize]).collect();
+        Ok(Box::new(Par { settings: self.settings.clone(), cluster }))
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -95,9 +96,9 @@ impl Objective for Par {
         vec![ViewSpec::default()]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let head = tape.group(step.group);
-        let logits = tape.linear(step.z[0], head[0], Some(head[1]), Activation::Identity);
-        tape.cross_entropy(logits, &self.part)
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let head = tape.group(input.group);
+        let logits = tape.linear(input.z[0], head[0], Some(head[1]), Activation::Identity);
+        tape.cross_entropy(logits, &self.cluster)
     }
 }

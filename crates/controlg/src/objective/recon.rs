@@ -1,14 +1,14 @@
-//! `p_recon`, masked feature reconstruction: what does a hidden node look like, judged by its neighbors?
+//! `p_recon`, masked feature reconstruction: predict the features of masked nodes from their neighbors.
 //!
-//! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the hidden nodes M. The
-//! decoder is R = Z·W₀ with R_v = 0 for v ∈ M, x̂ = Â·R·W₁ + b: without that second masking it could copy. Z: n×h,
-//! W₀: h×h, W₁: h×d, stored by feature. A fresh head gives about 1.
+//! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the masked nodes M. The
+//! decoder is R = Z·W₀ with R_v = 0 for v ∈ M (re-masking), x̂ = Â·R·W₁ + b. Z: n×h, W₀: h×h, W₁: h×d, stored transposed.
+//! The initial loss is about 1.
 //!
-//! With sparse features x̂ is never formed; see [`Tape::reconstruct`].
+//! With sparse features x̂ is never materialized; see [`Tape::reconstruct`].
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, ViewSpec, hides_some, prepared};
+use super::{HeadDims, LossInput, Objective, ViewSpec, check_masked_nodes, prepared_on};
 use crate::error::Result;
 use crate::graph::{Features, Graph, Subgraph};
 use crate::registry::Entry;
@@ -16,10 +16,10 @@ use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Distance, Init, Params, Tape, Var};
 
-/// On the list of objectives.
+/// Entry in the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "p_recon",
-    summary: "masked feature reconstruction: rebuild hidden nodes' features from their neighbors",
+    summary: "masked feature reconstruction: predict masked features from neighbors",
     paper: "Hou et al., GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD 2022",
     keys: KEYS,
     defaults: || setting::table_of(&ReconSettings::default()),
@@ -27,14 +27,14 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("mask", Range::Below(1e-6, 1.0), "share of the nodes whose features are hidden"),
+    Key::new("mask", Range::Below(1e-6, 1.0), "fraction of nodes whose features are masked"),
     Key::new(
         "replace",
         Range::Below(0.0, 1.0),
-        "share of those that show another node's features, not the token",
+        "fraction of masked nodes that get another node's features instead of the token",
     ),
-    Key::new("exponent", Range::Number(1.0, 10.0), "power of the cosine error"),
-    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped, for encoder and decoder"),
+    Key::new("exponent", Range::Number(1.0, 10.0), "exponent of the scaled cosine error"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped, for encoder and decoder"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,11 +59,11 @@ struct Recon {
 
 impl Objective for Recon {
     fn check(&self, graph: &Graph) -> Result<()> {
-        hides_some("p_recon", self.settings.mask, graph)
+        check_masked_nodes("p_recon", self.settings.mask, graph)
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Recon { settings: self.settings.clone() }, batch)
+        prepared_on(Recon { settings: self.settings.clone() }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -89,15 +89,15 @@ impl Objective for Recon {
         vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let head = tape.group(step.group);
-        let augmented = &step.augmented[0];
-        let hidden = augmented.hidden.as_ref().expect("its sight hides nodes");
-        let r = tape.matmul(step.z[0], head[1]);
-        let r = tape.mask_rows(r, hidden.clone(), None);
-        let r = tape.propagate(augmented.view.operator(), r);
-        let r = tape.gather(r, hidden.ids().to_vec());
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let head = tape.group(input.group);
+        let view = &input.views[0];
+        let masked = view.masked.as_ref().expect("its view masks nodes");
+        let r = tape.matmul(input.z[0], head[1]);
+        let r = tape.mask_rows(r, masked.clone(), None);
+        let r = tape.propagate(view.view.operator(), r);
+        let r = tape.gather(r, masked.ids().to_vec());
         let distance = Distance::Cosine { gamma: self.settings.exponent, least: 0.0 };
-        tape.reconstruct(r, head[2], Some(head[3]), step.prepared, hidden.ids().to_vec(), distance)
+        tape.reconstruct(r, head[2], Some(head[3]), input.prepared, masked.ids().to_vec(), distance)
     }
 }

@@ -1,43 +1,43 @@
-//! How an objective wants the encoder to see the graph.
+//! Augmentation of the graph for a forward pass.
 
 use std::sync::Arc;
 
 use crate::graph::{EdgeDropper, EncoderInput, Graph, NodeSet, View, view};
 use crate::rng::Stream;
 
-/// What is left out or replaced in one pass. The default is the clean graph.
+/// The augmentation of one view. The default is the clean graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ViewSpec {
-    /// Share of the undirected edges that is dropped.
+    /// Fraction of undirected edges that are dropped.
     pub drop_edges: f64,
-    /// Share of the feature columns that reads as zero.
+    /// Fraction of feature columns that are set to zero.
     pub mask_features: f64,
-    /// Share of the nodes whose features are hidden behind the objective's token.
+    /// Fraction of nodes whose features are replaced by the objective's mask token.
     pub mask_nodes: f64,
-    /// Share of those that are shown another node's features instead of the token.
+    /// Fraction of the masked nodes that get another node's features instead of the token.
     pub replace: f64,
-    /// Whether the nodes are shown each other's features, in a random order.
+    /// Whether the rows of the features are shuffled.
     pub shuffle: bool,
-    /// Tells views of one objective apart that are drawn alike.
+    /// Distinguishes independent views with the same augmentation.
     pub index: u8,
 }
 
-/// A view as it was drawn.
+/// A sampled view.
 #[derive(Clone, Debug)]
 pub struct AugmentedView<'a> {
-    /// What the encoder sees.
+    /// The input of the encoder.
     pub view: View<'a>,
-    /// The nodes whose features are hidden, behind the token or another node's; `None` when none are.
-    pub hidden: Option<Arc<NodeSet>>,
+    /// The masked nodes, including those with another node's features; `None` if nodes are not masked.
+    pub masked: Option<Arc<NodeSet>>,
 }
 
 impl ViewSpec {
-    /// Two independent views with edges dropped and columns masked.
+    /// Two independent views with the same rates of dropped edges and masked columns.
     pub fn equal_views(drop_edges: f64, mask_features: f64) -> Vec<ViewSpec> {
         ViewSpec::two_views([drop_edges; 2], [mask_features; 2])
     }
 
-    /// Two independent views, each with its own rates.
+    /// Two independent views, each with its own rates of dropped edges and masked columns.
     pub fn two_views(drop_edges: [f64; 2], mask_features: [f64; 2]) -> Vec<ViewSpec> {
         let one = |at: usize| ViewSpec {
             drop_edges: drop_edges[at],
@@ -48,13 +48,13 @@ impl ViewSpec {
         vec![one(0), one(1)]
     }
 
-    /// Whether the view holds an objective's own token, so that no other can share it.
+    /// Whether the view contains an objective's mask token, so that no other objective can share it.
     pub fn uses_mask_token(&self) -> bool {
         self.mask_nodes > 0.0
     }
 
-    /// Draws the view.
-    pub fn draw<'a>(
+    /// Samples the view.
+    pub fn sample<'a>(
         &self,
         graph: &'a Graph,
         prepared: &'a EncoderInput<'a>,
@@ -73,17 +73,17 @@ impl ViewSpec {
             view = view.with_order(stream.sample(n, n));
         }
         if !self.uses_mask_token() {
-            return AugmentedView { view, hidden: None };
+            return AugmentedView { view, masked: None };
         }
         let drawn = stream.sample(n, (self.mask_nodes * n as f64) as usize);
-        let hidden = Arc::new(NodeSet::new(n, &drawn));
-        let (replaced, behind) = drawn.split_at((self.replace * drawn.len() as f64) as usize);
+        let masked = Arc::new(NodeSet::new(n, &drawn));
+        let (replaced, tokens) = drawn.split_at((self.replace * drawn.len() as f64) as usize);
         if replaced.is_empty() {
-            return AugmentedView { view: view.with_masked(hidden.clone()), hidden: Some(hidden) };
+            return AugmentedView { view: view.with_masked(masked.clone()), masked: Some(masked) };
         }
         let mut order: Vec<u32> = (0..n as u32).collect();
         replaced.iter().for_each(|&node| order[node as usize] = stream.below(n) as u32);
-        let view = view.with_order(order).with_masked(Arc::new(NodeSet::new(n, behind)));
-        AugmentedView { view, hidden: Some(hidden) }
+        let view = view.with_order(order).with_masked(Arc::new(NodeSet::new(n, tokens)));
+        AugmentedView { view, masked: Some(masked) }
     }
 }

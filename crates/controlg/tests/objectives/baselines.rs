@@ -128,7 +128,7 @@ fn the_masked_autoencoder_attends_to_projected_codes() {
     let params = bench.params();
     let of = |entry: usize, at: usize| f64::from(params.get(ParamId { group: 1, entry })[at]);
     let augmented = bench.augmented();
-    let hidden = augmented[0].hidden.as_ref().unwrap();
+    let hidden = augmented[0].masked.as_ref().unwrap();
     let code = |node: usize, k: usize| match hidden.member()[node] {
         true => 0.0,
         false => (0..h).map(|j| f64::from(z[node * h + j]) * of(1, j * h + k)).sum::<f64>(),

@@ -125,7 +125,7 @@ impl Bench {
             .iter()
             .map(|augmented| {
                 let token = ParamId { group: self.group, entry: 0 };
-                let token = augmented.hidden.is_some().then(|| tape.param(token));
+                let token = augmented.masked.is_some().then(|| tape.param(token));
                 self.encoder.encode(tape, 0, &augmented.view, Pass { token, ..Pass::default() })
             })
             .collect()
@@ -144,8 +144,8 @@ impl Bench {
             prepared: self.prepared,
             group: self.group,
             encoder: self.encoder,
-            second: self.group + 1,
-            augmented,
+            aux_group: self.group + 1,
+            views: augmented,
             z,
             stream: &mut Stream::new(seed, stream, name, 0),
             purpose,

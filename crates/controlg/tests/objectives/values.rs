@@ -101,7 +101,7 @@ fn reconstruction_masks_again_before_its_convolution() {
             rows(params.get(id), params.shape(id).1)
         });
         let augmented = bench.augmented();
-        let hidden = augmented[0].hidden.as_ref().unwrap();
+        let hidden = augmented[0].masked.as_ref().unwrap();
         assert_eq!(hidden.ids().len(), 6);
         let mut r = product(&rows(&z, 4), &first);
         hidden.ids().iter().for_each(|&node| r[node as usize].fill(0.0));

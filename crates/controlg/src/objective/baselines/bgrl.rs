@@ -1,24 +1,24 @@
-//! `bgrl`, bootstrapped representations: predict what a slower copy of the network says of another view.
+//! `bgrl`, bootstrapped graph latents: predict a target network's embedding of another view.
 //!
 //! q = prelu(z·W₀ + b₀)·W₁ + b₁, L = 2 − mean_v cos(q(f_θ(G₁))_v, f_ξ(G₂)_v) − mean_v cos(q(f_θ(G₂))_v, f_ξ(G₁)_v).
-//! The target network ξ starts on its own, gets no gradient, and after each step ξ ← ξ + r(θ − ξ) with r falling from
-//! `rate` to 0 along half a cosine. Z: n×h.
+//! The target network ξ is initialized independently and gets no gradient; after each step ξ ← ξ + r(θ − ξ), where r decays
+//! from `rate` to 0 along a half cosine. Z: n×h.
 
 use serde::{Deserialize, Serialize};
 
 use crate::encoder::Pass;
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared};
+use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared_on};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Activation, Init, Params, Tape, Var};
 
-/// On the list of methods of their own.
+/// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "bgrl",
-    summary: "bootstrapped representations: predict what a slower copy of the network says of another view",
+    summary: "bootstrapping: predict a target network's embedding of another view",
     paper: "Thakoor et al., Large-Scale Representation Learning on Graphs via Bootstrapping, ICLR 2022",
     keys: KEYS,
     defaults: || setting::table_of(&BgrlSettings::default()),
@@ -26,19 +26,19 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("predictor", Range::Whole(1, 65_536), "width of the predictor's hidden layer"),
-    Key::new("rate", Range::Number(0.0, 1.0), "share of the way that the target follows at first"),
-    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "share of the edges dropped in the first view"),
-    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "share of the edges dropped in the second view"),
+    Key::new("predictor", Range::Whole(1, 65_536), "hidden width of the predictor"),
+    Key::new("rate", Range::Number(0.0, 1.0), "initial EMA update rate of the target network"),
+    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "fraction of edges dropped in the first view"),
+    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "fraction of edges dropped in the second view"),
     Key::new(
         "mask_features_1",
         Range::Below(0.0, 1.0),
-        "share of the feature columns masked in the first view",
+        "fraction of feature columns masked in the first view",
     ),
     Key::new(
         "mask_features_2",
         Range::Below(0.0, 1.0),
-        "share of the feature columns masked in the second view",
+        "fraction of feature columns masked in the second view",
     ),
 ];
 
@@ -73,7 +73,7 @@ struct Bgrl {
 
 impl Objective for Bgrl {
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Bgrl { settings: self.settings.clone() }, batch)
+        prepared_on(Bgrl { settings: self.settings.clone() }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -98,15 +98,15 @@ impl Objective for Bgrl {
         Some(AuxNetwork::Ema { rate: self.settings.rate })
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let head = tape.group(step.group);
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let head = tape.group(input.group);
         let [first, second] = [0, 1].map(|at: usize| {
-            let other = &step.augmented[1 - at].view;
+            let other = &input.views[1 - at].view;
             let target = tape.without_gradient(|tape| {
-                let target = step.encoder.encode(tape, step.second, other, Pass::default());
+                let target = input.encoder.encode(tape, input.aux_group, other, Pass::default());
                 tape.normalize_rows(target)
             });
-            let hidden = tape.linear(step.z[at], head[0], Some(head[1]), Activation::Prelu(head[2]));
+            let hidden = tape.linear(input.z[at], head[0], Some(head[1]), Activation::Prelu(head[2]));
             let predicted = tape.linear(hidden, head[3], Some(head[4]), Activation::Identity);
             let predicted = tape.normalize_rows(predicted);
             tape.mean_row_dot(predicted, target)

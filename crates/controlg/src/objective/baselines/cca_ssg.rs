@@ -1,19 +1,19 @@
-//! `cca-ssg`, canonical correlation: the same columns agree in two views, and within a view no two columns do.
+//! `cca-ssg`, canonical correlation analysis: columns agree between two views and are uncorrelated within each view.
 //!
-//! Z̃ᵢ = Zᵢ with columns of mean 0 and sample deviation 1, C = Z̃₁ᵀZ̃₂/n, Cᵢ = Z̃ᵢᵀZ̃ᵢ/n,
+//! Z̃ᵢ = Zᵢ with standardized columns (sample standard deviation), C = Z̃₁ᵀZ̃₂/n, Cᵢ = Z̃ᵢᵀZ̃ᵢ/n,
 //! L = −Σₖ Cₖₖ + λ(‖I − C₁‖²_F + ‖I − C₂‖²_F). Z: n×h. There is no head.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
+use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Params, Tape, Var};
 
-/// On the list of methods of their own.
+/// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "cca-ssg",
     summary: "canonical correlation: columns agree between two views and are uncorrelated within each",
@@ -24,9 +24,9 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("lambda", Range::Number(0.0, 1e6), "weight of the correlations within a view"),
-    Key::new("drop_edges", Range::Below(0.0, 1.0), "share of the edges dropped in each view"),
-    Key::new("mask_features", Range::Below(0.0, 1.0), "share of the feature columns masked in each view"),
+    Key::new("lambda", Range::Number(0.0, 1e6), "weight of the within-view decorrelation"),
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped in each view"),
+    Key::new("mask_features", Range::Below(0.0, 1.0), "fraction of feature columns masked in each view"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,13 +51,13 @@ struct CcaSsg {
 impl Objective for CcaSsg {
     fn check(&self, graph: &Graph) -> Result<()> {
         match graph.n_nodes() {
-            1 => Err(unfit("cca-ssg", "one node", "at least two, to correlate over")),
+            1 => Err(unsuitable("cca-ssg", "one node", "at least two nodes")),
             _ => Ok(()),
         }
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(CcaSsg { settings: self.settings.clone() }, batch)
+        prepared_on(CcaSsg { settings: self.settings.clone() }, batch)
     }
 
     fn init_head(&self, _: HeadDims, _: &mut Params, _: usize, _: &mut Stream) {}
@@ -70,9 +70,9 @@ impl Objective for CcaSsg {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        // The authors divide by the deviation alone, which makes 0/0 of a constant column.
-        let [y1, y2] = [step.z[0], step.z[1]].map(|z| tape.standardize_columns(z, true, 1e-5));
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        // The authors divide by the standard deviation without an epsilon, which is 0/0 for a constant column.
+        let [y1, y2] = [input.z[0], input.z[1]].map(|z| tape.standardize_columns(z, true, 1e-5));
         tape.cca_ssg(y1, y2, self.settings.lambda)
     }
 }

@@ -1,51 +1,51 @@
-//! What GCA takes for important: central nodes, the edges between them, the features that they have.
+//! Importance of edges and feature columns in GCA, based on node centrality.
 //!
-//! An edge's importance is the mean of log φ at its ends, a column's is log Σ_v |x_vc|·φ_v. What is less important is
-//! dropped more often: with probability min(rate·(max − s)/(max − mean), limit), s the importance.
+//! The importance of an edge is the mean of log φ at its endpoints; that of a column is log Σ_v |x_vc|·φ_v. An element of
+//! importance s is dropped with probability min(rate·(max − s)/(max − mean), limit).
 
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Csr, Features, Graph};
 
-/// How central a node is, φ.
+/// Node centrality φ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Centrality {
-    /// Its number of neighbors.
+    /// Degree.
     Degree,
-    /// Ten rounds of PageRank with damping 0.85.
+    /// PageRank, ten iterations with damping 0.85.
     Pagerank,
 }
 
-/// The importance of a graph's edges and columns.
+/// The importance of the edges and feature columns of a graph.
 #[derive(Clone)]
 pub(super) struct Importance {
-    /// log φ of each node; not a number that anyone asks for where a node has no neighbors.
+    /// log φ of each node; −∞ for isolated nodes, which have no edges to look up.
     node: Vec<f64>,
-    edges: Scale,
-    /// Of each column; `None` for one that is zero everywhere.
+    edges: ImportanceScale,
+    /// The importance of each column; `None` for all-zero columns.
     column: Vec<Option<f64>>,
-    columns: Scale,
+    columns: ImportanceScale,
 }
 
-/// Where importances lie.
+/// Maximum and mean of the importances.
 #[derive(Clone, Copy)]
-struct Scale {
+struct ImportanceScale {
     max: f64,
     mean: f64,
 }
 
-impl Scale {
-    fn of(values: impl Iterator<Item = f64>) -> Scale {
+impl ImportanceScale {
+    fn of(values: impl Iterator<Item = f64>) -> ImportanceScale {
         let (max, sum, count) =
             values.fold((f64::MIN, 0.0, 0.0), |(max, sum, count), x| (x.max(max), sum + x, count + 1.0));
-        Scale { max, mean: sum / f64::max(count, 1.0) }
+        ImportanceScale { max, mean: sum / f64::max(count, 1.0) }
     }
 
-    /// How often something of this importance is dropped.
+    /// The drop probability of an element.
     fn probability(self, importance: f64, rate: f64, limit: f64) -> f64 {
         let spread = self.max - self.mean;
-        // All are as important as each other.
+        // All are equally important.
         let weight = if spread > 1e-12 { (self.max - importance) / spread } else { 1.0 };
         (rate * weight).min(limit)
     }
@@ -58,21 +58,22 @@ impl Importance {
             Centrality::Pagerank => pagerank(graph.adjacency()),
         };
         let node: Vec<f64> = central.iter().map(|c| c.ln()).collect();
-        let edges = Scale::of(graph.edges().map(|(u, v)| (node[u as usize] + node[v as usize]) / 2.0));
+        let edges =
+            ImportanceScale::of(graph.edges().map(|(u, v)| (node[u as usize] + node[v as usize]) / 2.0));
         let column: Vec<Option<f64>> = column_sums(graph.features(), &central)
             .into_iter()
             .map(|sum| (sum > 0.0).then(|| sum.ln()))
             .collect();
-        let columns = Scale::of(column.iter().flatten().copied());
+        let columns = ImportanceScale::of(column.iter().flatten().copied());
         Importance { node, edges, column, columns }
     }
 
-    /// How often an edge is dropped.
+    /// The drop probability of an edge.
     pub(super) fn edge(&self, u: u32, v: u32, rate: f64, limit: f64) -> f64 {
         self.edges.probability((self.node[u as usize] + self.node[v as usize]) / 2.0, rate, limit)
     }
 
-    /// How often each column is masked.
+    /// The mask probability of each column.
     pub(super) fn columns(&self, rate: f64, limit: f64) -> impl Iterator<Item = f64> {
         let one = move |s: &Option<f64>| s.map_or(0.0, |s| self.columns.probability(s, rate, limit));
         self.column.iter().map(one)
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
     use crate::graph::{Dense, EdgeList, Ids};
 
-    /// A star of four with a tail, and a node alone; the second column is the tail's, the third nobody's.
+    /// A star of four nodes with a tail, and an isolated node; only the tail has the second feature, no node the third.
     fn star() -> Graph {
         let pairs = vec![(0, 1), (0, 2), (0, 3), (3, 4)];
         let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(6).unwrap();
@@ -131,13 +132,13 @@ mod tests {
         assert!((importance.edge(0, 1, 0.2, 0.7) - expected).abs() < 1e-12);
         assert!(importance.edge(0, 3, 0.2, 0.7).abs() < 1e-12);
         assert!((importance.edge(3, 4, 0.9, 0.7) - 0.7).abs() < 1e-12);
-        // The columns weigh 3 + 1 + 1 + 2 + 1 = 8 and 1; a column that nobody has stays.
+        // The column sums are 3 + 1 + 1 + 2 + 1 = 8 and 1; an all-zero column is never masked.
         let columns: Vec<f64> = importance.columns(0.3, 0.7).collect();
         assert!(columns[0].abs() < 1e-12 && (columns[1] - 0.6).abs() < 1e-12 && columns[2].abs() < 1e-12);
     }
 
     #[test]
-    fn ranks_keep_their_sum_and_favor_the_center() {
+    fn pagerank_preserves_its_sum_and_favors_the_center() {
         let rank = pagerank(star().adjacency());
         assert!((rank[..5].iter().sum::<f64>() - 5.0).abs() < 1e-9);
         assert!((1..5).all(|node| rank[0] > rank[node]));

@@ -1,4 +1,4 @@
-//! Nodes of two views against each other and against their own view, as GRACE and GCA contrast them.
+//! The contrastive loss of GRACE and GCA, with negatives from both views.
 //!
 //! p = elu(z·W₀ + b₀)·W₁ + b₁ of the first view, q of the second; per node
 //! −log e^{cos(p_v, q_v)/τ} / (Σ_u e^{cos(p_v, q_u)/τ} + Σ_{u≠v} e^{cos(p_v, p_u)/τ}), both directions averaged.
@@ -7,7 +7,7 @@ use crate::objective::{HeadDims, LossInput};
 use crate::rng::Stream;
 use crate::tensor::{Activation, Contrast, Init, Params, Tape, Var};
 
-/// Adds the projector to an empty group; W₀: h×hidden, W₁: hidden×h.
+/// Adds the projection head to an empty group; W₀: h×hidden, W₁: hidden×h.
 pub(super) fn init(dims: HeadDims, hidden: usize, params: &mut Params, group: usize, stream: &mut Stream) {
     params.add(group, "0.weight", (dims.width, hidden), Init::XavierUniform, stream);
     params.add(group, "0.bias", (1, hidden), Init::Constant(0.0), stream);
@@ -15,12 +15,12 @@ pub(super) fn init(dims: HeadDims, hidden: usize, params: &mut Params, group: us
     params.add(group, "1.bias", (1, dims.width), Init::Constant(0.0), stream);
 }
 
-/// The loss of two views, over all nodes or over `batch` of them drawn anew at every step.
-pub(super) fn loss(tape: &mut Tape<'_>, step: LossInput<'_, '_>, temperature: f64, batch: usize) -> Var {
-    let n = step.graph.n_nodes();
-    let nodes = (n > batch).then(|| step.stream.sample(n, batch));
-    let head = tape.group(step.group);
-    let [p, q] = [step.z[0], step.z[1]].map(|z| {
+/// The loss between two views, over all nodes or over a fresh sample of `batch` nodes.
+pub(super) fn loss(tape: &mut Tape<'_>, input: LossInput<'_, '_>, temperature: f64, batch: usize) -> Var {
+    let n = input.graph.n_nodes();
+    let nodes = (n > batch).then(|| input.stream.sample(n, batch));
+    let head = tape.group(input.group);
+    let [p, q] = [input.z[0], input.z[1]].map(|z| {
         let picked = match &nodes {
             Some(nodes) => tape.gather(z, nodes.clone()),
             None => z,

@@ -1,23 +1,23 @@
-//! `dgi`, Deep Graph Infomax: nodes recognize the summary of their graph, and nodes with shuffled features do not.
+//! `dgi`, Deep Graph Infomax: tell nodes from nodes with shuffled features, given a summary of the graph.
 //!
-//! H = f(X, Â), H̃ = f(X with its rows in a random order, Â), s = σ(mean_v h_v),
-//! L = −(1/2n) Σ_v [log σ(h_vᵀWs + b) + log(1 − σ(h̃_vᵀWs + b))]. H: n×h, W: h×h. A fresh head gives ln 2.
+//! H = f(X, Â), H̃ = f(X with shuffled rows, Â), s = σ(mean_v h_v),
+//! L = −(1/2n) Σ_v [log σ(h_vᵀWs + b) + log(1 − σ(h̃_vᵀWs + b))]. H: n×h, W: h×h. The initial loss is ln 2.
 
 use serde::{Deserialize, Serialize};
 
 use super::infomax;
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared};
+use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared_on};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key};
 use crate::tensor::{Params, Tape, Var};
 
-/// On the list of methods of their own.
+/// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "dgi",
-    summary: "Deep Graph Infomax: tell nodes from shuffled ones by a summary of the graph",
+    summary: "Deep Graph Infomax: tell nodes from shuffled ones, given a summary of the graph",
     paper: "Veličković et al., Deep Graph Infomax, ICLR 2019",
     keys: KEYS,
     defaults: || setting::table_of(&DgiSettings::default()),
@@ -29,7 +29,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 
 const KEYS: &[Key] = &[];
 
-/// There is nothing to choose.
+/// It has no settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct DgiSettings {}
@@ -39,7 +39,7 @@ struct Dgi;
 
 impl Objective for Dgi {
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Dgi, batch)
+        prepared_on(Dgi, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -54,11 +54,11 @@ impl Objective for Dgi {
         vec![ViewSpec::default(), ViewSpec { shuffle: true, index: 1, ..ViewSpec::default() }]
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        let head = tape.group(step.group);
-        let summary = infomax::summary(tape, step.z[0]);
-        let genuine = infomax::cross_entropy(tape, &head, step.z[0], summary, true);
-        let shuffled = infomax::cross_entropy(tape, &head, step.z[1], summary, false);
-        tape.weighted_sum(&[(0.5, genuine), (0.5, shuffled)])
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let head = tape.group(input.group);
+        let summary = infomax::summary(tape, input.z[0]);
+        let positive = infomax::cross_entropy(tape, &head, input.z[0], summary, true);
+        let shuffled = infomax::cross_entropy(tape, &head, input.z[1], summary, false);
+        tape.weighted_sum(&[(0.5, positive), (0.5, shuffled)])
     }
 }

@@ -1,7 +1,7 @@
-//! `gca`, graph contrast with adaptive views: as `grace`, but what is central is dropped less often.
+//! `gca`, contrast with adaptive augmentation: like `grace`, but important edges and features are dropped less often.
 //!
-//! The loss is that of `contrast.rs`; edges and columns are dropped with the probabilities of `centrality.rs`. The
-//! authors draw the two directions of an edge apart, each by its target; here an edge is a unit, drawn by both its ends.
+//! The loss is in `contrast.rs`; edges and columns are dropped with the probabilities of `centrality.rs`. The authors drop
+//! the two directions of an edge independently, each by its target; here an edge is dropped as a whole, by both endpoints.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,16 +9,16 @@ use super::centrality::{Centrality, Importance};
 use super::contrast;
 use crate::error::Result;
 use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
-use crate::objective::{AugmentedView, HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
+use crate::objective::{AugmentedView, HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Params, Tape, Var};
 
-/// On the list of methods of their own.
+/// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "gca",
-    summary: "graph contrast with adaptive views: as grace, but what is central is dropped less often",
+    summary: "contrast with adaptive augmentation: important edges and features are dropped less often",
     paper: "Zhu et al., Graph Contrastive Learning with Adaptive Augmentation, WWW 2021",
     keys: KEYS,
     defaults: || setting::table_of(&GcaSettings::default()),
@@ -28,18 +28,30 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("centrality", Range::OneOf(&["degree", "pagerank"]), "what makes a node central"),
-    Key::new("limit", Range::Number(0.0, 1.0), "the most often that anything is dropped"),
-    Key::new("projector", Range::Whole(1, 65_536), "width of the projector's hidden layer"),
-    Key::new("temperature", Range::Number(1e-3, 100.0), "divides the similarities"),
-    Key::new("batch", Range::Whole(2, 1 << 20), "most nodes that are contrasted with each other in a step"),
-    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "mean share of the edges dropped in the first view"),
-    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "mean share of the edges dropped in the second view"),
-    Key::new("mask_features_1", Range::Below(0.0, 1.0), "mean share of the columns masked in the first view"),
+    Key::new("centrality", Range::OneOf(&["degree", "pagerank"]), "node centrality measure"),
+    Key::new("limit", Range::Number(0.0, 1.0), "maximum drop probability"),
+    Key::new("projector", Range::Whole(1, 65_536), "hidden width of the projection head"),
+    Key::new("temperature", Range::Number(1e-3, 100.0), "softmax temperature of the similarities"),
+    Key::new("batch", Range::Whole(2, 1 << 20), "maximum number of nodes contrasted per step"),
+    Key::new(
+        "drop_edges_1",
+        Range::Below(0.0, 1.0),
+        "mean probability of dropping an edge in the first view",
+    ),
+    Key::new(
+        "drop_edges_2",
+        Range::Below(0.0, 1.0),
+        "mean probability of dropping an edge in the second view",
+    ),
+    Key::new(
+        "mask_features_1",
+        Range::Below(0.0, 1.0),
+        "mean probability of masking a column in the first view",
+    ),
     Key::new(
         "mask_features_2",
         Range::Below(0.0, 1.0),
-        "mean share of the columns masked in the second view",
+        "mean probability of masking a column in the second view",
     ),
 ];
 
@@ -82,7 +94,7 @@ struct Gca {
 impl Objective for Gca {
     fn check(&self, graph: &Graph) -> Result<()> {
         match graph.n_nodes() {
-            1 => Err(unfit("gca", "one node", "at least two, to tell apart")),
+            1 => Err(unsuitable("gca", "one node", "at least two nodes to contrast")),
             _ => Ok(()),
         }
     }
@@ -93,7 +105,7 @@ impl Objective for Gca {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Gca { settings: self.settings.clone(), importance: None }, batch)
+        prepared_on(Gca { settings: self.settings.clone(), importance: None }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -124,10 +136,10 @@ impl Objective for Gca {
         });
         let columns: Vec<bool> =
             importance.columns(spec.mask_features, limit).map(|rate| stream.uniform() >= rate).collect();
-        AugmentedView { view: prepared.whole().on(edges).with_columns(columns), hidden: None }
+        AugmentedView { view: prepared.whole().on(edges).with_columns(columns), masked: None }
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        contrast::loss(tape, step, self.settings.temperature, self.settings.batch)
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        contrast::loss(tape, input, self.settings.temperature, self.settings.batch)
     }
 }

@@ -1,24 +1,24 @@
-//! `grace`, graph contrast: each node finds itself in another view, among all nodes of both.
+//! `grace`, graph contrastive learning: match each node with itself in another view.
 //!
-//! The loss is that of `contrast.rs`; each view drops edges and masks feature columns at rates of its own. Z: n×h.
+//! The loss is in `contrast.rs`; each view has its own rates of dropped edges and masked feature columns. Z: n×h.
 //!
-//! The authors contrast all nodes, which costs n²: graphs with more nodes than `batch` are contrasted in samples.
+//! The authors contrast all pairs of nodes, which costs n²; here graphs with more than `batch` nodes are sampled.
 
 use serde::{Deserialize, Serialize};
 
 use super::contrast;
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
+use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Params, Tape, Var};
 
-/// On the list of methods of their own.
+/// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "grace",
-    summary: "graph contrast: find each node again in another view, among the nodes of both views",
+    summary: "contrast: match each node with itself in another view, with negatives from both views",
     paper: "Zhu et al., Deep Graph Contrastive Representation Learning, 2020",
     keys: KEYS,
     defaults: || setting::table_of(&GraceSettings::default()),
@@ -26,20 +26,20 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("projector", Range::Whole(1, 65_536), "width of the projector's hidden layer"),
-    Key::new("temperature", Range::Number(1e-3, 100.0), "divides the similarities"),
-    Key::new("batch", Range::Whole(2, 1 << 20), "most nodes that are contrasted with each other in a step"),
-    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "share of the edges dropped in the first view"),
-    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "share of the edges dropped in the second view"),
+    Key::new("projector", Range::Whole(1, 65_536), "hidden width of the projection head"),
+    Key::new("temperature", Range::Number(1e-3, 100.0), "softmax temperature of the similarities"),
+    Key::new("batch", Range::Whole(2, 1 << 20), "maximum number of nodes contrasted per step"),
+    Key::new("drop_edges_1", Range::Below(0.0, 1.0), "fraction of edges dropped in the first view"),
+    Key::new("drop_edges_2", Range::Below(0.0, 1.0), "fraction of edges dropped in the second view"),
     Key::new(
         "mask_features_1",
         Range::Below(0.0, 1.0),
-        "share of the feature columns masked in the first view",
+        "fraction of feature columns masked in the first view",
     ),
     Key::new(
         "mask_features_2",
         Range::Below(0.0, 1.0),
-        "share of the feature columns masked in the second view",
+        "fraction of feature columns masked in the second view",
     ),
 ];
 
@@ -77,13 +77,13 @@ struct Grace {
 impl Objective for Grace {
     fn check(&self, graph: &Graph) -> Result<()> {
         match graph.n_nodes() {
-            1 => Err(unfit("grace", "one node", "at least two, to tell apart")),
+            1 => Err(unsuitable("grace", "one node", "at least two nodes to contrast")),
             _ => Ok(()),
         }
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Grace { settings: self.settings.clone() }, batch)
+        prepared_on(Grace { settings: self.settings.clone() }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -100,7 +100,7 @@ impl Objective for Grace {
         ViewSpec::two_views([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        contrast::loss(tape, step, self.settings.temperature, self.settings.batch)
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        contrast::loss(tape, input, self.settings.temperature, self.settings.batch)
     }
 }

@@ -1,7 +1,7 @@
-//! Methods of their own: one objective that is trained alone, with the network and the schedule that its authors chose.
+//! Baselines: published self-supervised methods with one objective, trained alone with their authors' settings.
 //!
-//! Each is a file with its paper, equation and settings; what the authors chose for a data set is in `presets/methods/`.
-//! They are no part of the pool that is combined.
+//! Each file gives the paper, the equation and the settings; `presets/methods/` holds the authors' choices per data set.
+//! Baselines cannot be combined with other objectives.
 
 mod bgrl;
 mod cca_ssg;
@@ -17,6 +17,6 @@ mod mvgrl;
 use super::Objective;
 use crate::registry::Entry;
 
-/// All of them.
+/// All baselines.
 pub const BASELINES: &[Entry<dyn Objective>] =
     &[dgi::ENTRY, grace::ENTRY, mvgrl::ENTRY, bgrl::ENTRY, graphmae::ENTRY, cca_ssg::ENTRY, gca::ENTRY];

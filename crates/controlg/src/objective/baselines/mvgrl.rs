@@ -1,12 +1,11 @@
-//! `mvgrl`, two structures of one graph: nodes seen through its edges recognize its summary seen through its diffusion,
-//! and the other way round.
+//! `mvgrl`, multi-view contrast: match nodes of the graph with the summary of its diffusion, and vice versa.
 //!
-//! H¹ = f(X, Â), H² = g(X, S) with a second network g and S = α(I − (1 − α)Â)⁻¹; tilde: the same with the rows of X in a
-//! random order. sⁱ = σ(mean_v hⁱ_v); L = mean cross-entropy of the scores hᵀWs + b, high for (h², s¹) and (h¹, s²), low
-//! for (h̃², s¹) and (h̃¹, s²). The embedding is H¹ + H². H: n×h, W: h×h. A fresh head gives ln 2.
+//! H¹ = f(X, Â), H² = g(X, S) with an auxiliary network g and S = α(I − (1 − α)Â)⁻¹; a tilde marks shuffled rows of X.
+//! sⁱ = σ(mean_v hⁱ_v); L = mean cross-entropy of the scores hᵀWs + b, with positives (h², s¹) and (h¹, s²) and negatives
+//! (h̃², s¹) and (h̃¹, s²). The embedding is H¹ + H². H: n×h, W: h×h. The initial loss is ln 2.
 //!
-//! The authors train on windows of 2000 consecutive nodes; here each step takes the whole graph. S has up to n² entries:
-//! small ones are left out, and graphs with more than `most_nodes` nodes are refused.
+//! The authors train on windows of 2000 consecutive nodes; here each step uses the whole graph. S has up to n² entries:
+//! small ones are dropped, and graphs with more than `most_nodes` nodes are rejected.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,16 +14,16 @@ use crate::Real;
 use crate::encoder::Pass;
 use crate::error::Result;
 use crate::graph::{Graph, Operator, Subgraph, diffusion};
-use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared, unfit};
+use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
 use crate::tensor::{Params, Tape, Var};
 
-/// On the list of methods of their own.
+/// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     name: "mvgrl",
-    summary: "two structures: nodes seen through edges and a summary seen through diffusion recognize each other",
+    summary: "multi-view contrast between the graph and its diffusion",
     paper: "Hassani and Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML 2020",
     keys: KEYS,
     defaults: || setting::table_of(&MvgrlSettings::default()),
@@ -34,16 +33,20 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
 };
 
 const KEYS: &[Key] = &[
-    Key::new("alpha", Range::Number(0.01, 0.99), "how often the diffusion returns to its start"),
+    Key::new(
+        "alpha",
+        Range::Number(0.01, 0.99),
+        "restart probability of the diffusion (personalized PageRank)",
+    ),
     Key::new(
         "threshold",
         Range::Number(0.0, 1.0),
-        "entries of the diffusion up to this are left out; 0 for none",
+        "drop entries of the diffusion up to this value; 0 keeps all",
     ),
     Key::new(
         "most_nodes",
         Range::Whole(1, 1 << 24),
-        "largest graph that is taken, the diffusion being nodes × nodes",
+        "maximum number of nodes; the diffusion is nodes × nodes",
     ),
 ];
 
@@ -69,14 +72,14 @@ struct Mvgrl {
 
 impl Objective for Mvgrl {
     fn check(&self, graph: &Graph) -> Result<()> {
-        let (n, most) = (graph.n_nodes(), self.settings.most_nodes);
-        if n <= most {
+        let (n, max) = (graph.n_nodes(), self.settings.most_nodes);
+        if n <= max {
             return Ok(());
         }
-        // A column and a value an entry.
+        // A column index and a value per entry.
         let bytes = (n as f64).powi(2) * (size_of::<u32>() + size_of::<Real>()) as f64;
-        let found = format!("{n} nodes, whose diffusion takes up to {:.0} MB", (bytes / 1e6).ceil());
-        Err(unfit("mvgrl", found, &format!("at most objective.mvgrl.most_nodes = {most}")))
+        let found = format!("{n} nodes, whose diffusion needs up to {:.0} MB", (bytes / 1e6).ceil());
+        Err(unsuitable("mvgrl", found, &format!("at most objective.mvgrl.most_nodes = {max}")))
     }
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
@@ -86,7 +89,7 @@ impl Objective for Mvgrl {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared(Mvgrl { settings: self.settings.clone(), diffusion: None }, batch)
+        prepared_on(Mvgrl { settings: self.settings.clone(), diffusion: None }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -111,23 +114,23 @@ impl Objective for Mvgrl {
         self.diffusion.as_ref()
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
         let diffusion = self.diffusion.as_ref().expect("it was prepared");
-        let head = tape.group(step.group);
-        let [far, far_shuffled] = [0, 1].map(|at: usize| {
-            let view = step.augmented[at].view.clone().on(diffusion);
-            step.encoder.encode(tape, step.second, &view, Pass::default())
+        let head = tape.group(input.group);
+        let [diffused, diffused_shuffled] = [0, 1].map(|at: usize| {
+            let view = input.views[at].view.clone().on(diffusion);
+            input.encoder.encode(tape, input.aux_group, &view, Pass::default())
         });
-        let (near, near_shuffled) = (step.z[0], step.z[1]);
-        let [of_near, of_far] = [near, far].map(|h| infomax::summary(tape, h));
+        let (local, local_shuffled) = (input.z[0], input.z[1]);
+        let [local_summary, diffused_summary] = [local, diffused].map(|h| infomax::summary(tape, h));
         let terms = [
-            (far, of_near, true),
-            (near, of_far, true),
-            (far_shuffled, of_near, false),
-            (near_shuffled, of_far, false),
+            (diffused, local_summary, true),
+            (local, diffused_summary, true),
+            (diffused_shuffled, local_summary, false),
+            (local_shuffled, diffused_summary, false),
         ];
         let terms = terms
-            .map(|(h, summary, genuine)| (0.25, infomax::cross_entropy(tape, &head, h, summary, genuine)));
+            .map(|(h, summary, positive)| (0.25, infomax::cross_entropy(tape, &head, h, summary, positive)));
         tape.weighted_sum(&terms)
     }
 }

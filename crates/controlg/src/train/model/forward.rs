@@ -61,7 +61,7 @@ impl<'a> ObjectivePass<'a> {
         dropout: Option<&mut Stream>,
     ) -> Var {
         let token = ParamId { group: head_group(self.task), entry: 0 };
-        let token = augmented.hidden.is_some().then(|| tape.param(token));
+        let token = augmented.masked.is_some().then(|| tape.param(token));
         let pass = Pass { token, dropout, ..Pass::default() };
         self.context.encoder.encode(tape, ENCODER, &augmented.view, pass)
     }
@@ -82,8 +82,8 @@ impl<'a> ObjectivePass<'a> {
                 prepared: &self.data.prepared,
                 group: head_group(self.task),
                 encoder: self.context.encoder,
-                second: self.context.aux_groups[self.task],
-                augmented,
+                aux_group: self.context.aux_groups[self.task],
+                views: augmented,
                 z,
                 stream,
                 purpose: self.purpose,
