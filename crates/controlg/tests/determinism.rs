@@ -1,4 +1,4 @@
-//! The same bytes at any number of threads, and on processors without wide instructions the same numbers nearly.
+//! Training gives the same bytes at any number of threads, and nearly the same numbers without SIMD.
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
@@ -8,7 +8,7 @@ mod training;
 use controlg::{Real, kernels::simd};
 use training::{Run, random_graph};
 
-/// The encoder's parameters and all losses after fifty steps.
+/// The encoder's parameters and all losses of fifty steps.
 fn train(kind: &str, threads: usize) -> (Vec<Real>, Vec<f64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
     pool.install(|| {
@@ -23,9 +23,9 @@ fn bits(params: &[Real]) -> Vec<u64> {
     params.iter().map(|&x| f64::from(x).to_bits()).collect()
 }
 
-/// One test: the second half changes the whole process.
+/// One test, because disabling SIMD affects the whole process.
 #[test]
-fn fifty_steps_give_the_same_bytes_at_1_2_and_4_threads_and_nearly_the_same_without_wide_instructions() {
+fn fifty_steps_give_the_same_bytes_at_any_number_of_threads_and_nearly_the_same_without_simd() {
     for kind in ["gcn", "gat"] {
         let (one, losses) = train(kind, 1);
         assert!(losses.iter().all(|loss| loss.is_finite()), "{losses:?}");
@@ -42,8 +42,8 @@ fn fifty_steps_give_the_same_bytes_at_1_2_and_4_threads_and_nearly_the_same_with
     simd::force_plain();
     let (_, plain) = train("gcn", 2);
     for (step, (a, b)) in losses.iter().zip(&plain).enumerate() {
-        // Rounding differs and training carries the difference on.
-        assert!((a - b).abs() < 0.02 * a.abs(), "step {step}: {a} with wide instructions, {b} without");
+        // Rounding differs, and training amplifies the difference.
+        assert!((a - b).abs() < 0.02 * a.abs(), "step {step}: {a} with SIMD, {b} without");
     }
     assert!((losses[0] - plain[0]).abs() < 1e-4 * losses[0].abs());
 }

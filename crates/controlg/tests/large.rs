@@ -1,4 +1,4 @@
-//! Graphs that are not seen whole: steps on parts, features in a file, inference in blocks, limits of memory.
+//! Large graphs: mini-batches, features on disk, inference in blocks, memory limits.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
+fn mini_batches_give_the_same_bytes_at_any_number_of_threads() {
     let graph = graph();
     for batch in ["cluster", "neighbor"] {
         for method in ["controlg", "uniform", "was", "autossl", "bgrl"] {
@@ -69,9 +69,9 @@ fn steps_on_parts_give_the_same_bytes_at_any_number_of_threads() {
 }
 
 #[test]
-fn views_that_are_encoded_again_give_the_bytes_of_those_that_are_kept() {
+fn gradient_checkpointing_gives_the_same_bytes() {
     let graph = graph();
-    // Objectives with one and two views, dropout, a second network, and gradients that are mixed.
+    // Objectives with one and two views, dropout, an auxiliary network, and mixed gradients.
     for method in ["controlg", "uniform", "graphmae", "grace", "bgrl", "mvgrl", "dgi"] {
         let [kept, again] = ["never", "always"].map(|recompute| {
             let set = [
@@ -100,7 +100,7 @@ fn views_that_are_encoded_again_give_the_bytes_of_those_that_are_kept() {
 }
 
 #[test]
-fn a_loss_falls_when_steps_see_parts() {
+fn a_loss_falls_with_mini_batches() {
     let graph = graph();
     let mut config = settings(&["method=p_par", "train.batch=cluster", "train.epochs=4", "train.lr=0.01"]);
     config.data = "synthetic".to_owned();
@@ -130,7 +130,7 @@ fn binary_folder(home: &Path, name: &str, structural: bool) -> (Graph, Graph) {
     let held = load(false);
     assert_eq!(held.adjacency(), dataset.graph.adjacency());
     let same = match (held.features(), dataset.graph.features()) {
-        // Stored values are always there, ones too.
+        // Stored matrices always have values, even if all are 1.
         (Features::Sparse(a), Features::Sparse(b)) => (0..1200).all(|row| a.entries(row).eq(b.entries(row))),
         (a, b) => a == b,
     };
@@ -139,7 +139,7 @@ fn binary_folder(home: &Path, name: &str, structural: bool) -> (Graph, Graph) {
 }
 
 #[test]
-fn features_in_a_file_train_and_embed_like_those_in_memory() {
+fn features_on_disk_train_and_embed_like_those_in_memory() {
     let home = tempfile::tempdir().unwrap();
     for structural in [false, true] {
         let (held, stored) =
@@ -154,7 +154,7 @@ fn features_in_a_file_train_and_embed_like_those_in_memory() {
                 .map(|graph| train::pretrain(graph, &config).unwrap().into_parts().embeddings);
             assert!(a == b, "{normalize}");
         }
-        // A whole run reads them in.
+        // Full-batch training loads them.
         let config = settings(&["train.epochs=1"]);
         let [a, b] =
             [&held, &stored].map(|graph| train::pretrain(graph, &config).unwrap().into_parts().embeddings);
@@ -178,7 +178,7 @@ fn run(
 }
 
 #[test]
-fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_to_go_on_from() {
+fn a_feature_file_that_changes_during_a_run_stops_it_with_a_usable_checkpoint() {
     let home = tempfile::tempdir().unwrap();
     let (_, stored) = binary_folder(home.path(), "graph", true);
     let file = home.path().join("graph/features.f32");
@@ -206,7 +206,7 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
         let message = broken.unwrap_err().to_string();
         assert!(message.contains("features.f32") && message.contains(words), "{message}");
         assert!(!folder.join("embeddings.npy").exists());
-        // The file is put right, and the run goes on.
+        // The file is restored and the run resumes.
         fs::write(&file, &whole).unwrap();
         let mut first = None;
         let bytes = run(&folder, &config, &load(), true, |record| {
@@ -219,7 +219,7 @@ fn a_file_that_is_cut_short_or_changed_under_the_run_ends_it_with_a_checkpoint_t
     }
 }
 
-/// What is done to a file.
+/// A change to a file.
 type Damage<'d> = &'d dyn Fn(&Path);
 
 #[test]
@@ -277,7 +277,7 @@ fn broken_binary_folders_are_named() {
 }
 
 #[test]
-fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
+fn a_memory_limit_shrinks_batches_or_reports_what_is_needed() {
     let graph =
         data::load("synthetic:nodes=30000,degree=8,features=64", &LoadOptions::default()).unwrap().graph;
     let mut table = Config::preset("any");
@@ -286,7 +286,7 @@ fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
     let need = train::memory::need(&graph, &config).unwrap();
     let total = need.total();
     assert_eq!(train::within(&graph, &config, total).unwrap(), config);
-    // A little less costs time and changes no byte; much less costs nodes of a step.
+    // Slightly less memory enables gradient checkpointing, which changes no byte; much less shrinks the batches.
     let again = train::within(&graph, &config, total - 1).unwrap();
     assert_eq!(
         (again.train.recompute, again.train.batch),
@@ -297,7 +297,7 @@ fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
     assert!(train::memory::need(&graph, &smaller).unwrap().total() <= total / 3);
     let message = train::within(&graph, &config, 20_000_000).unwrap_err().to_string();
     assert!(message.starts_with("--memory: found 20 MB, expected at least "), "{message}");
-    // What is said to be needed is enough, also where parts of a small graph would take more than the whole.
+    // The reported minimum is enough, even if mini-batches of a small graph need more than full-batch training.
     let needed = |message: &str| -> u64 {
         let megabytes = message.split("at least ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         megabytes.parse::<u64>().unwrap() * 1_000_000
@@ -306,15 +306,16 @@ fn a_limit_of_memory_makes_steps_smaller_or_is_refused_with_what_is_needed() {
     let small = data::load("synthetic:nodes=1000,features=50", &LoadOptions::default()).unwrap().graph;
     let message = train::within(&small, &config, 10_000_000).unwrap_err().to_string();
     assert!(train::within(&small, &config, needed(&message)).is_ok(), "{message}");
-    // Who asks for whole steps gets no others.
+    // An explicit full-batch setting is respected.
     let mut whole = config.clone();
     whole.train.batch = config::BatchMode::Full;
     assert!(train::within(&graph, &whole, total / 3).unwrap_err().to_string().contains("train.batch = full"));
 }
 
 #[test]
-fn blocks_of_pubmed_give_the_bytes_of_the_whole_graph() {
-    let Some(folder) = common::real_data("blocks_of_pubmed_give_the_bytes_of_the_whole_graph") else {
+fn block_inference_on_pubmed_gives_the_bytes_of_the_full_graph() {
+    let Some(folder) = common::real_data("block_inference_on_pubmed_gives_the_bytes_of_the_full_graph")
+    else {
         return;
     };
     let options = LoadOptions { data_dir: Some(folder), ..LoadOptions::default() };
@@ -339,7 +340,7 @@ fn blocks_of_pubmed_give_the_bytes_of_the_whole_graph() {
     }
 }
 
-/// Ranks, equal values sharing their mean.
+/// Ranks; ties get their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let rank = |x: f64| {
         let below = values.iter().filter(|&&y| y < x).count() as f64;
@@ -355,11 +356,11 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
     product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt().max(1e-12)
 }
 
-/// What is sensed on a probe of a quarter of PubMed, beside what is sensed on all of it: the objectives must come in
-/// much the same order by their Rayleigh quotients, since that order is what the schedule is made of.
+/// Compares sensing on a quarter of PubMed with sensing on the full graph: the objectives must have a similar order by
+/// their Rayleigh quotients, because the schedule depends on that order.
 #[test]
-fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
-    let Some(folder) = common::real_data("a_probe_of_pubmed_senses_what_the_whole_graph_does") else {
+fn a_probe_of_pubmed_senses_like_the_full_graph() {
+    let Some(folder) = common::real_data("a_probe_of_pubmed_senses_like_the_full_graph") else {
         return;
     };
     let options = LoadOptions { data_dir: Some(folder), ..LoadOptions::default() };
@@ -394,7 +395,7 @@ fn a_probe_of_pubmed_senses_what_the_whole_graph_does() {
             let readings = [whole.measure(step).unwrap(), part.measure(step).unwrap()];
             for (at, reading) in readings.iter().enumerate() {
                 rq[at].extend(&reading.rq);
-                // How much each gradient is worked against, over all others alike.
+                // How much the other gradients conflict with each one.
                 let against = |a: usize| {
                     (0..k).filter(|&b| b != a).map(|b| (-reading.cosine[a][b]).max(0.0)).sum::<f64>()
                 };

@@ -1,4 +1,4 @@
-//! Runs of every method that mixes: what is recorded, what survives a kill, what does not depend on threads.
+//! Runs of every mixing method: records, resuming, determinism.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,7 +40,7 @@ fn mixers() -> impl Iterator<Item = &'static Method> {
     METHODS.iter().filter(|method| method.mixes())
 }
 
-/// The embeddings' bits and the blocks of a run in memory.
+/// The bits of the embeddings and the blocks of a run in memory.
 fn run(graph: &Graph, config: &Config, threads: usize) -> (Vec<u64>, Vec<BlockLine>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
@@ -56,7 +56,7 @@ fn run(graph: &Graph, config: &Config, threads: usize) -> (Vec<u64>, Vec<BlockLi
 }
 
 #[test]
-fn every_method_steps_on_all_objectives_and_gives_the_same_bytes_at_any_number_of_threads() {
+fn every_method_mixes_all_objectives_and_gives_the_same_bytes_at_any_number_of_threads() {
     let graph = graph();
     assert_eq!(mixers().count(), 12);
     let mut ends = Vec::new();
@@ -78,13 +78,13 @@ fn every_method_steps_on_all_objectives_and_gives_the_same_bytes_at_any_number_o
     }
     for (at, (name, end)) in ends.iter().enumerate() {
         for (other, same) in &ends[..at] {
-            assert_ne!(end, same, "{name} does as {other}");
+            assert_ne!(end, same, "{name} equals {other}");
         }
     }
 }
 
 #[test]
-fn with_one_objective_a_plain_mix_is_that_objective_alone() {
+fn mixing_a_single_objective_equals_training_it_alone() {
     let graph = graph();
     let alone = run(&graph, &settings("p_recon", &[]), 2).0;
     for method in ["uniform", "pcgrad", "mgda", "paretognn", "gradnorm"] {
@@ -102,7 +102,7 @@ fn into_folder(path: &Path, config: &Config, graph: &Graph, stop_after: u64) -> 
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_as_if_nothing_had_happened_and_passes_its_audit() {
+fn a_killed_run_resumes_to_the_same_bytes_and_passes_its_audit() {
     let graph = graph();
     let folder = tempfile::TempDir::new().unwrap();
     let quiet = std::panic::take_hook();
@@ -152,7 +152,7 @@ fn a_weight_off_the_simplex_fails_the_audit() {
 }
 
 #[test]
-fn more_clusters_than_nodes_are_refused_before_any_work() {
+fn more_clusters_than_nodes_are_an_early_error() {
     let config = settings("autossl", &["mix.autossl.clusters=151"]);
     let message = pretrain(&graph(), &config).unwrap_err().to_string();
     assert_eq!(message, "mix.autossl.clusters: found 151, expected at most the 150 nodes of the graph");

@@ -1,4 +1,4 @@
-//! The kernels without AVX2 and FMA: this process takes the plain bodies from the start.
+//! The portable kernels, without AVX2 and FMA.
 
 use controlg::Real;
 use controlg::kernels::rowwise::Act;
@@ -73,7 +73,7 @@ fn losses() {
     let how = infonce::Contrast { temperature: 0.2, intra_view: false, both_directions: false };
     let (mut dp, mut dq) = (vec![0.0; n * width], vec![0.0; n * width]);
     let value = infonce::infonce(n, width, &p, &q, how, &mut dp, &mut dq);
-    // The same as a cross-entropy over all scores.
+    // Equals a cross-entropy over all scores.
     let mut scores = vec![0.0; n * n];
     matmul::nt(n, width, n, &p, &q, &mut scores, false);
     rows::scale(5.0, &mut scores);

@@ -1,4 +1,4 @@
-//! Draws that depend on nothing else, losses that stay finite and fall, graphs that are refused.
+//! Reproducible draws, finite and falling losses, graphs that objectives reject.
 
 use controlg::graph::{Features, Graph};
 use controlg::objective::{OBJECTIVES, all};
@@ -13,13 +13,13 @@ fn pool_of_all() -> Vec<(&'static str, &'static str)> {
     OBJECTIVES.iter().map(|entry| (entry.name, trained_table(entry.name))).collect()
 }
 
-/// A graph with normal features.
+/// A graph with normally distributed features.
 fn dense(n: usize, edges: Vec<(u32, u32)>) -> Graph {
     graph(edges, Features::dense(n, 6, numbers(1, n * 6)).unwrap())
 }
 
 #[test]
-fn the_same_seed_gives_the_same_losses_and_the_rest_of_the_pool_does_not_matter() {
+fn losses_depend_on_the_seed_but_not_on_the_other_objectives() {
     let graph = block_model(":nodes=200,features=60");
     let mut pools = [pool_of_all(), pool_of_all()];
     pools[1].reverse();
@@ -41,7 +41,7 @@ fn the_same_seed_gives_the_same_losses_and_the_rest_of_the_pool_does_not_matter(
 }
 
 #[test]
-fn another_step_gives_another_draw() {
+fn every_step_draws_anew() {
     let graph = block_model(":nodes=200,features=60");
     for entry in all() {
         let mut losses: Vec<f64> = Vec::new();
@@ -49,7 +49,7 @@ fn another_step_gives_another_draw() {
             let mut model = model(&graph, ENCODER, &[(entry.name, trained_table(entry.name))], 0.0).unwrap();
             losses.push(model.step(0, step).unwrap());
         }
-        // The partition is the same at every step.
+        // The partition does not change between steps.
         let fresh = entry.name != "p_par";
         assert_eq!(losses[0].to_bits() != losses[1].to_bits(), fresh, "{}: {losses:?}", entry.name);
     }
@@ -88,7 +88,7 @@ fn sparse_graphs_and_empty_features_give_finite_losses() {
 }
 
 #[test]
-fn a_graph_that_lacks_one_edge_is_drawn_from_at_once() {
+fn negatives_of_a_nearly_complete_graph_are_drawn_quickly() {
     let pairs = (0..1200).flat_map(|u| (0..u).map(move |v| (v, u))).filter(|&pair| pair != (7, 900));
     let graph = dense(1200, pairs.collect());
     let mut model = model(&graph, "width = 8", &[("p_link", "hidden = 5")], 1e-3).unwrap();
@@ -110,7 +110,7 @@ fn every_loss_falls_in_fifty_steps() {
 }
 
 #[test]
-fn a_loss_that_is_no_number_stops_the_step_before_anything_moves() {
+fn a_nan_loss_is_an_error_and_changes_nothing() {
     let graph = dense(12, vec![(0, 1), (2, 3)]);
     let mut model =
         model(&graph, "width = 8\nnorm = 'none'", &[("p_link", "decoder = 'dot'")], 1e-3).unwrap();
@@ -123,7 +123,7 @@ fn a_loss_that_is_no_number_stops_the_step_before_anything_moves() {
 }
 
 #[test]
-fn graphs_that_cannot_be_served_are_refused_by_name() {
+fn unsuitable_graphs_are_errors_that_name_the_objective() {
     let complete = (0..4).flat_map(|u| (0..u).map(move |v| (u, v))).collect();
     let wide_star = || (1..2300).map(|leaf| (0, leaf)).collect();
     let cases = [
@@ -173,7 +173,7 @@ fn graphs_that_cannot_be_served_are_refused_by_name() {
     ];
     for (name, table, graph, message) in &cases {
         let Err(error) = model(graph, "width = 4", &[(name, table)], 1e-3) else {
-            panic!("{name} took what it cannot serve: {message}")
+            panic!("{name} accepted the graph, expected: {message}")
         };
         assert_eq!((error.to_string().as_str(), error.exit_code()), (*message, 2));
     }
@@ -182,7 +182,7 @@ fn graphs_that_cannot_be_served_are_refused_by_name() {
 }
 
 #[test]
-fn settings_out_of_range_are_refused_by_name() {
+fn settings_out_of_range_are_errors_that_name_them() {
     for (name, table, message) in [
         (
             "p_minsg",
