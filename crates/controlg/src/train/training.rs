@@ -13,7 +13,22 @@ use crate::coordinator::{ActiveMethod, Coordinator};
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 
-/// A run in progress.
+/// The training loop. [`pretrain`](super::pretrain) and [`RunFolder`](super::RunFolder) run it to its end.
+///
+/// ```
+/// use controlg::config::Config;
+/// use controlg::train::{Input, Training};
+///
+/// let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+/// let config = Config::for_data("synthetic")?.width(16).epochs(1).steps_per_epoch(30).build()?;
+/// let input = Input::new(&graph, &config)?;
+/// let mut training = Training::new(&input, &config)?;
+/// while training.advance()?.is_some() {}
+/// assert_eq!(training.progress().steps, 30);
+/// let (embeddings, _norms) = training.model().embed()?;
+/// assert_eq!(embeddings.n_cols(), 16);
+/// # Ok::<(), controlg::Error>(())
+/// ```
 pub struct Training<'g> {
     config: Config,
     model: Model<'g>,

@@ -23,7 +23,25 @@ use crate::train::training::{Timings, Training};
 /// Longest time between two checkpoints within an epoch.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// The folder of a run that is about to start or to resume.
+/// Pretrains into a run folder, with checkpoints. A run that was interrupted resumes at the last checkpoint and ends
+/// with the same bytes.
+///
+/// A run with encoders, objectives or coordinators of your own trains into a folder too, but cannot be resumed.
+///
+/// ```
+/// use controlg::config::Config;
+/// use controlg::train::RunFolder;
+///
+/// # let home = tempfile::tempdir().unwrap();
+/// # let dir = home.path().join("run");
+/// let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+/// let config = Config::for_data("synthetic")?.width(16).epochs(1).steps_per_epoch(30).build()?;
+/// let resume = dir.exists();
+/// let summary = RunFolder::open(&dir, &config, resume)?.pretrain(&graph, |_event| {})?;
+/// assert_eq!(summary.steps, 30);
+/// assert!(dir.join("embeddings.npy").exists());
+/// # Ok::<(), controlg::Error>(())
+/// ```
 pub struct RunFolder<'a> {
     path: &'a Path,
     config: &'a Config,
