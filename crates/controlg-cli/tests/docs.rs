@@ -10,6 +10,8 @@
 mod format;
 #[path = "docs/method.rs"]
 mod method;
+#[path = "docs/tour.rs"]
+mod tour;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -242,11 +244,11 @@ fn every_page_is_in_the_summary() {
     }
 }
 
-/// The code that the manual's page on extending shows runs.
-mod extending {
+/// The Rust code of the manual runs.
+mod code {
     use std::fs;
 
-    use super::{format, method};
+    use super::{format, method, tour};
 
     use controlg::coordinator::Coordinator;
 
@@ -273,5 +275,13 @@ mod extending {
         assert_eq!((data.graph.n_nodes(), data.graph.n_edges()), (3, 2));
         fs::write(&path, "ann: dora\n").unwrap();
         assert!(format::read_adjacency_lists(&path).unwrap_err().to_string().contains("dora"));
+    }
+
+    #[test]
+    fn the_tour_runs() {
+        let home = tempfile::tempdir().unwrap();
+        tour::pretrain_a_data_set(&home.path().join("run")).unwrap();
+        tour::pretrain_on_arrays().unwrap();
+        tour::schedule_your_own_loop(&home.path().join("record.jsonl")).unwrap();
     }
 }

@@ -3,17 +3,16 @@
 use std::path::Path;
 
 use controlg::audit::audit;
-use controlg::config::Config;
 use controlg::data::split::random_10_10_80;
 use controlg::data::{self, LoadOptions};
 use controlg::eval::{ProbeSettings, evaluate_nc};
 use controlg::graph::{Features, Graph};
 use controlg::recorded_scheduler::RecordedScheduler;
-use controlg::{Result, TrainedModel};
+use controlg::{Config, Result, TrainedModel};
 
 pub(crate) fn pretrain_a_data_set(folder: &Path) -> Result<()> {
     let data = data::load("synthetic:nodes=300,features=32", &LoadOptions::default())?;
-    let config = Config::for_data("synthetic")?.width(16).epochs(1).seed(7);
+    let config = Config::for_data("synthetic")?.width(16).epochs(2).seed(7);
     let model = controlg::pretrain(&data.graph, &config)?;
 
     let labels = data.labels.as_ref().expect("the synthetic graph has labels");
@@ -44,16 +43,16 @@ pub(crate) fn pretrain_on_arrays() -> Result<()> {
 }
 
 pub(crate) fn schedule_your_own_loop(record: &Path) -> Result<()> {
-    let tasks = vec!["contrast".to_owned(), "rebuild".to_owned()];
-    let mut scheduler = RecordedScheduler::new(tasks, Default::default(), Some(record))?;
+    let objectives = vec!["contrast".to_owned(), "rebuild".to_owned()];
+    let mut scheduler = RecordedScheduler::new(objectives, Default::default(), Some(record))?;
     for _block in 0..100 {
         if scheduler.due() {
             // Losses, inner products of the gradients at the shared parameters, Rayleigh quotients.
             let products = [vec![1.0, -0.2], vec![-0.2, 0.5]];
             scheduler.sense(vec![1.5, 0.8], &products, vec![0.4, 0.9])?;
         }
-        let task = scheduler.next(1)?.task; // train this task for a block of one step
-        assert!(task < 2);
+        let objective = scheduler.next(1)?.objective; // train this one for a block of one step
+        assert!(objective < 2);
     }
     assert_eq!(audit(record)?.blocks, 100);
     Ok(())
