@@ -230,8 +230,8 @@ def test_a_graph_with_splits_of_two_protocols(fitted, tmp_path):
     [
         (lambda e, x: (e[:, 0], x), "edges: found .* expected 2 × E or E × 2 node numbers"),
         (lambda e, x: (e.astype(float), x), "edges: found reals, expected whole numbers"),
-        (lambda e, x: (e + 1, x), "edge 58, target: found 60, expected a number of 0..60"),
-        (lambda e, x: (-e, x), "found -1, expected a number of 0..60"),
+        (lambda e, x: (e + 1, x), "edge 58, target: found 60, expected a node in 0..60"),
+        (lambda e, x: (-e, x), "found -1, expected a node in 0..60"),
         (lambda e, x: (e, x[:, 0]), "X: found 60 elements, expected two dimensions"),
         (lambda e, x: (e, x.astype(str)), "X: found text, expected numbers"),
         (lambda e, x: (e, np.where(x == x[2, 3], np.nan, x)), "row 2, column 3: found NaN, expected a finite number"),
