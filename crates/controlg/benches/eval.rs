@@ -39,10 +39,7 @@ fn real(name: &str, only: &[&str]) {
         Err(error) => return println!("{name}: {error}"),
     };
     let labels = set.labels.expect("a labeled graph");
-    let own: Vec<Split> = match set.splits.first() {
-        Some(first) => set.splits.iter().filter(|split| split.protocol == first.protocol).cloned().collect(),
-        None => vec![data::split::random_10_10_80(&labels, 0)],
-    };
+    let own = data::select_splits(name, &set.splits, &labels, None, 0).expect("splits");
     let pairs = EdgeSplit::draw(&set.graph, 0).expect("enough edges");
     let training = pairs.training_graph(&set.graph).expect("the same nodes");
     let settings = ProbeSettings::default();

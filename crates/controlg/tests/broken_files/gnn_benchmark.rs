@@ -10,7 +10,7 @@ fn errors_name_the_file_and_the_problem() {
     let toy = samples::gnn_benchmark;
     let with = |name: &str, bytes: Vec<u8>| Npz::gnn_benchmark().with(name, bytes).bytes();
     let object = npy("|O", "(3,)", b"\x80\x02cos\nsystem\n.");
-    let promise = npy("<f4", "(1000000000000000000,)", &[0; 16]);
+    let huge = npy("<f4", "(1000000000000000000,)", &[0; 16]);
     let flipped = {
         let mut bytes = Npz::gnn_benchmark().bytes();
         let at = bytes.windows(6).position(|window| window == b"\x93NUMPY").unwrap();
@@ -108,7 +108,7 @@ fn errors_name_the_file_and_the_problem() {
             with("attr_data", f32s(&[1.0, f32::NAN, 1.0])),
             &["attr_data", "element 1", "NaN"],
         ),
-        case("10^18 values", toy, FILE, with("attr_data", promise), &["attr_data", "16 bytes of data"]),
+        case("10^18 values", toy, FILE, with("attr_data", huge), &["attr_data", "16 bytes of data"]),
         case(
             "column format",
             toy,

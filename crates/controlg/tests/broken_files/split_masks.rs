@@ -12,7 +12,7 @@ fn errors_name_the_file_and_the_problem() {
     let toy = samples::planetoid;
     let masks = || samples::masks([1, 0, 0, 0, 0, 0]);
     let whole = masks().bytes();
-    let promise = npy("|u1", "(1000000000000000000,)", &[1; 6]);
+    let huge = npy("|u1", "(1000000000000000000,)", &[1; 6]);
     let climbing = masks().with("../../etc/passwd", vec![]).bytes();
     check(vec![
         case(
@@ -59,7 +59,7 @@ fn errors_name_the_file_and_the_problem() {
             masks().with("val_mask", b"hello".to_vec()).bytes(),
             &["other bytes at the start"],
         ),
-        case("10^18 elements", toy, SPLIT, masks().with("val_mask", promise).bytes(), &["6 bytes of data"]),
+        case("10^18 elements", toy, SPLIT, masks().with("val_mask", huge).bytes(), &["6 bytes of data"]),
         case("name outside the archive", toy, SPLIT, climbing, &["'../../etc/passwd.npy'"]),
         case(
             "two files for a split",

@@ -9,7 +9,7 @@ pub const DEFAULT_PROTOCOL: &str = "random-10-10-80";
 
 /// Selects the splits to evaluate on.
 ///
-/// The protocol is the first that is known of: `protocol`, that of the first split in `splits`, the one the
+/// The protocol is the first available of: `protocol`, that of the first split in `splits`, the one the
 /// [`catalog`] lists for `data`, [`DEFAULT_PROTOCOL`]. Returns all `splits` of that protocol; if there are none, draws
 /// one from `seed`.
 ///

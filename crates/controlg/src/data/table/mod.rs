@@ -1,6 +1,6 @@
 //! Tables with named columns: `.csv`, `.tsv` (also gzipped) and `.parquet`.
 //!
-//! CellData of a text table are kept as text; a Parquet file has typed columns. Errors name the place of a row: `line 17`
+//! Cells of a text table are kept as text; a Parquet file has typed columns. Errors name the place of a row: `line 17`
 //! in a text table, where the header is line 1, and `row 17` in a Parquet file, counted from 1. Spaces around a cell
 //! are ignored: `ann, bob` are the cells `ann` and `bob`.
 
