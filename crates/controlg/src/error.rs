@@ -1,61 +1,61 @@
-//! What can go wrong, in words a user can act on.
+//! Errors, with messages that users can act on.
 //!
-//! An error about something the user gave names the file, the place in it, what was found and what would be
-//! right, in one line. Libraries return it; the program's `main` prints it and maps it to an exit code.
+//! An input error names the file, the place in it, what was found and what was expected, in one line. The program prints
+//! it and maps it to an exit code.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
-/// The result of everything in this library that can fail.
+/// The result type of this library.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something could not be done.
+/// The error type of this library.
 #[derive(Debug)]
 pub enum Error {
-    /// A file, folder or value that the user gave does not say what it should.
+    /// Invalid input: a file, folder or value.
     Input {
-        /// The file or folder, where there is one.
+        /// The file or folder, if any.
         file: Option<PathBuf>,
-        /// The place in it: a line, a key, a node id; empty for the file as a whole.
+        /// The place in it: a line, a key, a node id; empty for the whole file.
         place: String,
-        /// What stands there.
+        /// What was found.
         found: String,
-        /// What would be right.
+        /// What was expected.
         expected: String,
     },
-    /// A name that is on none of our lists.
+    /// An unknown name.
     Unknown {
-        /// What kind of thing was asked for: `data set`, `setting`, …
+        /// The kind of name: `data set`, `setting`, …
         what: &'static str,
-        /// The name as it was given.
+        /// The name as given.
         name: String,
-        /// The names that would be right.
+        /// The known names.
         known: Vec<String>,
     },
-    /// The machine failed us: a disk that is full, a connection that broke.
+    /// An I/O failure, such as a full disk or a broken connection.
     Io {
         /// What was being done, with the path or address.
         doing: String,
-        /// The operating system's own words.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A computation that cannot go on.
+    /// A computation that cannot continue.
     Failed(String),
-    /// A check that was asked for and did not hold.
+    /// A requested check that failed.
     Check {
         /// The file that was checked.
         file: PathBuf,
         /// The place in it.
         place: String,
-        /// What stands there.
+        /// What was found.
         found: String,
-        /// What follows from the rest.
+        /// What the rest of the file implies.
         expected: String,
     },
 }
 
 impl Error {
-    /// Bad content at a place in a file.
+    /// Invalid content of a file.
     pub fn input(file: &Path, place: impl Display, found: impl Display, expected: impl Display) -> Self {
         Error::Input {
             file: Some(file.to_owned()),
@@ -65,7 +65,7 @@ impl Error {
         }
     }
 
-    /// A bad value that came from no file: an argument, a setting, an array in memory.
+    /// An invalid value outside of a file: an argument, a setting, an array in memory.
     pub fn value(place: impl Display, found: impl Display, expected: impl Display) -> Self {
         Error::Input {
             file: None,
@@ -75,7 +75,7 @@ impl Error {
         }
     }
 
-    /// A name that is not on the list of `known` ones.
+    /// A name that is not among the `known` ones.
     pub fn unknown<'a>(
         what: &'static str,
         name: impl Into<String>,
@@ -84,12 +84,12 @@ impl Error {
         Error::Unknown { what, name: name.into(), known: known.into_iter().map(str::to_owned).collect() }
     }
 
-    /// A failure of the machine while `doing` something.
+    /// An I/O failure while `doing` something.
     pub fn io(doing: impl Display, source: std::io::Error) -> Self {
         Error::Io { doing: doing.to_string(), source }
     }
 
-    /// A file that cannot be opened or read: a missing one is the user's to mend, anything else the machine's.
+    /// A file that cannot be read: an input error if it is missing or not permitted, an I/O failure otherwise.
     pub fn reading(path: &Path, source: std::io::Error) -> Self {
         match source.kind() {
             std::io::ErrorKind::NotFound => Error::input(path, "", "no such file", "a file that exists"),
@@ -100,8 +100,7 @@ impl Error {
         }
     }
 
-    /// The program's exit code for this error: 1 for a check that did not hold, 2 for wrong use or bad input, 3 for a
-    /// failure at run time.
+    /// The exit code of the program: 1 for a failed check, 2 for wrong usage or invalid input, 3 for a runtime failure.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Check { .. } => 1,
@@ -113,7 +112,7 @@ impl Error {
 
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What a damaged file holds is shown, never obeyed: no line breaks or control characters get through.
+        // Control characters from input are escaped, so a message is always one line.
         let mut line = String::new();
         match self {
             Error::Input { file, place, found, expected } => {
@@ -150,7 +149,7 @@ impl Display for Error {
     }
 }
 
-/// What cannot fail needs no error; this lets `impl TryInto<T>` take a `T` itself.
+/// Lets functions that take `impl TryInto<T>` accept a `T`.
 impl From<std::convert::Infallible> for Error {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}
@@ -171,14 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_error_names_file_place_found_and_expected_in_one_line() {
+    fn input_errors_name_file_place_found_and_expected_in_one_line() {
         let error = Error::input(Path::new("edges.csv"), "line 3", "'a\nb'", "two ids");
         assert_eq!(error.to_string(), "edges.csv: line 3: found 'a\\nb', expected two ids");
         assert_eq!(error.exit_code(), 2);
     }
 
     #[test]
-    fn unknown_name_suggests_the_nearest() {
+    fn unknown_names_suggest_the_nearest() {
         let error = Error::unknown("data set", "coar", ["cora", "citeseer"]);
         assert_eq!(error.to_string(), "unknown data set 'coar', did you mean 'cora'?");
         let error = Error::unknown("data set", "zzz", ["cora", "citeseer"]);

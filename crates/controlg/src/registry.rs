@@ -1,47 +1,47 @@
-//! The one list type behind every extension point.
+//! The list type of all extension points: encoders, objectives, methods.
 //!
-//! A list of entries feeds the parser, `controlg list`, the Python package, the report's legend and the suites
-//! that test every implementation. To add one: write its file, export its `ENTRY`, name it in the list.
+//! A list of entries feeds the parser, `controlg list`, the Python package, the report and the test suites that run over
+//! every implementation. To add an implementation, write its file, export its `ENTRY` and add that to the list.
 
 use crate::error::{Error, Result};
 use crate::setting::Key;
 
-/// One named way to build an implementation from its own table in the run file.
+/// A named implementation, built from its table in the run file.
 pub struct Entry<T: ?Sized> {
     /// The name users type.
     pub name: &'static str,
-    /// One line on what it is.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Where it comes from; empty for our own.
+    /// The source; empty for our own.
     pub paper: &'static str,
     /// The settings of its table.
     pub keys: &'static [Key],
-    /// What they are when nothing is said.
+    /// Default settings.
     pub defaults: fn() -> Result<toml::Table>,
-    /// Checks the settings and builds it.
+    /// Checks the settings and builds the implementation.
     pub build: fn(toml::Table) -> Result<Box<T>>,
 }
 
-/// What `controlg list` prints of an entry of any list.
+/// An entry as `controlg list` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct EntrySummary {
     /// The name users type.
     pub name: &'static str,
-    /// One line on what it is.
+    /// A one-line description.
     pub summary: &'static str,
-    /// Where it comes from; `None` for our own.
+    /// The source; `None` for our own.
     pub paper: Option<&'static str>,
 }
 
 impl<T: ?Sized> Entry<T> {
-    /// What a listing shows of this entry.
+    /// What a listing shows.
     pub fn summary(&self) -> EntrySummary {
         let paper = (!self.paper.is_empty()).then_some(self.paper);
         EntrySummary { name: self.name, summary: self.summary, paper }
     }
 }
 
-/// The entry of that name, or an error that names the nearest one.
+/// Finds an entry by name; the error suggests the nearest name.
 pub fn find<'a, T: ?Sized>(what: &'static str, list: &'a [Entry<T>], name: &str) -> Result<&'a Entry<T>> {
     list.iter()
         .find(|entry| entry.name == name)

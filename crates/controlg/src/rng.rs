@@ -1,20 +1,20 @@
-//! Random streams named by what they are for.
+//! Named random streams.
 //!
-//! A stream is a function of (seed, purpose, name, counter) and of nothing else, so adding an objective, a
-//! thread or a log line changes no other draw, and a resumed run needs no saved generator. ChaCha8 keyed by a
-//! SHA-256 of the name: the numbers are the same on every machine and stay so when libraries change.
+//! A stream depends only on (seed, purpose, name, counter). Adding an objective or a thread changes no other stream, and
+//! a resumed run needs no saved generator state. The generator is ChaCha8 with a SHA-256 of the name as its key, which is
+//! the same on every machine and across versions of the dependencies.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-/// A deterministic source of random numbers.
+/// A deterministic random-number generator.
 #[derive(Clone, Debug)]
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream for one purpose (`init`, `train`, `schedule`, `sense`, `split`, …), one name within it (an
-    /// objective, a protocol, a chunk's owner) and one counter (a step, a chunk).
+    /// Creates the stream of a purpose (`init`, `train`, `schedule`, `sense`, `split`, …), a name within it (an objective, a
+    /// protocol) and a counter (a step, a chunk).
     pub fn new(seed: u64, purpose: &str, name: &str, counter: u64) -> Self {
         let mut key = Sha256::new();
         for part in [purpose.as_bytes(), name.as_bytes(), &seed.to_le_bytes(), &counter.to_le_bytes()] {
@@ -34,9 +34,9 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in 0..n, without bias (Lemire's multiply and reject). `n` must be positive.
+    /// Uniform in 0..n, without bias (Lemire's method). Panics if `n` is zero.
     pub fn below(&mut self, n: usize) -> usize {
-        assert!(n > 0, "below(0) has no answer");
+        assert!(n > 0, "n must be positive");
         let n = n as u64;
         loop {
             let wide = u128::from(self.bits()) * u128::from(n);
@@ -52,14 +52,14 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Puts the items in a uniformly random order (Fisher–Yates).
+    /// Shuffles the items (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
         }
     }
 
-    /// `k` distinct numbers of 0..n in random order; all of them when `k >= n`.
+    /// Samples `k` distinct numbers from 0..n in random order; all of them if `k >= n`.
     pub fn sample(&mut self, n: usize, k: usize) -> Vec<u32> {
         let mut all: Vec<u32> = (0..n as u32).collect();
         let k = k.min(n);
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_depend_on_every_part_of_their_name() {
+    fn streams_depend_on_every_part_of_the_key() {
         let first = |seed, purpose, name, counter| Stream::new(seed, purpose, name, counter).bits();
         let base = first(0, "train", "p_link", 0);
         assert_eq!(base, first(0, "train", "p_link", 0));
@@ -88,19 +88,19 @@ mod tests {
         ] {
             assert_ne!(base, other);
         }
-        // The parts do not run into each other.
+        // The boundary between purpose and name matters.
         assert_ne!(first(0, "ab", "c", 0), first(0, "a", "bc", 0));
     }
 
     #[test]
-    fn the_numbers_themselves_are_pinned() {
-        // Published splits and every recorded schedule rest on these.
+    fn values_are_pinned() {
+        // Published splits and recorded schedules depend on these values.
         let mut stream = Stream::new(7, "split", "random-10-10-80", 0);
         assert_eq!([stream.bits(), stream.bits()], [6716208924723482543, 5652744141835008035]);
     }
 
     #[test]
-    fn draws_are_in_range_and_spread() {
+    fn samples_are_in_range_and_uniform() {
         let mut stream = Stream::new(0, "test", "", 0);
         let mut counts = [0usize; 7];
         for _ in 0..70_000 {

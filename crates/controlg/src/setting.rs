@@ -1,6 +1,6 @@
-//! Settings of the run file: what each may be, what it is for, and how a table of them is read.
+//! Settings of the run file: names, ranges, descriptions, and how tables are read.
 //!
-//! One list of [`Key`]s a table feeds the checks, the error messages and `controlg list config`.
+//! The list of [`Key`]s of each table drives validation, error messages and `controlg list config`.
 
 use std::fmt::{self, Display};
 
@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// One setting of a table.
+/// A setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name within the table.
+    /// The name within its table.
     pub name: &'static str,
-    /// What it may be.
+    /// The allowed values.
     pub range: Range,
-    /// What it is for, in one line.
+    /// A one-line description.
     pub doc: &'static str,
     /// For a setting that was added after runs had been stored: the value that those runs had implicitly. A setting with
     /// this value is left out of the hash of a config, so the hashes of stored runs do not change.
@@ -48,20 +48,20 @@ impl Scalar {
     }
 }
 
-/// What a setting may be. Bounds are allowed values themselves unless it says otherwise.
+/// The allowed values of a setting. Bounds are inclusive unless noted.
 #[derive(Clone, Copy, Debug)]
 pub enum Range {
     /// A whole number.
     Whole(u64, u64),
     /// A number.
     Number(f64, f64),
-    /// A number below its upper bound.
+    /// A number with an exclusive upper bound.
     Below(f64, f64),
-    /// A number, or a list with one for each objective.
+    /// A number, or a list with one number per objective.
     Gain(f64, f64),
-    /// One of these words.
+    /// One of these strings.
     OneOf(&'static [&'static str]),
-    /// Any text.
+    /// Any string.
     Text,
     /// A list of names.
     Names,
@@ -70,7 +70,7 @@ pub enum Range {
 }
 
 impl Key {
-    /// A setting.
+    /// Defines a setting.
     pub const fn new(name: &'static str, range: Range, doc: &'static str) -> Key {
         Key { name, range, doc, added_later: None }
     }
@@ -87,7 +87,7 @@ impl Key {
 }
 
 impl Range {
-    /// Whether a value is within it.
+    /// Whether a value is allowed.
     pub fn contains(&self, value: &toml::Value) -> bool {
         let number = |value: &toml::Value| value.as_float().or(value.as_integer().map(|whole| whole as f64));
         match *self {
@@ -117,7 +117,7 @@ impl Display for Range {
             Range::Number(least, most) => write!(f, "a number from {least} to {most}"),
             Range::Below(least, most) => write!(f, "at least {least} and below {most}"),
             Range::Gain(least, most) => {
-                write!(f, "a number from {least} to {most}, or a list with one for each objective")
+                write!(f, "a number from {least} to {most}, or a list with one per objective")
             }
             Range::OneOf(words) => f.write_str(&words.join(", ")),
             Range::Text => f.write_str("text"),
@@ -127,18 +127,18 @@ impl Display for Range {
     }
 }
 
-/// Settings from a table of the run file: a key that is missing takes its default, one that is unknown or out of
-/// range is an error that names it. `place` is the table's name.
+/// Reads settings from a table of the run file. Missing settings take their defaults; an unknown name or a value out of
+/// range is an error. `place` is the name of the table.
 pub fn settings<T>(place: &str, keys: &[Key], table: toml::Table) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,
 {
     let mut merged = table_of(&T::default())?;
     merged.extend(checked(place, keys, table)?);
-    T::deserialize(merged).map_err(|error| Error::value(place, "settings that do not fit", error.message()))
+    T::deserialize(merged).map_err(|error| Error::value(place, "invalid settings", error.message()))
 }
 
-/// A table whose keys are all known and whose values are all in range.
+/// Checks the names and values of a table.
 pub fn checked(place: &str, keys: &[Key], table: toml::Table) -> Result<toml::Table> {
     let check = |(name, value): (String, toml::Value)| {
         let Some(key) = keys.iter().find(|key| key.name == name) else {
@@ -151,7 +151,7 @@ pub fn checked(place: &str, keys: &[Key], table: toml::Table) -> Result<toml::Ta
     table.into_iter().map(check).collect()
 }
 
-/// Refuses settings that are out of range, by name and value.
+/// Checks the values of settings.
 pub fn check(place: &str, keys: &[Key], settings: &impl Serialize) -> Result<()> {
     let table = table_of(settings)?;
     keys.iter()
@@ -159,15 +159,15 @@ pub fn check(place: &str, keys: &[Key], settings: &impl Serialize) -> Result<()>
         .try_for_each(|(key, value)| check_one(place, key, value))
 }
 
-/// Settings as a table.
+/// Converts settings to a table.
 pub fn table_of(settings: &impl Serialize) -> Result<toml::Table> {
     toml::Table::try_from(settings).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// The error about a key that a table does not have.
+/// The error for an unknown setting.
 pub fn unknown(place: &str, name: &str, keys: &[Key]) -> Error {
     let prefix = if place.is_empty() { String::new() } else { format!("{place}.") };
-    // Names are compared without the table's, which would make all of them alike.
+    // Compare names without the common prefix, which would make all of them similar.
     let near = keys.iter().any(|key| strsim::jaro_winkler(name, key.name) > 0.8);
     let names = keys.iter().map(|key| key.name);
     if near {
@@ -193,7 +193,7 @@ fn check_one(place: &str, key: &Key, value: &toml::Value) -> Result<()> {
     Err(Error::value(format_args!("{prefix}{}", key.name), value, key.range))
 }
 
-/// A whole number where a number with a fraction is meant is that number.
+/// Converts integers to floats where a float is expected.
 fn coerced(range: Range, value: toml::Value) -> toml::Value {
     match (range, value) {
         (Range::Number(..) | Range::Below(..) | Range::Gain(..), toml::Value::Integer(whole)) => {
@@ -218,8 +218,8 @@ mod tests {
     }
 
     const KEYS: &[Key] = &[
-        Key::new("width", Range::Whole(0, 9), "how wide"),
-        Key::new("rate", Range::Number(0.0, 5.0), "how fast"),
+        Key::new("width", Range::Whole(0, 9), "a width"),
+        Key::new("rate", Range::Number(0.0, 5.0), "a rate"),
     ];
 
     fn parse(text: &str) -> Result<Both> {
@@ -227,12 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_takes_its_default_and_whole_numbers_are_numbers() {
+    fn missing_settings_take_defaults_and_integers_become_floats() {
         assert_eq!(parse("rate = 2").unwrap(), Both { width: 0, rate: 2.0 });
     }
 
     #[test]
-    fn unknown_keys_and_wrong_values_are_named() {
+    fn unknown_names_and_wrong_values_are_reported() {
         let message = |text| parse(text).unwrap_err().to_string();
         assert_eq!(message("widht = 2"), "unknown setting 'encoder.widht', did you mean 'encoder.width'?");
         assert_eq!(

@@ -214,7 +214,7 @@ impl ConfigBuilder {
         let mut setting = Table::new();
         table::insert(&mut setting, name, value.into())
             .map_err(|found| Error::value(name, found, "the name of a setting"))?;
-        legacy::modernize(&mut setting);
+        legacy::to_new_names(&mut setting);
         keys::check_settings(&setting)?;
         merge(&mut self.settings, setting);
         Ok(self)

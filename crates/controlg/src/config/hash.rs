@@ -1,8 +1,8 @@
-//! The hash of a run's settings: SHA-256 of a canonical TOML document.
+//! The hash of a config: SHA-256 of a canonical TOML document.
 //!
 //! The document is the run file as version 0.1 wrote it: the same order and the old names ([`legacy`]), without
-//! settings that [were added later](Key::added_later) and have the value that older runs had implicitly. So a stored run keeps its hash, and a comparison
-//! finds the cells of an older version.
+//! settings that [were added later](Key::added_later) and have the value that older runs had implicitly. Stored runs keep their hashes, and
+//! comparisons find the results of older versions.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -16,13 +16,13 @@ use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::setting::{self, Key};
 
-/// SHA-256 in hexadecimal.
+/// The hash in hexadecimal.
 pub(super) fn of(config: &Config) -> Result<String> {
     let text = toml::to_string(&document(config)?).map_err(|error| Error::Failed(error.to_string()))?;
     Ok(hex(Sha256::digest(text)))
 }
 
-/// A table whose entries keep their order.
+/// A table that preserves the order of its entries.
 #[derive(Debug, Default)]
 struct Ordered(Vec<(String, OrderedValue)>);
 
@@ -41,10 +41,10 @@ impl Serialize for Ordered {
     }
 }
 
-/// The top level in the order of the run file, tables last.
+/// The canonical document: settings in the order of version 0.1, tables last.
 fn document(config: &Config) -> Result<Ordered> {
     let mut table = setting::table_of(config)?;
-    legacy::antedate(&mut table);
+    legacy::to_old_names(&mut table);
     let mut document = Ordered::default();
     for name in ["data", "method", "objectives", "seed", "features", "normalise", "edges"] {
         document.take(&mut table, name);
@@ -71,7 +71,7 @@ fn document(config: &Config) -> Result<Ordered> {
 }
 
 impl Ordered {
-    /// Moves an entry of the table, if it is there.
+    /// Moves an entry from the table, if present.
     fn take(&mut self, table: &mut Table, name: &str) {
         if let Some(value) = table.remove(name) {
             self.0.push((name.to_owned(), OrderedValue::Value(value)));
@@ -90,7 +90,7 @@ fn inner(table: &mut Table, name: &str) -> Table {
     }
 }
 
-/// The settings of a table in the order of its keys, which is that of its struct.
+/// The settings of a table in the order of its keys.
 fn in_order(keys: &[Key], mut table: Table) -> Ordered {
     let present = keys.iter().filter_map(|key| Some((key.name, table.remove(key.name)?)));
     let counted = present.filter(|(name, value)| !is_implied(keys, name, value));

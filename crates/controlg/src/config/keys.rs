@@ -1,4 +1,4 @@
-//! Every key of the run file, with its default, its range and a line on what it is for.
+//! All settings of the run file with defaults, ranges and descriptions.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,33 +10,33 @@ use crate::error::{Error, Result};
 use crate::objective::{self, OBJECTIVES};
 use crate::setting::{self, Key, Range};
 
-/// The keys outside of any table.
+/// The top-level settings.
 pub(super) const TOP: &[Key] = &[
-    Key::new("data", Range::Text, "a known data set's name, or a path"),
-    Key::new("method", Range::Text, "who decides; `controlg list methods`"),
-    Key::new("objectives", Range::Names, "the objectives that take part; `controlg list objectives`"),
-    Key::new("seed", Range::Whole(0, i64::MAX as u64), "where every draw starts"),
+    Key::new("data", Range::Text, "name of a known data set, or a path"),
+    Key::new("method", Range::Text, "training method; see `controlg list methods`"),
+    Key::new("objectives", Range::Names, "objectives to train; see `controlg list objectives`"),
+    Key::new("seed", Range::Whole(0, i64::MAX as u64), "random seed"),
     Key::new(
         "features",
         Range::OneOf(&["given", "structural"]),
-        "the files' features, or ones made from the edges",
+        "features from the data, or structural features computed from the edges",
     ),
     Key::new(
         "normalize",
         Range::OneOf(&["rows", "columns", "none"]),
-        "features: each row divided by its sum, each column to mean 0 and deviation 1, or as they are",
+        "feature normalization: divide rows by their sum, standardize columns, or none",
     ),
     Key::new(
         "edges",
         Range::OneOf(&["all", "train"]),
-        "all edges, or the training edges of the seed's edges-70-10-20 split (for link prediction)",
+        "edges to train on: all, or the training edges of the edges-70-10-20 split for link prediction",
     ),
 ];
 
 /// The tables of the run file.
 const TABLES: &[&str] = &["encoder", "train", "objective", "sense", "plan", "control", "mix"];
 
-/// The keys outside of any table, as values.
+/// The values of the top-level settings.
 #[derive(Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct TopSettings {
@@ -63,7 +63,7 @@ impl Default for TopSettings {
     }
 }
 
-/// Refuses names that are neither a key nor a table, and tables that are none.
+/// Rejects unknown top-level names, and values where a table is expected.
 pub(super) fn check_top(table: &toml::Table) -> Result<()> {
     for (name, value) in table {
         if TABLES.contains(&name.as_str()) {
@@ -115,7 +115,7 @@ fn check_table(place: &str, settings: &toml::Value) -> Result<()> {
     setting::checked(place, &keys, settings.clone()).map(drop)
 }
 
-const ENCODER_KIND: Key = Key::new("kind", Range::Text, "the network; `controlg list encoders`");
+const ENCODER_KIND: Key = Key::new("kind", Range::Text, "encoder; see `controlg list encoders`");
 
 type Defaults = fn() -> Result<toml::Table>;
 
@@ -137,20 +137,20 @@ fn tables() -> Vec<(String, &'static [Key], Defaults)> {
     tables
 }
 
-/// What `controlg list config` shows of a key.
+/// A setting as `controlg list config` shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyDoc {
-    /// The key with its table.
+    /// The full name, including its table.
     pub name: String,
-    /// Its value when nothing is said, as it would be written.
+    /// The default, as written in TOML.
     pub default: String,
-    /// What it may be.
+    /// The allowed values.
     pub range: String,
-    /// What it is for.
+    /// The description.
     pub doc: &'static str,
 }
 
-/// Every key.
+/// All settings.
 pub fn documented() -> Result<Vec<KeyDoc>> {
     let mut all = Vec::new();
     let mut add = |place: &str, keys: &[Key], defaults: &toml::Table| {

@@ -1,26 +1,26 @@
-//! Names of version 0.1. Run files, records and flags with the old spelling are read, and hashes of settings are taken
-//! over it, so that stored runs keep theirs.
+//! Names of version 0.1. Run files, records and overrides with old names are accepted, and hashes are computed over the old
+//! names, so that stored runs keep their hashes.
 
 use toml::{Table, Value};
 
-/// Settings that were renamed: the table (`mix.*` for every mixing method), today's name, the old one.
+/// Renamed settings: table (`mix.*` for every mixing method), new name, old name.
 const KEYS: &[(&str, &str, &str)] = &[
     ("", "normalize", "normalise"),
     ("mix.*", "normalize", "normalise"),
     ("mix.*", "init_normalized", "init_normalised"),
 ];
 
-/// Values that were renamed: the table, the setting, today's word, the old one.
+/// Renamed values: table, setting, new value, old value.
 const VALUES: &[(&str, &str, &str, &str)] =
     &[("train", "batch", "cluster", "parts"), ("train", "batch", "neighbor", "neighbours")];
 
-/// Replaces old names in a table of the run file and in the tables within it.
-pub(super) fn modernize(table: &mut Table) {
+/// Replaces old names by new ones, recursively.
+pub(super) fn to_new_names(table: &mut Table) {
     rename("", table, |(_, new, old)| (old, new), |(_, _, new, old)| (old, new));
 }
 
-/// The same settings under their old names.
-pub(super) fn antedate(table: &mut Table) {
+/// Replaces new names by old ones, recursively.
+pub(super) fn to_old_names(table: &mut Table) {
     rename("", table, |(_, new, old)| (new, old), |(_, _, new, old)| (new, old));
 }
 
@@ -63,9 +63,9 @@ mod tests {
         let new: Table =
             "normalize = 'rows'\ntrain.batch = 'neighbor'\nmix.mgda.normalize = 'l2'".parse().unwrap();
         let mut table = old.clone();
-        modernize(&mut table);
+        to_new_names(&mut table);
         assert_eq!(table, new);
-        antedate(&mut table);
+        to_old_names(&mut table);
         assert_eq!(table, old);
     }
 }

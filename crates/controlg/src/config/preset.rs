@@ -1,4 +1,4 @@
-//! The settings that the paper chose for its data sets, and other methods' authors for theirs, one commented file each.
+//! Presets: the settings that the paper and the authors of other methods chose per data set.
 
 const PRESETS: &[(&str, &str)] = &[
     ("cora", include_str!("../../presets/cora.toml")),
@@ -13,7 +13,7 @@ const PRESETS: &[(&str, &str)] = &[
     ("synthetic", include_str!("../../presets/synthetic.toml")),
 ];
 
-/// What the authors of methods of their own chose: for any data, and in `[data.NAME]` for a data set.
+/// The baselines' presets: general settings, and overrides per data set in `[data.NAME]`.
 const METHODS: &[(&str, &str)] = &[
     ("dgi", include_str!("../../presets/methods/dgi.toml")),
     ("grace", include_str!("../../presets/methods/grace.toml")),
@@ -24,12 +24,12 @@ const METHODS: &[(&str, &str)] = &[
     ("gca", include_str!("../../presets/methods/gca.toml")),
 ];
 
-/// The preset of a data set, empty where there is none.
+/// The preset of a data set; empty if it has none.
 pub(super) fn of_data(data: &str) -> toml::Table {
     parse(PRESETS, name(data))
 }
 
-/// The preset of a method for a data set, empty where there is none.
+/// The preset of a method for a data set; empty if it has none.
 pub(super) fn of_method(method: &str, data: &str) -> toml::Table {
     let mut preset = parse(METHODS, method);
     if let Some(toml::Value::Table(mut each)) = preset.remove("data")
@@ -40,12 +40,12 @@ pub(super) fn of_method(method: &str, data: &str) -> toml::Table {
     preset
 }
 
-/// `synthetic:nodes=1000` is a synthetic graph too.
+/// The name without options: `synthetic` for `synthetic:nodes=1000`.
 fn name(data: &str) -> &str {
     data.split(':').next().unwrap_or(data)
 }
 
 fn parse(list: &[(&str, &str)], name: &str) -> toml::Table {
     let text = list.iter().find(|preset| preset.0 == name).map_or("", |preset| preset.1);
-    text.parse().expect("our own files are TOML")
+    text.parse().expect("presets are valid TOML")
 }

@@ -38,7 +38,7 @@ impl RecordedConfig {
     /// The settings as a table, under the names of this version.
     pub fn to_table(&self) -> Result<Table> {
         let mut table = setting::table_of(self)?;
-        legacy::modernize(&mut table);
+        legacy::to_new_names(&mut table);
         Ok(table)
     }
 

@@ -25,7 +25,7 @@ impl Config {
     /// Like [`Config::from_table`], for a run file that may name encoders, objectives and coordinators of your own.
     pub fn from_table_with(mut table: Table, custom: &Custom) -> Result<Config> {
         custom.check()?;
-        legacy::modernize(&mut table);
+        legacy::to_new_names(&mut table);
         let mut merged = with_presets(table)?;
         keys::check_top(&merged)?;
         let mut take = |name: &str| match merged.remove(name) {

@@ -38,7 +38,7 @@ pub fn set(table: &mut Table, assignment: &str) -> Result<()> {
         Err(_) => text.into(),
     };
     insert(table, key, value).map_err(|found| Error::value(format_args!("--set {key}"), found, "a table"))?;
-    legacy::modernize(table);
+    legacy::to_new_names(table);
     Ok(())
 }
 

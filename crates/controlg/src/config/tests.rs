@@ -12,7 +12,7 @@ fn message(text: &str) -> String {
 
 #[test]
 #[allow(clippy::float_cmp)] // settings are copied, not computed
-fn presets_are_the_papers_table_and_can_be_overridden() {
+fn presets_hold_the_papers_settings_and_can_be_overridden() {
     let arxiv = config("data = 'ogbn-arxiv'\nplan.delta = 0.3").unwrap();
     assert_eq!((arxiv.train.block, arxiv.train.epochs, arxiv.train.batches_per_epoch), (10, 4, 500));
     assert_eq!((arxiv.plan.floor, arxiv.plan.gamma, arxiv.plan.delta), (0.0, 0.5, 0.3));
@@ -28,7 +28,7 @@ fn presets_are_the_papers_table_and_can_be_overridden() {
 }
 
 #[test]
-fn methods_of_their_own_bring_their_authors_settings_for_every_data_set() {
+fn baselines_have_presets_for_every_data_set() {
     for entry in crate::objective::BASELINES {
         for data in crate::data::catalog::ALL.iter().map(|known| known.name).chain(["my/graph"]) {
             let config = config(&format!("data = '{data}'\nmethod = '{}'", entry.name)).unwrap();
@@ -36,7 +36,7 @@ fn methods_of_their_own_bring_their_authors_settings_for_every_data_set() {
             assert!(config.total_steps() >= 20 && config.objective.len() == 1, "{data} {}", entry.name);
         }
     }
-    // Over the data set's preset, under what the user says; of the method's parts the data set's own is over the other.
+    // The method's preset overrides the data set's, and the user overrides both.
     let cora = config("data = 'cora'\nmethod = 'grace'").unwrap();
     assert_eq!((cora.encoder.settings()["width"].as_integer(), cora.total_steps()), (Some(128), 200));
     let citeseer = config("data = 'citeseer'\nmethod = 'grace'\nencoder.width = 32").unwrap();
@@ -44,7 +44,7 @@ fn methods_of_their_own_bring_their_authors_settings_for_every_data_set() {
     assert_eq!(citeseer.encoder.settings()["hidden"].as_integer(), Some(512));
     assert_eq!(citeseer.encoder.settings()["norm"].as_str(), Some("none"));
     assert_eq!(citeseer.objective["grace"].settings()["temperature"].as_float(), Some(0.9));
-    // Another kind of encoder takes what both kinds have.
+    // Another kind of encoder keeps the settings that both kinds have.
     let other = config("data = 'cora'\nmethod = 'graphmae'\nencoder.kind = 'gcn'").unwrap();
     assert!(
         !other.encoder.settings().contains_key("heads")
@@ -53,7 +53,7 @@ fn methods_of_their_own_bring_their_authors_settings_for_every_data_set() {
 }
 
 #[test]
-fn methods_of_their_own_are_not_combined() {
+fn baselines_cannot_be_combined() {
     assert!(config("data = 'cora'").unwrap().objectives.iter().all(|name| name.starts_with("p_")));
     assert!(message("data = 'cora'\nobjectives = ['dgi']").starts_with("unknown objective 'dgi'"));
     assert!(message("data = 'cora'\nmethod = 'drace'").contains("did you mean 'grace'?"));
@@ -67,7 +67,7 @@ fn a_resolved_config_reads_back_to_itself() {
         "data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]",
         "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'",
         "data = 'citeseer'\nmethod = 'graphmae'\nencoder.kind = 'gcn'",
-        // Defaults where the method's preset has something else.
+        // Defaults that override the method's preset.
         "data = 'cora'\nmethod = 'graphmae'\ntrain.coupled_decay = false\nencoder.feature_dropout = 0",
     ] {
         let first = config(text).unwrap();
@@ -78,8 +78,8 @@ fn a_resolved_config_reads_back_to_itself() {
 }
 
 #[test]
-fn settings_that_came_later_leave_the_hash_as_it_was() {
-    // That of the first cell of results/planetoid-chameleon, made before these settings were there.
+fn settings_added_later_do_not_change_hashes() {
+    // The first result of results/planetoid-chameleon, made before these settings existed.
     let cora = "data = 'cora'\nencoder.width = 256\ntrain.epochs = 4";
     let hash = |rest: &str| config(&format!("{cora}\n{rest}")).unwrap().hash().unwrap();
     assert_eq!(hash(""), "12fdcc0b755184df6f41028b05d411bfc6c7f08730a5ec138bc18614a4803bcb");
@@ -97,7 +97,7 @@ fn settings_that_came_later_leave_the_hash_as_it_was() {
 }
 
 #[test]
-fn ablations_and_objectives_alone_show_in_the_settings() {
+fn ablations_and_single_objectives_show_in_the_settings() {
     let ablation = config("data = 'cora'\nmethod = 'controlg-no-state'").unwrap();
     assert!(ablation.sense.alpha.abs() + ablation.sense.beta.abs() < 1e-12);
     let alone = config("data = 'cora'\nmethod = 'p_decor'").unwrap();
@@ -107,7 +107,7 @@ fn ablations_and_objectives_alone_show_in_the_settings() {
 }
 
 #[test]
-fn bad_settings_are_refused_by_name_and_value() {
+fn invalid_settings_are_reported_by_name_and_value() {
     let cora = |rest: &str| message(&format!("data = 'cora'\n{rest}"));
     assert_eq!(
         cora("plan.floor = 0.2"),
@@ -144,7 +144,7 @@ fn bad_settings_are_refused_by_name_and_value() {
 }
 
 #[test]
-fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
+fn mixing_methods_have_their_own_table_and_evaluate_every_objective() {
     let mixed =
         config("data = 'cora'\nmethod = 'cagrad'\nmix.cagrad.c = 1\nmix.mgda.normalize = 'l2'").unwrap();
     assert_eq!(mixed.mix.keys().collect::<Vec<_>>(), ["cagrad"]);
@@ -165,7 +165,7 @@ fn a_method_that_mixes_has_its_own_table_and_counts_every_objective() {
 }
 
 #[test]
-fn single_keys_are_toml_values_or_text() {
+fn overrides_are_toml_values_or_text() {
     let mut table = Config::preset("cora");
     for assignment in
         ["train.lr=3e-4", "method=random", "objectives=p_link, p_par", "seed = 3", "control.kp=[1,2]"]
@@ -180,12 +180,12 @@ fn single_keys_are_toml_values_or_text() {
 }
 
 #[test]
-fn every_key_is_documented_and_has_a_default() {
+fn every_setting_is_documented_and_has_a_default() {
     let documented = documented().unwrap();
     for doc in &documented {
         assert!(!doc.doc.is_empty() && !doc.range.is_empty() && !doc.default.is_empty(), "{}", doc.name);
     }
-    // Everything in a resolved config is on the list.
+    // Every setting of a resolved config is documented.
     fn walk(place: &str, table: &toml::Table, names: &mut Vec<String>) {
         for (key, value) in table {
             let name = if place.is_empty() { key.clone() } else { format!("{place}.{key}") };

@@ -1,4 +1,4 @@
-//! `[train]`: how long, how fast.
+//! The training loop and its optimizer (`[train]` in the run file).
 
 use serde::{Deserialize, Serialize};
 
@@ -6,63 +6,63 @@ use crate::error::{Error, Result};
 use crate::setting::{Key, Range, Scalar};
 use crate::tensor::{self, Decay, Schedule};
 
-/// How training goes.
+/// Settings of the training loop and its optimizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrainSettings {
     /// Number of epochs.
     pub epochs: usize,
-    /// Steps of an epoch.
+    /// Training steps per epoch.
     pub batches_per_epoch: usize,
-    /// Steps of a block, which go to one objective.
+    /// Training steps per block; a block trains one objective.
     pub block: usize,
-    /// The learning rate.
+    /// Learning rate.
     pub lr: f64,
-    /// How the rate changes.
+    /// Learning-rate schedule.
     pub schedule: LrSchedule,
-    /// Steps over which the rate climbs at first.
+    /// Steps of linear learning-rate warmup.
     pub warmup_steps: usize,
     /// Weight decay.
     pub weight_decay: f64,
-    /// The longest gradient that is let through; 0 for any.
+    /// Gradient-norm clipping threshold; 0 disables clipping.
     pub clip: f64,
-    /// Rounds of one step for each objective before the first plan.
+    /// Warm-up rounds of one step per objective before the first plan.
     pub warmup_rounds: usize,
-    /// Whether each objective keeps its own moments of the encoder's gradient.
+    /// Whether each objective has its own optimizer state for the encoder.
     pub per_task_moments: bool,
-    /// What a step sees.
+    /// The mini-batching mode.
     pub batch: BatchMode,
-    /// Nodes of a step that sees a part of the graph.
+    /// Nodes per mini-batch.
     pub batch_nodes: usize,
-    /// Neighbors drawn for each node, where a step sees drawn neighborhoods.
+    /// Neighbors sampled per node with [`BatchMode::Neighbor`].
     pub fanout: usize,
-    /// Whether a step encodes its views again for their gradient.
+    /// Gradient checkpointing.
     pub recompute: Recompute,
-    /// Whether the decay is a part of the gradient.
+    /// Whether weight decay is added to the gradient (Adam) instead of being decoupled (AdamW).
     pub coupled_decay: bool,
 }
 
-/// What a step sees.
+/// How a training step samples the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BatchMode {
-    /// All of a graph up to [`BatchMode::WHOLE_UP_TO`] nodes, parts of a larger one.
+    /// Full-graph up to [`BatchMode::WHOLE_UP_TO`] nodes, clusters for larger graphs.
     Auto,
-    /// The whole graph.
+    /// Full-graph steps.
     Full,
-    /// Some METIS parts of the graph, with the edges among them.
+    /// Mini-batches of METIS clusters with all edges among their nodes (ClusterGCN).
     #[serde(alias = "parts")]
     Cluster,
-    /// Random nodes with drawn neighbors around them.
+    /// Mini-batches of random nodes with sampled neighbors (GraphSAGE).
     #[serde(alias = "neighbours")]
     Neighbor,
 }
 
 impl BatchMode {
-    /// The largest graph that `auto` shows whole to every step.
+    /// The number of nodes up to which `auto` uses full-graph steps.
     pub const WHOLE_UP_TO: usize = 1 << 18;
 
-    /// What it comes to on a graph of so many nodes.
+    /// Resolves `auto` for a graph of this size.
     pub fn on(self, nodes: usize) -> BatchMode {
         match self {
             BatchMode::Auto if nodes > BatchMode::WHOLE_UP_TO => BatchMode::Cluster,
@@ -72,26 +72,26 @@ impl BatchMode {
     }
 }
 
-/// Whether a step encodes its views again for their gradient, one after the other, instead of keeping all that they
-/// left on their way: less memory and more time for the same bytes.
+/// Gradient checkpointing: recompute the activations of one view at a time in the backward pass instead of keeping those
+/// of all views. Saves memory, costs time, and gives bit-identical results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recompute {
-    /// Where they would keep more than half a gigabyte.
+    /// If the activations take more than 512 MB.
     Auto,
-    /// On every graph.
+    /// Always.
     Always,
-    /// On none.
+    /// Never.
     Never,
 }
 
-/// How the learning rate changes over the run.
+/// Learning-rate schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LrSchedule {
-    /// Not at all.
+    /// Constant.
     Constant,
-    /// Half a cosine, down to zero at the end.
+    /// Cosine decay to zero.
     Cosine,
 }
 
@@ -118,54 +118,54 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
-    /// The settings' names and ranges.
+    /// All settings.
     pub const KEYS: &[Key] = &[
         Key::new(
             "epochs",
             Range::Whole(1, 1_000_000),
-            "number of epochs; counts and integrals start anew in each",
+            "number of epochs; the scheduler's counts and integrals are reset in each",
         ),
-        Key::new("batches_per_epoch", Range::Whole(1, 1_000_000), "steps of an epoch"),
-        Key::new("block", Range::Whole(1, 1_000_000), "steps of a block, which all go to one objective"),
-        Key::new("lr", Range::Number(0.0, 10.0), "learning rate of AdamW"),
+        Key::new("batches_per_epoch", Range::Whole(1, 1_000_000), "training steps per epoch"),
+        Key::new("block", Range::Whole(1, 1_000_000), "training steps per block; a block trains one objective"),
+        Key::new("lr", Range::Number(0.0, 10.0), "learning rate"),
         Key::new(
             "schedule",
             Range::OneOf(&["constant", "cosine"]),
-            "how the learning rate changes over the run",
+            "learning-rate schedule",
         ),
-        Key::new("warmup_steps", Range::Whole(0, 1_000_000_000), "steps over which the learning rate climbs"),
+        Key::new("warmup_steps", Range::Whole(0, 1_000_000_000), "steps of linear learning-rate warmup"),
         Key::new("weight_decay", Range::Number(0.0, 10.0), "weight decay"),
-        Key::new("clip", Range::Number(0.0, 1e9), "longest gradient that is let through as it is; 0 for any"),
+        Key::new("clip", Range::Number(0.0, 1e9), "gradient-norm clipping threshold; 0 disables clipping"),
         Key::new(
             "warmup_rounds",
             Range::Whole(1, 10_000),
-            "rounds of one step an objective before the first plan",
+            "warm-up rounds of one step per objective before the first plan",
         ),
-        Key::new("per_task_moments", Range::Flag, "own moments of the encoder's gradient for each objective"),
+        Key::new("per_task_moments", Range::Flag, "separate optimizer state of the encoder for each objective"),
         Key::new(
             "batch",
             Range::OneOf(&["auto", "full", "cluster", "neighbor"]),
-            "what a step sees: the whole graph, METIS parts, or drawn neighborhoods; auto: whole up to 262144 nodes",
+            "full graph, METIS clusters, or sampled neighborhoods; auto: full up to 262144 nodes",
         )
         .added_later(Scalar::Text("auto")),
-        Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes of a step that sees a part of the graph")
+        Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes per mini-batch")
             .added_later(Scalar::Whole(8192)),
         Key::new(
             "fanout",
             Range::Whole(1, 10_000),
-            "neighbors drawn for each node, with batch = neighbor",
+            "neighbors sampled per node with batch = neighbor",
         )
         .added_later(Scalar::Whole(8)),
         Key::new(
             "recompute",
             Range::OneOf(&["auto", "always", "never"]),
-            "whether a step encodes views again for their gradient, which saves memory; auto: beyond 512 MB of them",
+            "gradient checkpointing, which saves memory; auto: if activations take more than 512 MB",
         )
         .added_later(Scalar::Text("auto")),
         Key::new(
             "coupled_decay",
             Range::Flag,
-            "whether weight decay is a part of the gradient, as in Adam, or apart from it, as in AdamW",
+            "add weight decay to the gradient (Adam) instead of decoupling it (AdamW)",
         )
         .added_later(Scalar::Flag(false)),
     ];
@@ -178,7 +178,7 @@ impl TrainSettings {
         Ok(())
     }
 
-    /// Blocks of an epoch; the last is shorter where the block does not divide the epoch.
+    /// Blocks per epoch; the last one may be shorter.
     pub fn blocks_per_epoch(&self) -> usize {
         self.batches_per_epoch.div_ceil(self.block)
     }
@@ -188,7 +188,7 @@ impl TrainSettings {
         self.epochs as u64 * self.batches_per_epoch as u64
     }
 
-    /// The optimizer's settings.
+    /// Settings of the optimizer.
     pub fn optimizer(&self) -> tensor::OptimizerSettings {
         let total = self.total_steps();
         let decay = match self.schedule {
