@@ -126,13 +126,13 @@ impl TrainSettings {
             "number of epochs; the scheduler's counts and integrals are reset in each",
         ),
         Key::new("batches_per_epoch", Range::Whole(1, 1_000_000), "training steps per epoch"),
-        Key::new("block", Range::Whole(1, 1_000_000), "training steps per block; a block trains one objective"),
-        Key::new("lr", Range::Number(0.0, 10.0), "learning rate"),
         Key::new(
-            "schedule",
-            Range::OneOf(&["constant", "cosine"]),
-            "learning-rate schedule",
+            "block",
+            Range::Whole(1, 1_000_000),
+            "training steps per block; a block trains one objective",
         ),
+        Key::new("lr", Range::Number(0.0, 10.0), "learning rate"),
+        Key::new("schedule", Range::OneOf(&["constant", "cosine"]), "learning-rate schedule"),
         Key::new("warmup_steps", Range::Whole(0, 1_000_000_000), "steps of linear learning-rate warmup"),
         Key::new("weight_decay", Range::Number(0.0, 10.0), "weight decay"),
         Key::new("clip", Range::Number(0.0, 1e9), "gradient-norm clipping threshold; 0 disables clipping"),
@@ -141,7 +141,11 @@ impl TrainSettings {
             Range::Whole(1, 10_000),
             "warm-up rounds of one step per objective before the first plan",
         ),
-        Key::new("per_task_moments", Range::Flag, "separate optimizer state of the encoder for each objective"),
+        Key::new(
+            "per_task_moments",
+            Range::Flag,
+            "separate optimizer state of the encoder for each objective",
+        ),
         Key::new(
             "batch",
             Range::OneOf(&["auto", "full", "cluster", "neighbor"]),
@@ -150,12 +154,8 @@ impl TrainSettings {
         .added_later(Scalar::Text("auto")),
         Key::new("batch_nodes", Range::Whole(64, 1 << 30), "nodes per mini-batch")
             .added_later(Scalar::Whole(8192)),
-        Key::new(
-            "fanout",
-            Range::Whole(1, 10_000),
-            "neighbors sampled per node with batch = neighbor",
-        )
-        .added_later(Scalar::Whole(8)),
+        Key::new("fanout", Range::Whole(1, 10_000), "neighbors sampled per node with batch = neighbor")
+            .added_later(Scalar::Whole(8)),
         Key::new(
             "recompute",
             Range::OneOf(&["auto", "always", "never"]),

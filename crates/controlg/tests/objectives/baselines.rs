@@ -1,4 +1,4 @@
-//! Known values of the methods of their own, and networks that follow.
+//! Known values of the baselines, and their auxiliary networks.
 
 use controlg::Real;
 use controlg::graph::Operator;
@@ -27,7 +27,7 @@ fn set(params: &mut Params, entry: usize, values: &[Real]) {
 }
 
 #[test]
-fn infomax_starts_at_the_logarithm_of_two() {
+fn the_initial_infomax_loss_is_ln_2() {
     let graph = block_model("");
     for name in ["dgi", "mvgrl"] {
         let encoder = "layers = 1\nwidth = 128\nnorm = 'none'";
@@ -54,9 +54,8 @@ fn dgi_is_the_cross_entropy_of_scores_by_hand() {
 }
 
 #[test]
-fn uncorrelated_columns_that_agree_cost_least() {
-    // Columns of ±1 that are orthogonal to each other and to the constant: standardized they stay themselves, but for
-    // the sample deviation.
+fn cca_ssg_is_minimal_for_uncorrelated_columns_that_agree() {
+    // Orthogonal columns of ±1 with mean 0: standardization only divides them by the sample standard deviation.
     let sign = |node: usize, column: usize| if node >> column & 1 == 0 { 1.0 } else { -1.0 };
     let z: Vec<Real> = (0..8).flat_map(|node| (0..3).map(move |column| sign(node, column))).collect();
     let features = controlg::graph::Features::dense(8, 3, numbers(1, 24)).unwrap();
@@ -68,7 +67,7 @@ fn uncorrelated_columns_that_agree_cost_least() {
 }
 
 #[test]
-fn orthonormal_rows_contrast_with_all_others_alike() {
+fn contrast_of_orthonormal_rows() {
     for name in ["grace", "gca"] {
         let table = "projector = 12\ntemperature = 0.5";
         let bench = Bench::new(graph(edges(), dense_features(3)), "width = 12", name, table);
@@ -83,7 +82,7 @@ fn orthonormal_rows_contrast_with_all_others_alike() {
 }
 
 #[test]
-fn a_perfect_prediction_of_the_target_costs_nothing() {
+fn bgrl_is_zero_for_a_perfect_prediction() {
     let table = "predictor = 4\ndrop_edges_1 = 0\ndrop_edges_2 = 0\nmask_features_1 = 0\nmask_features_2 = 0";
     let bench = Bench::new(graph(edges(), dense_features(3)), "width = 4", "bgrl", table);
     let mut params = bench.params();
@@ -104,12 +103,12 @@ fn a_perfect_prediction_of_the_target_costs_nothing() {
 }
 
 #[test]
-fn the_target_follows_at_its_rate_and_gets_no_gradient() {
+fn the_target_network_follows_at_its_rate_and_gets_no_gradient() {
     let graph = block_model(":nodes=200,features=60");
     let mut model = model(&graph, "width = 8", &[("bgrl", "predictor = 8\nrate = 0.5")], 1e-2).unwrap();
-    // Half of a hundred steps are done: half a cosine is at its middle.
+    // At step 50 of 100 the half cosine is at its midpoint.
     let before = model.params().groups()[2].data().to_vec();
-    assert_ne!(before, model.params().groups()[0].data(), "it starts on its own");
+    assert_ne!(before, model.params().groups()[0].data(), "it is initialized independently");
     model.step(0, 50).unwrap();
     let (encoder, target) = (model.params().groups()[0].data(), model.params().groups()[2].data());
     for ((&was, &is), &towards) in before.iter().zip(target).zip(encoder) {
@@ -118,9 +117,9 @@ fn the_target_follows_at_its_rate_and_gets_no_gradient() {
     }
 }
 
-/// The decoder as it is written down: project, score, weigh, add up.
+/// A naive implementation of the decoder.
 #[test]
-fn the_masked_autoencoder_attends_to_projected_codes() {
+fn graphmae_attends_to_projected_codes() {
     let table = "dropout = 0\nattention_dropout = 0\nexponent = 2\nreplace = 0";
     let bench = Bench::new(graph(edges(), sparse_features(6)), "width = 4", "graphmae", table);
     let (n, h, d) = (12, 4, 6);
@@ -128,10 +127,12 @@ fn the_masked_autoencoder_attends_to_projected_codes() {
     let params = bench.params();
     let of = |entry: usize, at: usize| f64::from(params.get(ParamId { group: 1, entry })[at]);
     let augmented = bench.augmented();
-    let hidden = augmented[0].masked.as_ref().unwrap();
-    let code = |node: usize, k: usize| match hidden.member()[node] {
-        true => 0.0,
-        false => (0..h).map(|j| f64::from(z[node * h + j]) * of(1, j * h + k)).sum::<f64>(),
+    let masked = augmented[0].masked.as_ref().unwrap();
+    let code = |node: usize, k: usize| {
+        if masked.member()[node] {
+            return 0.0;
+        }
+        (0..h).map(|j| f64::from(z[node * h + j]) * of(1, j * h + k)).sum::<f64>()
     };
     let projected: Vec<Vec<f64>> = (0..n)
         .map(|node| (0..d).map(|c| (0..h).map(|k| code(node, k) * of(4, c * h + k)).sum()).collect())
@@ -155,17 +156,17 @@ fn the_masked_autoencoder_attends_to_projected_codes() {
         let cosine = dot(&guess, &truth) / (dot(&guess, &guess) * dot(&truth, &truth)).sqrt().max(1e-30);
         (1.0 - cosine).powi(2)
     };
-    let expected = hidden.ids().iter().map(error).sum::<f64>() / hidden.ids().len() as f64;
+    let expected = masked.ids().iter().map(error).sum::<f64>() / masked.ids().len() as f64;
     assert_equal("graphmae", bench.loss_of(&[&z]), expected);
 }
 
 #[test]
-fn a_diffusion_that_is_too_large_is_refused_with_its_memory() {
+fn a_diffusion_that_is_too_large_is_rejected_with_its_memory() {
     let graph = graph(edges(), dense_features(3));
     let Err(error) = model(&graph, "width = 4", &[("mvgrl", "most_nodes = 11")], 1e-3) else {
-        panic!("twelve nodes were taken")
+        panic!("twelve nodes were accepted")
     };
-    let expected = "objective mvgrl: found 12 nodes, whose diffusion takes up to 1 MB, expected at most \
+    let expected = "objective mvgrl: found 12 nodes, whose diffusion needs up to 1 MB, expected at most \
                     objective.mvgrl.most_nodes = 11";
     assert_eq!((error.to_string().as_str(), error.exit_code()), (expected, 2));
 }

@@ -1,4 +1,4 @@
-//! One objective on a graph of its own, taken apart into the pieces that tests look at, and models of several.
+//! Test fixtures: one objective on a graph, split into its parts, and models with several objectives.
 
 use controlg::config::Recompute;
 use controlg::encoder::{self, Encoder, Pass};
@@ -27,9 +27,9 @@ pub(crate) struct Bench {
     prepared: &'static EncoderInput<'static>,
     encoder: &'static dyn Encoder,
     objective: &'static dyn Objective,
-    /// The group of the head.
+    /// The parameter group of the head.
     group: usize,
-    /// The seed, purpose and name of the streams that views and losses are drawn from.
+    /// The seed, purpose and name of the random streams of views and losses.
     draws: (u64, &'static str, &'static str),
 }
 
@@ -37,8 +37,8 @@ impl Bench {
     pub(crate) fn new(graph: Graph, encoder: &str, name: &str, table: &str) -> Bench {
         let graph = forever(graph);
         let mut objective = objective(name, table);
-        objective.check(graph).expect("a graph that it can serve");
-        objective.prepare(graph).expect("a graph that it can serve");
+        objective.check(graph).expect("a suitable graph");
+        objective.prepare(graph).expect("a suitable graph");
         Bench {
             graph,
             prepared: forever(EncoderInput::new(graph)),
@@ -49,16 +49,16 @@ impl Bench {
         }
     }
 
-    /// As one of several objectives of a model with this seed, when it senses.
-    pub(crate) fn sensed_by_model(self, seed: u64, name: &'static str, task: usize) -> Bench {
-        Bench { group: task + 1, draws: (seed, "sense", name), ..self }
+    /// The same, with the parameter group and random streams that sensing in a model with this seed uses.
+    pub(crate) fn sensed_by_model(self, seed: u64, name: &'static str, k: usize) -> Bench {
+        Bench { group: k + 1, draws: (seed, "sense", name), ..self }
     }
 
     pub(crate) fn views(&self) -> Vec<ViewSpec> {
         self.objective.views()
     }
 
-    /// Encoder and head, away from the zeros of fresh ones, where some derivatives vanish.
+    /// Parameters of encoder and head, perturbed because some derivatives vanish at initialization.
     pub(crate) fn params(&self) -> Params {
         let mut params = Params::new();
         let group = params.add_group("encoder");
@@ -71,7 +71,7 @@ impl Bench {
         params
     }
 
-    /// The representations as parameters, and the head.
+    /// The embeddings as parameters, and the head.
     pub(crate) fn params_at_z(&self) -> Params {
         let whole = forever(self.params());
         let mut tape = Tape::forward_only(whole, forever(Pool::new()));
@@ -91,7 +91,7 @@ impl Bench {
         params
     }
 
-    /// Groups that a gradient reaches: those of a network that only follows are the last.
+    /// The number of groups with gradients; an EMA network comes last.
     pub(crate) fn n_learned(&self) -> usize {
         match self.objective.aux_network() {
             Some(AuxNetwork::Trained) => 3,
@@ -99,25 +99,25 @@ impl Bench {
         }
     }
 
-    /// The head, and the second network where there is one.
+    /// Adds the head, and the auxiliary network if there is one.
     fn add_head(&self, params: &mut Params) {
         let dims = HeadDims { n_features: self.graph.n_features(), width: self.encoder.width() };
         let group = params.add_group("head");
         self.objective.init_head(dims, params, group, &mut Stream::new(5, "init", "", 0));
         if self.objective.aux_network().is_some() {
-            let second = params.add_group("second");
-            self.encoder.init(self.graph.n_features(), params, second, &mut Stream::new(8, "init", "", 0));
+            let aux = params.add_group("aux");
+            self.encoder.init(self.graph.n_features(), params, aux, &mut Stream::new(8, "init", "", 0));
         }
     }
 
     /// The views, the same at every call.
     pub(crate) fn augmented(&self) -> Vec<AugmentedView<'static>> {
         let (seed, purpose, _) = self.draws;
-        let draw = |spec: &ViewSpec| {
+        let sample = |spec: &ViewSpec| {
             let mut stream = Stream::new(seed, purpose, "view", u64::from(spec.index));
             self.objective.augment(spec, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
         };
-        self.views().iter().map(draw).collect()
+        self.views().iter().map(sample).collect()
     }
 
     pub(crate) fn encode(&self, tape: &mut Tape<'static>, augmented: &[AugmentedView<'static>]) -> Vec<Var> {
@@ -139,7 +139,7 @@ impl Bench {
         purpose: Purpose,
     ) -> Var {
         let (seed, stream, name) = self.draws;
-        let step = LossInput {
+        let input = LossInput {
             graph: self.graph,
             prepared: self.prepared,
             group: self.group,
@@ -150,15 +150,15 @@ impl Bench {
             stream: &mut Stream::new(seed, stream, name, 0),
             purpose,
         };
-        self.objective.loss(tape, step)
+        self.objective.loss(tape, input)
     }
 
-    /// The loss of given representations, with the head of [`Bench::params`].
+    /// The loss for given embeddings, with the head of [`Bench::params`].
     pub(crate) fn loss_of(&self, z: &[&[Real]]) -> f64 {
         self.loss_with(self.params(), z)
     }
 
-    /// The loss of given representations and parameters.
+    /// The loss for given embeddings and parameters.
     pub(crate) fn loss_with(&self, params: Params, z: &[&[Real]]) -> f64 {
         let mut tape = Tape::forward_only(forever(params), forever(Pool::new()));
         let n = self.graph.n_nodes();
@@ -168,21 +168,21 @@ impl Bench {
     }
 }
 
-/// A model of several objectives, each with its table.
+/// A model with several objectives and their settings.
 pub(crate) fn model<'g>(
     graph: &'g Graph,
     encoder: &str,
     pool: &[(&str, &str)],
-    rate: f64,
+    lr: f64,
 ) -> Result<Model<'g>> {
-    let tasks = pool
+    let objectives = pool
         .iter()
         .map(|&(name, table)| NamedObjective { name: name.to_owned(), objective: objective(name, table) });
-    Model::new(graph, None, parts(network(encoder), tasks.collect(), rate))
+    Model::new(graph, None, spec(network(encoder), objectives.collect(), lr))
 }
 
-pub(crate) fn parts(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, rate: f64) -> ModelSpec {
-    let optimizer = OptimizerSettings { rate, weight_decay: 1e-5, ..OptimizerSettings::default() };
+pub(crate) fn spec(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, lr: f64) -> ModelSpec {
+    let optimizer = OptimizerSettings { rate: lr, weight_decay: 1e-5, ..OptimizerSettings::default() };
     let recompute = Recompute::Auto;
     ModelSpec {
         encoder: encoder.into(),
@@ -198,7 +198,7 @@ pub(crate) fn parts(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, 
 /// The seed of all models here.
 pub(crate) const SEED: u64 = 3;
 
-/// A made-up graph with blocks, features divided by their sums.
+/// A stochastic block model with row-normalized features.
 pub(crate) fn block_model(settings: &str) -> Graph {
     let data = controlg::data::load(&format!("synthetic{settings}"), &Default::default()).expect("a graph");
     let features = controlg::graph::norm::divide_rows_by_sums(data.graph.features());

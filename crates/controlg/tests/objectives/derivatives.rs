@@ -1,4 +1,4 @@
-//! Every objective under every table against central differences, at the encoder, the head and the representations.
+//! Gradients of every objective with respect to encoder, head and embeddings, against central differences.
 
 use controlg::graph::Features;
 use controlg::objective::{Purpose, all};
@@ -20,7 +20,7 @@ fn benches(encoder: &str, name: &str, table: &str) -> [(String, Bench); 2] {
 }
 
 #[test]
-fn through_head_and_encoder() {
+fn gradients_with_respect_to_parameters() {
     for entry in all() {
         for (at, table) in tables(entry.name).iter().enumerate() {
             let mut all = Vec::from(benches("width = 4", entry.name, table));
@@ -46,7 +46,7 @@ fn through_head_and_encoder() {
 }
 
 #[test]
-fn at_the_representations() {
+fn gradients_with_respect_to_embeddings() {
     for entry in all() {
         for table in tables(entry.name) {
             for (label, bench) in benches("width = 4", entry.name, table) {
@@ -59,19 +59,19 @@ fn at_the_representations() {
     }
 }
 
-/// What a cut tape leaves at the representations is their derivative, and carried on it is the encoder's.
+/// A tape cut at the embeddings gives their gradient; continuing the backward pass from there gives the encoder's.
 #[test]
-fn a_cut_at_the_representations_gives_both_halves() {
+fn a_cut_at_the_embeddings_splits_the_backward_pass() {
     for entry in all() {
         for table in tables(entry.name) {
             for (label, bench) in benches("width = 4", entry.name, table) {
-                halves(&label, &bench);
+                compare_halves(&label, &bench);
             }
         }
     }
 }
 
-fn halves(label: &str, bench: &Bench) {
+fn compare_halves(label: &str, bench: &Bench) {
     let at_z = forever(bench.params_at_z());
     let mut of_z = Grads::new(at_z);
     let mut tape = Tape::new(at_z, forever(Pool::new()));
@@ -91,7 +91,7 @@ fn halves(label: &str, bench: &Bench) {
     let loss = bench.loss(&mut tape, &augmented, &z, Purpose::Sensing);
     tape.backward(loss, &mut in_parts);
     let left: Vec<_> =
-        z.iter().map(|&z| tape.take_gradient(z).expect("every representation counts")).collect();
+        z.iter().map(|&z| tape.take_gradient(z).expect("every embedding has a gradient")).collect();
     assert_eq!(
         of_z.group(0).expect("a gradient"),
         left.iter().flat_map(|part| part.to_vec()).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The suite over the list of objectives: derivatives, known values, draws, refusals, and sensing.
+//! Tests of every objective: gradients, known values, sampling, errors and sensing.
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 #[path = "../common/mod.rs"]
@@ -17,8 +17,8 @@ mod values;
 use controlg::objective::all;
 use controlg::setting::Range;
 
-/// Settings under which an objective is tested, small enough for central differences. One that is not named here is
-/// tested with its defaults.
+/// The settings under which an objective is tested, small enough for finite differences. Objectives not listed here are
+/// tested with their defaults.
 fn tables(name: &str) -> &'static [&'static str] {
     match name {
         "p_link" => &[
@@ -71,7 +71,7 @@ fn tables(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// The same objective at a size for training on a few hundred nodes.
+/// Settings for training on a few hundred nodes.
 fn trained_table(name: &str) -> &'static str {
     match name {
         "p_link" => "hidden = 32",
@@ -81,7 +81,7 @@ fn trained_table(name: &str) -> &'static str {
 }
 
 #[test]
-fn the_tables_cover_every_alternative() {
+fn the_settings_cover_every_option() {
     for entry in all() {
         let given: Vec<toml::Table> = tables(entry.name).iter().map(|text| text.parse().unwrap()).collect();
         let defaults = (entry.defaults)().unwrap();

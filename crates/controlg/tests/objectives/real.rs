@@ -1,4 +1,4 @@
-//! On data sets that people know.
+//! Training on real data sets.
 
 use controlg::data::{FeatureSource, load_path};
 use controlg::graph::norm;
@@ -8,7 +8,7 @@ use crate::bench::model;
 use crate::common::real_data;
 use crate::differences::WIDE;
 
-/// Smaller samples than in earnest, for a test that everybody can wait for.
+/// Smaller samples than the defaults, to keep the test fast.
 fn quick_table(name: &str) -> &'static str {
     match name {
         "p_minsg" => "batch = 512",
@@ -18,11 +18,11 @@ fn quick_table(name: &str) -> &'static str {
 }
 
 #[test]
-fn every_loss_falls_on_cora_citeseer_and_chameleon() {
+fn every_loss_decreases_on_cora_citeseer_and_chameleon() {
     if WIDE {
-        return; // slow, and nothing here needs the digits
+        return; // slow in f64, and precision does not matter here
     }
-    let Some(data) = real_data("every_loss_falls_on_cora_citeseer_and_chameleon") else { return };
+    let Some(data) = real_data("every_loss_decreases_on_cora_citeseer_and_chameleon") else { return };
     for name in ["cora", "citeseer", "chameleon"] {
         let graph = load_path(&data.join(name), FeatureSource::Given).unwrap().graph;
         let features = norm::divide_rows_by_sums(graph.features());

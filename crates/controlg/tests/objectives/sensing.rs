@@ -1,4 +1,4 @@
-//! A look at all objectives: it changes nothing, and it shows what separate passes would.
+//! Sensing changes no state and agrees with separate passes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use controlg::tensor::{Grads, Params, Pool, Tape, Var};
 use controlg::train::{Model, NamedObjective};
 use controlg::{Real, Result};
 
-use crate::bench::{Bench, SEED, block_model, model, network, objective, parts};
+use crate::bench::{Bench, SEED, block_model, model, network, objective, spec};
 use crate::differences::{WIDE, forever};
 use crate::trained_table;
 
@@ -26,7 +26,7 @@ fn small() -> Graph {
     block_model(":nodes=250,degree=1.5,features=80")
 }
 
-/// Everything that learning leaves behind, as bytes.
+/// The parameters and optimizer states as bytes.
 fn state(model: &Model<'_>) -> Vec<u8> {
     let params = model.params().groups().iter().flat_map(|group| group.data()).flat_map(|x| x.to_le_bytes());
     params.chain(model.optimizers().iter().flat_map(|optimizer| optimizer.to_bytes())).collect()
@@ -43,26 +43,26 @@ fn bits(reading: &Reading) -> Vec<u64> {
 }
 
 #[test]
-fn looking_changes_nothing_now_or_later() {
+fn sensing_does_not_change_training() {
     let graph = small();
-    let [mut looked, mut left_alone] = [(); 2].map(|()| model(&graph, ENCODER, &pool(), 3e-3).unwrap());
+    let [mut sensed, mut plain] = [(); 2].map(|()| model(&graph, ENCODER, &pool(), 3e-3).unwrap());
     for step in 0..10 {
         let task = step as usize % pool().len();
-        let before = state(&looked);
-        let reading = looked.measure(step).unwrap();
-        let losses = looked.losses(step).unwrap();
-        assert_eq!(reading.loss, losses, "step {step}: the losses of both kinds of look");
-        assert_eq!(losses, looked.losses(step + 17).unwrap(), "step {step}: samples are frozen");
-        assert_eq!(bits(&reading), bits(&looked.measure(step).unwrap()), "step {step}: looked at twice");
-        assert!(before == state(&looked), "step {step}: a look moved something");
-        let [first, second] = [&mut looked, &mut left_alone].map(|model| model.step(task, step).unwrap());
+        let before = state(&sensed);
+        let reading = sensed.measure(step).unwrap();
+        let losses = sensed.losses(step).unwrap();
+        assert_eq!(reading.loss, losses, "step {step}: losses of measure() and losses()");
+        assert_eq!(losses, sensed.losses(step + 17).unwrap(), "step {step}: samples are frozen");
+        assert_eq!(bits(&reading), bits(&sensed.measure(step).unwrap()), "step {step}: measured twice");
+        assert!(before == state(&sensed), "step {step}: sensing changed the state");
+        let [first, second] = [&mut sensed, &mut plain].map(|model| model.step(task, step).unwrap());
         assert_eq!(first.to_bits(), second.to_bits(), "step {step}");
-        assert!(state(&looked) == state(&left_alone), "step {step}: a look changed the step after it");
+        assert!(state(&sensed) == state(&plain), "step {step}: sensing changed the next step");
     }
 }
 
 #[test]
-fn readings_are_those_of_separate_passes() {
+fn readings_agree_with_separate_passes() {
     let graph = small();
     let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
     (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
@@ -71,7 +71,7 @@ fn readings_are_those_of_separate_passes() {
     let mut gradients: Vec<Vec<f64>> = Vec::new();
     for (task, (name, table)) in pool().into_iter().enumerate() {
         let bench = Bench::new(graph.clone(), ENCODER, name, table).sensed_by_model(SEED, name, task);
-        let (loss, quotient, gradient) = alone(&bench, params);
+        let (loss, quotient, gradient) = separate_pass(&bench, params);
         assert_eq!(loss.to_bits(), reading.loss[task].to_bits(), "{name}: loss");
         assert_close(&format!("{name}: rq"), reading.rq[task], quotient);
         assert!((0.0..=2.0).contains(&reading.rq[task]), "{name}: rq {}", reading.rq[task]);
@@ -94,8 +94,8 @@ fn assert_close(label: &str, found: f64, expected: f64) {
     assert!((found - expected).abs() < bound, "{label}: {found} for {expected}");
 }
 
-/// Loss, Rayleigh quotient at the representations and gradient at the encoder, on a tape of its own.
-fn alone(bench: &Bench, params: &'static Params) -> (f64, f64, Vec<f64>) {
+/// Loss, Rayleigh quotient and encoder gradient of one objective, on a separate tape.
+fn separate_pass(bench: &Bench, params: &'static Params) -> (f64, f64, Vec<f64>) {
     let mut grads = Grads::new(params);
     let mut tape = Tape::new(params, forever(Pool::new()));
     let augmented = bench.augmented();
@@ -123,13 +123,13 @@ fn alone(bench: &Bench, params: &'static Params) -> (f64, f64, Vec<f64>) {
     (tape.scalar(loss), energy / (norm + 1e-12), gradient)
 }
 
-/// An encoder that counts its passes.
-struct Counted {
+/// An encoder that counts forward passes.
+struct CountingEncoder {
     inner: Box<dyn Encoder>,
     passes: Arc<AtomicUsize>,
 }
 
-impl Encoder for Counted {
+impl Encoder for CountingEncoder {
     fn width(&self) -> usize {
         self.inner.width()
     }
@@ -182,14 +182,14 @@ impl Encoder for Counted {
     }
 }
 
-/// An objective that counts the representations it differentiates: each is one way back through the encoder.
+/// An objective that counts its views: each needs one backward pass through the encoder.
 #[derive(Clone)]
-struct Watched {
+struct CountingObjective {
     inner: Box<dyn Objective>,
-    returns: Arc<AtomicUsize>,
+    backward_passes: Arc<AtomicUsize>,
 }
 
-impl Objective for Watched {
+impl Objective for CountingObjective {
     fn check(&self, graph: &Graph) -> Result<()> {
         self.inner.check(graph)
     }
@@ -214,37 +214,38 @@ impl Objective for Watched {
         self.inner.views()
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, step: LossInput<'a, '_>) -> Var {
-        self.returns.fetch_add(step.z.len(), Ordering::Relaxed);
-        self.inner.loss(tape, step)
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        self.backward_passes.fetch_add(input.z.len(), Ordering::Relaxed);
+        self.inner.loss(tape, input)
     }
 }
 
 #[test]
-fn the_five_take_four_passes_forward_and_seven_back() {
+fn sensing_five_objectives_takes_four_forward_and_seven_backward_passes() {
     let graph = small();
     let counts = |pool: &[(&str, &str)]| {
-        let (passes, returns) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let encoder = Box::new(Counted { inner: network(ENCODER), passes: passes.clone() });
+        let (passes, backward_passes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let encoder = Box::new(CountingEncoder { inner: network(ENCODER), passes: passes.clone() });
         let task = |&(name, table): &(&str, &str)| {
-            let watched = Watched { inner: objective(name, table), returns: returns.clone() };
-            NamedObjective { name: name.to_owned(), objective: Box::new(watched) }
+            let objective =
+                CountingObjective { inner: objective(name, table), backward_passes: backward_passes.clone() };
+            NamedObjective { name: name.to_owned(), objective: Box::new(objective) }
         };
         let mut model =
-            Model::new(&graph, None, parts(encoder, pool.iter().map(task).collect(), 1e-3)).unwrap();
+            Model::new(&graph, None, spec(encoder, pool.iter().map(task).collect(), 1e-3)).unwrap();
         model.measure(0).unwrap();
-        (passes.load(Ordering::Relaxed), returns.load(Ordering::Relaxed))
+        (passes.load(Ordering::Relaxed), backward_passes.load(Ordering::Relaxed))
     };
     let all = pool();
-    assert_eq!(counts(&all), (4, 7), "the five");
-    assert_eq!(counts(&[all[0], all[1], all[3]]), (4, 4), "the pool of three");
-    assert_eq!(counts(&[all[0], all[4]]), (1, 2), "two that see the clean graph");
-    // Views that are drawn at other rates cannot be shared.
+    assert_eq!(counts(&all), (4, 7), "all five");
+    assert_eq!(counts(&[all[0], all[1], all[3]]), (4, 4), "three objectives");
+    assert_eq!(counts(&[all[0], all[4]]), (1, 2), "two objectives on the clean graph");
+    // Views with different rates cannot be shared.
     assert_eq!(counts(&[all[2], ("p_decor", "width = 32\ndrop_edges = 0.2")]), (4, 4));
 }
 
 #[test]
-fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_heads() {
+fn a_probe_of_all_nodes_agrees_with_the_whole_graph_and_a_smaller_one_keeps_the_heads() {
     let graph = block_model(":nodes=400,features=60");
     let every: Vec<u32> = (0..400).collect();
     let whole = Subgraph::induced(&graph, &every).unwrap();
@@ -253,7 +254,7 @@ fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_hea
         let tasks = pool()
             .into_iter()
             .map(|(name, table)| NamedObjective { name: name.to_owned(), objective: objective(name, table) });
-        let mut model = Model::new(&graph, probe, parts(network(ENCODER), tasks.collect(), 1e-3)).unwrap();
+        let mut model = Model::new(&graph, probe, spec(network(ENCODER), tasks.collect(), 1e-3)).unwrap();
         (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
         (state(&model), model.measure(5).unwrap())
     };
@@ -263,7 +264,7 @@ fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_hea
     let (same, on_part) = read(Some(&part));
     assert!(trained == same, "a probe changes what is measured, not what is trained");
     assert!(on_part.rq.iter().all(|rq| (0.0..=2.0).contains(rq)));
-    // The parts of the graph that p_par has learned are those of the whole graph on the probe too.
+    // On the probe, p_par still predicts the clusters of the whole graph.
     let par = pool().iter().position(|task| task.0 == "p_par").unwrap();
     assert!(
         (on_part.loss[par] - reading.loss[par]).abs() < 0.3 * reading.loss[par],
@@ -272,8 +273,8 @@ fn a_probe_of_all_nodes_reads_as_the_whole_graph_and_a_smaller_one_keeps_the_hea
 }
 
 #[test]
-fn the_same_bytes_at_any_number_of_threads() {
-    // Large enough that kernels cut the work into several chunks.
+fn results_do_not_depend_on_the_number_of_threads() {
+    // Large enough that kernels split the work into several chunks.
     let graph = block_model(":nodes=1500,features=300");
     let at = |threads| {
         let pool_of_threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -290,7 +291,7 @@ fn the_same_bytes_at_any_number_of_threads() {
 }
 
 #[test]
-fn moments_are_shared_or_apart() {
+fn optimizer_states_are_shared_or_separate() {
     let graph = small();
     let tasks = || {
         let task = |(name, table): (&str, &str)| NamedObjective {
@@ -299,31 +300,31 @@ fn moments_are_shared_or_apart() {
         };
         pool().into_iter().map(task).collect::<Vec<_>>()
     };
-    let mut apart = parts(network(ENCODER), tasks(), 1e-3);
-    apart.per_task_moments = true;
-    let (mut apart, mut shared) = (
-        Model::new(&graph, None, apart).unwrap(),
-        Model::new(&graph, None, parts(network(ENCODER), tasks(), 1e-3)).unwrap(),
+    let mut separate = spec(network(ENCODER), tasks(), 1e-3);
+    separate.per_task_moments = true;
+    let (mut separate, mut shared) = (
+        Model::new(&graph, None, separate).unwrap(),
+        Model::new(&graph, None, spec(network(ENCODER), tasks(), 1e-3)).unwrap(),
     );
-    assert_eq!((apart.optimizers().len(), shared.optimizers().len()), (pool().len(), 1));
-    // The first step of each objective alone knows no moments of others.
-    for model in [&mut apart, &mut shared] {
+    assert_eq!((separate.optimizers().len(), shared.optimizers().len()), (pool().len(), 1));
+    // While only one objective has been trained, both are the same.
+    for model in [&mut separate, &mut shared] {
         assert!(model.step(0, 0).is_ok() && model.step(0, 1).is_ok());
     }
-    assert!(apart.params() == shared.params(), "one objective needs one set of moments");
-    for model in [&mut apart, &mut shared] {
+    assert!(separate.params() == shared.params(), "one objective uses one optimizer state");
+    for model in [&mut separate, &mut shared] {
         assert!(model.step(3, 2).is_ok());
     }
     assert!(
-        apart.params() != shared.params(),
-        "another objective starts from its own or from the shared ones"
+        separate.params() != shared.params(),
+        "the second objective starts from its own or from the shared state"
     );
     let heads = |model: &Model<'_>| model.params().groups()[3].clone();
-    assert!(heads(&apart) == heads(&shared), "heads of objectives that did not step stay as they are");
+    assert!(heads(&separate) == heads(&shared), "heads of untrained objectives do not change");
 }
 
 #[test]
-fn representations_are_those_of_the_clean_graph_whatever_was_seen_last() {
+fn embeddings_are_those_of_the_clean_graph() {
     let graph = small();
     let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
     (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));

@@ -137,38 +137,33 @@ fn unsuitable_graphs_are_errors_that_name_the_objective() {
             "p_link",
             "",
             dense(4, complete),
-            "objective p_link: found a graph with every possible edge, expected a pair of nodes without one",
+            "objective p_link: found a graph with every possible edge, expected a pair of nodes without an edge",
         ),
         (
             "p_recon",
             "mask = 0.1",
             dense(9, vec![(0, 1)]),
-            "objective p_recon: found 9 nodes with objective.p_recon.mask = 0.1, expected at least one hidden node",
+            "objective p_recon: found 9 nodes with objective.p_recon.mask = 0.1, expected at least one masked node",
         ),
         (
             "p_minsg",
             "",
             dense(1, vec![]),
-            "objective p_minsg: found one node, expected at least two, to tell apart",
+            "objective p_minsg: found one node, expected at least two nodes to contrast",
         ),
         (
             "p_minsg",
             "readout = 'ego-mean'",
             dense(2300, wide_star()),
-            "objective.p_minsg.readout: found ego-mean on balls of more than 5000000 nodes together, expected \
+            "objective.p_minsg.readout: found ego-mean with neighborhoods of more than 5000000 nodes in total, expected \
              walk-mean, or a limit such as objective.p_minsg.ego_nodes = 64",
         ),
-        (
-            "p_decor",
-            "",
-            dense(1, vec![]),
-            "objective p_decor: found one node, expected at least two, to correlate over",
-        ),
+        ("p_decor", "", dense(1, vec![]), "objective p_decor: found one node, expected at least two nodes"),
         (
             "p_par",
             "",
             dense(19, vec![(0, 1)]),
-            "objective p_par: found 19 nodes for objective.p_par.parts = 20, expected at least one node a part",
+            "objective p_par: found 19 nodes for objective.p_par.parts = 20, expected at least one node per cluster",
         ),
     ];
     for (name, table, graph, message) in &cases {

@@ -1,4 +1,4 @@
-//! Values that are known: from theory, or computed by hand the long way.
+//! Known values, from theory or computed naively.
 
 use controlg::Real;
 use controlg::graph::{Graph, Operator, partition};
@@ -9,7 +9,7 @@ use crate::bench::{Bench, block_model, model};
 use crate::common::{dense_features, edges, graph, numbers, sparse_features};
 use crate::differences::{WIDE, forever};
 
-/// What rounding leaves of a relative error.
+/// Relative tolerance for rounding errors.
 const ROUNDING: f64 = if WIDE { 1e-10 } else { 1e-4 };
 
 type Matrix = Vec<Vec<f64>>;
@@ -42,7 +42,7 @@ fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// −mean log softmax of each row at its own place.
+/// Mean cross-entropy of the rows.
 fn cross_entropy(logits: &Matrix, targets: impl Iterator<Item = usize>) -> f64 {
     let one = |(row, target): (&Vec<f64>, usize)| {
         let top = row.iter().copied().fold(f64::MIN, f64::max);
@@ -52,26 +52,26 @@ fn cross_entropy(logits: &Matrix, targets: impl Iterator<Item = usize>) -> f64 {
 }
 
 #[test]
-fn fresh_heads_start_where_chance_does() {
+fn initial_losses_are_those_of_chance() {
     let graph = block_model("");
     let pool: Vec<(&str, &str)> = OBJECTIVES.iter().map(|entry| (entry.name, "")).collect();
-    // Wider networks start a little further off: views agree more before any training, which lowers p_minsg, and
-    // the parts' logits of unit variance add half of that to p_par.
-    for (width, most) in [(64, 0.15), (256, 0.20)] {
+    // Wider networks start further from chance: their views agree more before training, which lowers p_minsg, and the
+    // unit variance of the logits adds about half of it to p_par.
+    for (width, tolerance) in [(64, 0.15), (256, 0.20)] {
         let losses = model(&graph, &format!("width = {width}"), &pool, 1e-3).unwrap().losses(0).unwrap();
         let chance =
             [("p_link", 2.0 * 2f64.ln()), ("p_recon", 1.0), ("p_minsg", 2048f64.ln()), ("p_par", 20f64.ln())];
         for (name, expected) in chance {
             let at = OBJECTIVES.iter().position(|entry| entry.name == name).unwrap();
             let off = (losses[at] / expected - 1.0).abs();
-            assert!(off < most, "{name} at width {width}: {} for {expected}", losses[at]);
+            assert!(off < tolerance, "{name} at width {width}: {} for {expected}", losses[at]);
         }
     }
 }
 
 #[test]
-fn link_is_the_cross_entropy_of_edges_and_of_the_one_pair_without() {
-    // Every pair but (1, 4) is an edge, so that is the only negative there is.
+fn link_is_the_cross_entropy_of_edges_and_the_only_non_edge() {
+    // Every pair except (1, 4) is an edge, so it is the only negative.
     let pairs: Vec<(u32, u32)> =
         (0..12).flat_map(|u| (0..u).map(move |v| (v, u))).filter(|&pair| pair != (1, 4)).collect();
     let z = numbers(4, 12 * 3);
@@ -91,7 +91,7 @@ fn transposed(a: &Matrix) -> Matrix {
 }
 
 #[test]
-fn reconstruction_masks_again_before_its_convolution() {
+fn reconstruction_masks_again_before_the_decoder() {
     for table in ["", "replace = 0.4", "drop_edges = 0.5\nexponent = 2"] {
         let bench = Bench::new(graph(edges(), sparse_features(6)), "width = 4", "p_recon", table);
         let z = numbers(4, 12 * 4);
@@ -101,10 +101,10 @@ fn reconstruction_masks_again_before_its_convolution() {
             rows(params.get(id), params.shape(id).1)
         });
         let augmented = bench.augmented();
-        let hidden = augmented[0].masked.as_ref().unwrap();
-        assert_eq!(hidden.ids().len(), 6);
+        let masked = augmented[0].masked.as_ref().unwrap();
+        assert_eq!(masked.ids().len(), 6);
         let mut r = product(&rows(&z, 4), &first);
-        hidden.ids().iter().for_each(|&node| r[node as usize].fill(0.0));
+        masked.ids().iter().for_each(|&node| r[node as usize].fill(0.0));
         let rebuilt =
             product(&product(&dense_operator(&augmented[0].view.operator()), &r), &transposed(&second));
         let power = if table.contains("exponent") { 2 } else { 3 };
@@ -115,7 +115,7 @@ fn reconstruction_masks_again_before_its_convolution() {
             entries.for_each(|(column, x)| truth[column as usize] = f64::from(x));
             (1.0 - cosine(&guess, &truth)).powi(power)
         };
-        let expected = hidden.ids().iter().map(error).sum::<f64>() / 6.0;
+        let expected = masked.ids().iter().map(error).sum::<f64>() / 6.0;
         assert_equal(table, bench.loss_of(&[&z]), expected);
     }
 }
@@ -144,9 +144,8 @@ fn contrast_of_orthonormal_rows_in_identical_views() {
     }
 }
 
-/// Without drops both sights are the clean graph, bit for bit.
 #[test]
-fn sights_that_drop_nothing_are_the_clean_graph() {
+fn views_without_augmentation_are_the_clean_graph() {
     for name in ["p_minsg", "p_decor"] {
         let table = "drop_edges = 0\nmask_features = 0";
         let bench = Bench::new(graph(edges(), sparse_features(6)), "width = 4", name, table);
@@ -159,7 +158,7 @@ fn sights_that_drop_nothing_are_the_clean_graph() {
     }
 }
 
-/// The loss of a bare contrast of dot products with these contexts, over all nodes.
+/// The contrastive loss of dot products with these contexts, over all nodes.
 fn contrast(z: &Matrix, contexts: &Matrix, temperature: f64) -> f64 {
     let mut scores = product(z, &transposed(contexts));
     scores.iter_mut().flatten().for_each(|score| *score /= temperature);
@@ -189,7 +188,7 @@ fn contexts_are_the_mean_along_walks() {
     }
 }
 
-/// D⁻¹A, where a node without neighbors stays.
+/// D⁻¹A, with a self-loop at isolated nodes.
 fn walk(graph: &Graph) -> Matrix {
     let n = graph.n_nodes();
     let mut walk = vec![vec![0.0; n]; n];
@@ -203,7 +202,7 @@ fn walk(graph: &Graph) -> Matrix {
 }
 
 #[test]
-fn contexts_are_the_mean_over_exact_balls() {
+fn contexts_are_the_mean_over_exact_neighborhoods() {
     for (hops, limit) in [(1, 0), (2, 0), (3, 0), (2, 12)] {
         let table = format!(
             "readout = 'ego-mean'\nhead = 'none'\nsimilarity = 'dot'\ntemperature = 2\nhops = {hops}\n\
@@ -212,18 +211,18 @@ fn contexts_are_the_mean_over_exact_balls() {
         let bench = Bench::new(graph(edges(), dense_features(3)), "width = 5", "p_minsg", &table);
         let (first, second) = (numbers(4, 60), numbers(5, 60));
         let contexts: Matrix =
-            (0..12).map(|node| ball_mean(bench.graph, node, hops, &rows(&second, 5))).collect();
+            (0..12).map(|node| ego_mean(bench.graph, node, hops, &rows(&second, 5))).collect();
         assert_equal(&table, bench.loss_of(&[&first, &second]), contrast(&rows(&first, 5), &contexts, 2.0));
     }
 }
 
-fn ball_mean(graph: &Graph, node: usize, hops: usize, z: &Matrix) -> Vec<f64> {
-    let mut ball = std::collections::BTreeSet::from([node as u32]);
+fn ego_mean(graph: &Graph, node: usize, hops: usize, z: &Matrix) -> Vec<f64> {
+    let mut nodes = std::collections::BTreeSet::from([node as u32]);
     for _ in 0..hops {
-        let reached: Vec<u32> = ball.iter().flat_map(|&v| graph.neighbors(v as usize)).copied().collect();
-        ball.extend(reached);
+        let reached: Vec<u32> = nodes.iter().flat_map(|&v| graph.neighbors(v as usize)).copied().collect();
+        nodes.extend(reached);
     }
-    let mean = |col: usize| ball.iter().map(|&v| z[v as usize][col]).sum::<f64>() / ball.len() as f64;
+    let mean = |col: usize| nodes.iter().map(|&v| z[v as usize][col]).sum::<f64>() / nodes.len() as f64;
     (0..z[0].len()).map(mean).collect()
 }
 
@@ -233,7 +232,7 @@ fn decorrelation_of_identical_views() {
         let table = format!("head = 'none'\n{table}");
         Bench::new(graph(edges(), dense_features(3)), "width = 3", "p_decor", &table)
     };
-    // Three columns of ±1 with mean 0 that do not repeat each other, over twelve nodes.
+    // Three uncorrelated columns of ±1 with mean 0, over twelve nodes.
     let signs = [[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]];
     let white: Vec<Real> = (0..12).flat_map(|node| signs[node % 4]).map(|sign| sign as Real).collect();
     let loss = bench("").loss_of(&[&white, &white]);
@@ -259,7 +258,7 @@ fn standardized(column: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn partition_is_the_cross_entropy_of_metis_parts() {
+fn partition_is_the_cross_entropy_of_metis_clusters() {
     let bench = Bench::new(graph(edges(), dense_features(3)), "width = 4", "p_par", "parts = 3");
     let part = partition::partition(bench.graph.adjacency(), 3, 1.03, 0).unwrap();
     let z = numbers(4, 12 * 4);
@@ -274,9 +273,9 @@ fn partition_is_the_cross_entropy_of_metis_parts() {
     assert_equal("p_par", bench.loss_of(&[&z]), expected);
 }
 
-/// Sample dims differ in link prediction alone, and there only on graphs with more edges than a step takes.
+/// Only link prediction uses a different sample size for sensing, and only on graphs with more edges than a batch.
 #[test]
-fn sensing_is_the_loss_of_a_step_on_a_small_graph() {
+fn sensing_and_training_losses_agree_on_a_small_graph() {
     for entry in all() {
         let bench = Bench::new(
             graph(edges(), sparse_features(6)),
