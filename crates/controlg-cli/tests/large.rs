@@ -51,7 +51,7 @@ fn dry_run_prints_an_estimate_and_writes_nothing() {
     assert_eq!((&plan["batch"], &plan["steps"], &plan["nodes"]), (&"parts".into(), &60.into(), &900.into()));
     assert!(plan["memory_bytes"].as_u64() > Some(10_000_000) && plan["seconds"].as_f64() > Some(0.0));
     let text = String::from_utf8(pretrain(GRAPH, &out, &["--dry-run"]).stdout).unwrap();
-    assert!(text.contains("METIS parts, about 128 nodes") && text.contains("as measured"), "{text}");
+    assert!(text.contains("METIS clusters, about 128 nodes") && text.contains("(measured on"), "{text}");
     assert!(!out.exists());
 }
 

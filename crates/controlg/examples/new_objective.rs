@@ -41,10 +41,6 @@ impl Objective for DegreeClass {
         params.add(group, "bias", (1, CLASSES), Init::Constant(0.0), stream);
     }
 
-    fn buffers(&self, graph: &Graph, _width: usize) -> Vec<(usize, usize)> {
-        vec![(graph.n_nodes() * CLASSES, 2)]
-    }
-
     /// One view: the unaugmented graph.
     fn views(&self) -> Vec<ViewSpec> {
         vec![ViewSpec::default()]

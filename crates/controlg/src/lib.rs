@@ -72,6 +72,11 @@ pub mod error;
 pub mod eval;
 pub mod files;
 pub mod graph;
+#[cfg(not(feature = "internals"))]
+mod kernels;
+/// Not part of the public API: for the benchmarks and tests of this workspace.
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod kernels;
 pub mod objective;
 pub mod recorded_scheduler;

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 
 use rayon::prelude::*;
 
+use crate::Real;
 use crate::error::{Error, Result};
 
 /// Rows per parallel read.
@@ -100,7 +101,7 @@ impl RowFile {
 }
 
 /// A temporary file of rows, written once in order and then read. Dropping it removes the file.
-pub(crate) struct TempRows {
+struct TempRows {
     path: PathBuf,
     file: BufWriter<File>,
     width: usize,
@@ -108,7 +109,7 @@ pub(crate) struct TempRows {
 
 impl TempRows {
     /// Creates an empty file in a folder, for rows of `width` bytes.
-    pub(crate) fn new(folder: &Path, name: &str, width: usize) -> Result<TempRows> {
+    fn new(folder: &Path, name: &str, width: usize) -> Result<TempRows> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -153,6 +154,44 @@ impl TempRows {
 impl Drop for TempRows {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// A matrix that is spilled to a temporary file row by row, then read.
+pub(crate) struct SpilledMatrix {
+    rows: TempRows,
+    cols: usize,
+}
+
+impl SpilledMatrix {
+    /// An empty matrix with a file in `folder`.
+    pub(crate) fn new(folder: &Path, name: &str, cols: usize) -> Result<SpilledMatrix> {
+        Ok(SpilledMatrix { rows: TempRows::new(folder, name, cols * size_of::<Real>())?, cols })
+    }
+
+    /// Appends rows.
+    pub(crate) fn append(&mut self, rows: &[Real]) -> Result<()> {
+        let bytes: Vec<u8> = rows.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.rows.append(&bytes)
+    }
+
+    /// Ends writing.
+    pub(crate) fn end(mut self) -> Result<SpilledMatrix> {
+        self.rows.flush()?;
+        Ok(self)
+    }
+
+    /// Number of columns.
+    pub(crate) fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Reads some rows.
+    pub(crate) fn read(&self, rows: &[u32]) -> Result<Vec<Real>> {
+        let mut bytes = vec![0; rows.len() * self.cols * size_of::<Real>()];
+        self.rows.read(rows, &mut bytes)?;
+        let real = |b: &[u8]| Real::from_le_bytes(b.try_into().expect("chunks of one number"));
+        Ok(bytes.chunks_exact(size_of::<Real>()).map(real).collect())
     }
 }
 

@@ -15,7 +15,8 @@ use controlg::encoder::{self, Pass};
 use controlg::graph::{Adjacency, Csr, EdgeDropper, EncoderInput, Features, NodeSet, Operator, View, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, Attention, Averaging, Contrast, Distance, Grads, Init, ParamId, Params, Pool, Tape, Var,
+    Activation, Attention, AttentionParams, Averaging, Contrast, Distance, Grads, Init, ParamId, Params,
+    Pool, Tape, Var,
 };
 use differences::{Function, WIDE, check_params, forever, value};
 
@@ -180,7 +181,13 @@ fn products_with_features() {
                 &format!("convolve and carry {kind} {name}"),
                 &[(6, 3), (1, 3), (1, 1), (1, 6)],
                 &|t, v| {
-                    t.convolve_view_and_carry(&view, v[0], Some(v[3]), Some(v[1]), Activation::Prelu(v[2]))
+                    t.convolve_view_then_propagate(
+                        &view,
+                        v[0],
+                        Some(v[3]),
+                        Some(v[1]),
+                        Activation::Prelu(v[2]),
+                    )
                 },
             );
             check(&format!("project {kind} {name}"), &[(6, 3), (1, 6)], &|t, v| {
@@ -216,10 +223,10 @@ fn convolutions_in_strips_equal_their_parts() {
             params.get_mut(ParamId { group: 0, entry: 2 })[0] = 0.3;
             let (view, mut tape) = (of.whole(), Tape::new(&params, &pool));
             let v = tape.group(0);
-            assert!(tape.carries_in_strips(&view, v[0]), "a graph large enough for strips");
+            assert!(tape.fuses_propagation(&view, v[0]), "a graph large enough for strips");
             let (bias, activation) = (Some(v[1]), Activation::Prelu(v[2]));
             let out = if in_strips {
-                tape.convolve_view_and_carry(&view, v[0], None, bias, activation)
+                tape.convolve_view_then_propagate(&view, v[0], None, bias, activation)
             } else {
                 let h = tape.convolve_view(&view, v[0], None, bias, activation);
                 tape.propagate(view.operator(), h)
@@ -250,7 +257,8 @@ fn attention() {
                 check(&format!("attention {heads} {dropout}"), &shapes, &|t, v| {
                     let (bias, prelu) = (Some(v[3]), Activation::Prelu(v[4]));
                     let draws = &mut Stream::new(7, "test", "dropout", 0);
-                    t.attention(operator, v[0], v[1], v[2], shape, bias, prelu, Some(draws))
+                    let params = AttentionParams { source: v[1], target: v[2], bias, activation: prelu };
+                    t.attention(operator, v[0], params, shape, Some(draws))
                 });
             }
         }
@@ -377,7 +385,7 @@ fn a_cut_tape_gives_the_same_gradients_in_two_parts() {
     let mark = tape.mark();
     for _ in 0..2 {
         in_parts.reset();
-        let start = tape.cut(z);
+        let start = tape.detached_leaf(z);
         let logits = tape.matmul(start, v[1]);
         let out = tape.cross_entropy(logits, targets);
         tape.backward(out, &mut in_parts);

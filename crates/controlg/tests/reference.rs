@@ -11,8 +11,8 @@ use controlg::Real;
 use controlg::graph::{EncoderInput, Features, Operator};
 use controlg::rng::Stream;
 use controlg::tensor::{
-    Activation, AdamW, Attention, Averaging, Contrast, Distance, Grads, Init, OptimizerSettings, ParamId,
-    Params, Pool, Tape, Var,
+    Activation, AdamW, Attention, AttentionParams, Averaging, Contrast, Distance, Grads, Init,
+    OptimizerSettings, ParamId, Params, Pool, Tape, Var,
 };
 use serde::Deserialize;
 
@@ -105,7 +105,9 @@ fn gat_convolution_with_four_heads() {
     check("gat", &["x", "weight", "source", "target", "bias"], |t, d, v| {
         let h = t.matmul(v[0], v[1]);
         let shape = Attention { heads: 4, negative_slope: 0.2, dropout: 0.0 };
-        t.attention(&d.operator, h, v[2], v[3], shape, Some(v[4]), Activation::Identity, None)
+        let (bias, activation) = (Some(v[4]), Activation::Identity);
+        let params = AttentionParams { source: v[2], target: v[3], bias, activation };
+        t.attention(&d.operator, h, params, shape, None)
     });
 }
 

@@ -13,9 +13,10 @@ use std::thread::available_parallelism;
 use controlg::compare::{
     self, Comparison, ComparisonReport, Grid, GridTrial, Job, JobProgress, JsonlStore, Manifest, ResultCell,
 };
+use controlg::config::Config;
 use controlg::data::{self, LoadOptions};
 use controlg::eval::Task;
-use controlg::{Error, Result, files};
+use controlg::{Error, Result, files, train};
 
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
@@ -221,11 +222,15 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
     let jobs = comparison.jobs(&[])?;
     let mut largest = 0;
     for data in &comparison.data {
-        let config = jobs.iter().find_map(|job| match &job.source {
-            compare::EmbeddingSource::Run(config) if config.data == *data => Some(config),
-            _ => None,
-        });
-        let Some(config) = config else { continue };
+        // Memory does not depend on the seed.
+        let runs = jobs.iter().filter(|job| comparison.seeds.first() == Some(&job.seed));
+        let configs: Vec<&Config> = runs
+            .filter_map(|job| match &job.source {
+                compare::EmbeddingSource::Run(config) if config.data == *data => Some(&**config),
+                _ => None,
+            })
+            .collect();
+        let Some(config) = configs.first() else { continue };
         let options = LoadOptions {
             data_dir: common.data_dir.clone(),
             features: config.features,
@@ -236,9 +241,9 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
             return Err(Error::value(data, "no labels", "labels, which nc and cluster need"));
         }
         comparison.data_hashes.insert(data.clone(), dataset.fingerprint());
-        let width = config.encoder.width();
-        // A run holds about thirty matrices of one row a node, and the graph as read and as seen.
-        largest = largest.max(dataset.graph.n_nodes() * width * 120 + 4 * dataset.graph.memory_bytes());
+        // A run that is refused needs no memory; it reports its error when it is its turn.
+        let needs = configs.iter().filter_map(|config| train::memory::need(&dataset.graph, config).ok());
+        largest = needs.map(|need| need.total() as usize).fold(largest, usize::max);
     }
     Ok(largest)
 }

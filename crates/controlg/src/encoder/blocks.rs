@@ -1,8 +1,8 @@
-//! Representations of a graph that does not fit into memory: layer by layer over the whole graph, some nodes at a time.
+//! Layer-wise inference on a graph that does not fit in memory, one block of nodes at a time.
 //!
-//! A layer's rows are put aside in a file and the next layer reads those that it reaches. Every row is computed by the
-//! kernels that compute it for the whole graph, from the same numbers in the same order, and the statistics of batch
-//! norms are summed in the same chunks: the bytes are those of [`embed`](super::embed).
+//! The outputs of a layer are spilled to a temporary file, from which the next layer reads the rows that it needs. Every
+//! row is computed by the same kernels from the same numbers in the same order as for the whole graph, and batch norm
+//! statistics are summed in the same chunks: the bytes are those of [`embed`](super::embed).
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,52 +12,52 @@ use super::{Encoder, Norms};
 use crate::Real;
 use crate::error::Result;
 use crate::graph::{Features, GcnRows, Graph, Operand, Operator, OperatorRows};
-use crate::rowfile::TempRows;
+use crate::rowfile::SpilledMatrix;
 use crate::tensor::{ColumnStats, Moments, Params, Pool, Tape, Var};
 
-/// A network: its shape, and the group of its parameters.
+/// An encoder with its parameters.
 #[derive(Clone, Copy)]
 pub struct Network<'n> {
-    /// The shape.
+    /// The architecture.
     pub encoder: &'n dyn Encoder,
     /// All parameters.
     pub params: &'n Params,
-    /// The group of its own.
+    /// The group of this network.
     pub group: usize,
 }
 
-/// What a layer starts from, one row a node.
+/// The input rows of a layer.
 pub enum BlockSource<'a> {
-    /// Every value.
+    /// Dense rows.
     Dense(Var),
     /// Sparse features.
     Sparse(Operand<'a, Operator>),
 }
 
-/// Some nodes and those that they reach.
+/// A block of nodes and the nodes that they reach.
 pub struct Block {
     rows: OperatorRows,
 }
 
 impl Block {
-    /// The rows of the operator, on the nodes that are reached.
+    /// The operator's rows of the block, with columns over the reached nodes.
     pub fn operator(&self) -> &Operator {
         &self.rows.operator
     }
 
-    /// The place of each node among those that are reached.
+    /// The position of each node of the block among the reached nodes.
     pub fn own(&self) -> &[u32] {
         &self.rows.own
     }
 }
 
-/// Nodes of a block: what they reach is to fit into memory.
-const ROWS: usize = 16_384;
-/// Nodes that are too few for a block of their own.
-const FEW: usize = 1024;
+/// Nodes per block: the nodes that they reach must fit in memory.
+const BLOCK_ROWS: usize = 16_384;
+/// A last block with fewer nodes is merged into the one before it.
+const MIN_BLOCK_ROWS: usize = 1024;
 
-/// The representations of the whole graph, handed over some rows at a time in the order of the nodes; gives the
-/// statistics of the batch norms, which are the graph's own unless they are given. What is put aside lies in `folder`.
+/// Computes the representations of the whole graph and passes them to `rows` block by block in the order of the nodes.
+/// Returns the statistics of the batch norms, which are the graph's own unless given. Temporary files go to `folder`.
 pub fn embed_in_blocks(
     network: Network<'_>,
     graph: &Graph,
@@ -65,7 +65,7 @@ pub fn embed_in_blocks(
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<Vec<ColumnStats>> {
-    BlockWalk { network, graph, stats, folder, pool: Pool::new(), target: ROWS }.embed(rows)
+    BlockWalk { network, graph, stats, folder, pool: Pool::new(), block_rows: BLOCK_ROWS }.embed(rows)
 }
 
 struct BlockWalk<'w> {
@@ -74,48 +74,48 @@ struct BlockWalk<'w> {
     stats: Option<&'w [ColumnStats]>,
     folder: &'w Path,
     pool: Pool,
-    target: usize,
+    block_rows: usize,
 }
 
-/// Who takes the rows of a layer as they come.
+/// Receives the rows of a layer block by block.
 type Sink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
 
 impl BlockWalk<'_> {
     fn embed(&self, out: &mut Sink<'_>) -> Result<Vec<ColumnStats>> {
         let mut reach = GcnRows::new(self.graph.adjacency());
         let mut stats: Vec<ColumnStats> = Vec::new();
-        let mut input: Option<RowMatrix> = None;
+        let mut input: Option<SpilledMatrix> = None;
         let last = self.network.encoder.layers() - 1;
         for layer in 0..=last {
-            let alone = self.alone(layer, input.as_ref())?;
-            let done = alone.is_some();
-            let from = alone.or(input.take());
+            let transformed = self.transform(layer, input.as_ref())?;
+            let done = transformed.is_some();
+            let from = transformed.or(input.take());
             let width = self.network.out_width(layer);
-            let mut next = RowMatrix::new(self.folder, "layer", width)?;
+            let mut next = SpilledMatrix::new(self.folder, "layer", width)?;
             let sink: &mut Sink<'_> = if layer == last { &mut *out } else { &mut |rows| next.append(rows) };
             if !self.network.encoder.has_batch_norm(layer) {
-                self.together(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
-                    let h = self.network.finish(tape, layer, h, Norms::Batch);
+                self.aggregate(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
+                    let h = self.network.post(tape, layer, h, Norms::Batch);
                     sink(tape.value(h))
                 })?;
             } else if let Some(given) = self.stats {
                 let at = stats.len();
                 stats.push(given[at].clone());
-                self.together(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
-                    let h = self.network.finish(tape, layer, h, Norms::Given(&given[at..=at]));
+                self.aggregate(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
+                    let h = self.network.post(tape, layer, h, Norms::Given(&given[at..=at]));
                     sink(tape.value(h))
                 })?;
             } else {
                 let mut moments = Moments::new(width);
-                let mut raw = RowMatrix::new(self.folder, "product", width)?;
-                self.together(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
+                let mut raw = SpilledMatrix::new(self.folder, "product", width)?;
+                self.aggregate(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
                     moments.add(tape.value(h));
                     raw.append(tape.value(h))
                 })?;
                 drop(from);
                 let (mean, inverse_std) = moments.end();
                 stats.push(ColumnStats { mean, inverse_std });
-                self.finish(layer, &raw.end()?, &stats[stats.len() - 1..], sink)?;
+                self.post(layer, &raw.end()?, &stats[stats.len() - 1..], sink)?;
             }
             if layer < last {
                 input = Some(next.end()?);
@@ -124,15 +124,15 @@ impl BlockWalk<'_> {
         Ok(stats)
     }
 
-    /// What the layer does to each node alone, put aside; `None` where it looks at neighbors first.
-    fn alone(&self, layer: usize, input: Option<&RowMatrix>) -> Result<Option<RowMatrix>> {
-        let mut next = RowMatrix::new(self.folder, "alone", self.network.out_width(layer))?;
+    /// The layer's per-node transform, spilled; `None` if it aggregates first.
+    fn transform(&self, layer: usize, input: Option<&SpilledMatrix>) -> Result<Option<SpilledMatrix>> {
+        let mut next = SpilledMatrix::new(self.folder, "transform", self.network.out_width(layer))?;
         for block in self.blocks(layer) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = self.rows(input, &nodes)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
             let source = rows.source(&mut tape);
-            let Some(h) = self.network.encoder.alone(&mut tape, self.network.group, layer, source) else {
+            let Some(h) = self.network.encoder.transform(&mut tape, self.network.group, layer, source) else {
                 return Ok(None);
             };
             next.append(tape.value(h))?;
@@ -140,12 +140,12 @@ impl BlockWalk<'_> {
         next.end().map(Some)
     }
 
-    /// What the layer takes from neighbors, block by block.
-    fn together(
+    /// The layer's aggregation, block by block.
+    fn aggregate(
         &self,
         layer: usize,
-        input: Option<&RowMatrix>,
-        done: bool,
+        input: Option<&SpilledMatrix>,
+        transformed: bool,
         reach: &mut GcnRows<'_>,
         each: &mut dyn FnMut(&mut Tape<'_>, Var) -> Result<()>,
     ) -> Result<()> {
@@ -154,20 +154,20 @@ impl BlockWalk<'_> {
             let rows = self.rows(input, &block.rows.reached)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
             let BlockSource::Dense(h) = rows.source(&mut tape) else {
-                unreachable!("sparse rows are multiplied before they are summed");
+                unreachable!("sparse rows are transformed before they are aggregated");
             };
             let Network { encoder, group, .. } = self.network;
-            let h = encoder.together(&mut tape, group, layer, &block, h, done);
+            let h = encoder.aggregate(&mut tape, group, layer, &block, h, transformed);
             each(&mut tape, h)?;
         }
         Ok(())
     }
 
-    /// Norm and activation of rows that were put aside.
-    fn finish(
+    /// Norm and activation of spilled rows.
+    fn post(
         &self,
         layer: usize,
-        raw: &RowMatrix,
+        raw: &SpilledMatrix,
         stats: &[ColumnStats],
         sink: &mut Sink<'_>,
     ) -> Result<()> {
@@ -175,14 +175,14 @@ impl BlockWalk<'_> {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = raw.read(&nodes)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
-            let h = tape.constant(nodes.len(), raw.cols, &rows[..]);
-            let h = self.network.finish(&mut tape, layer, h, Norms::Given(stats));
+            let h = tape.constant(nodes.len(), raw.cols(), &rows[..]);
+            let h = self.network.post(&mut tape, layer, h, Norms::Given(stats));
             sink(tape.value(h))?;
         }
         Ok(())
     }
 
-    fn rows(&self, input: Option<&RowMatrix>, nodes: &[u32]) -> Result<LayerRows> {
+    fn rows(&self, input: Option<&SpilledMatrix>, nodes: &[u32]) -> Result<LayerRows> {
         match input {
             Some(matrix) => Ok(LayerRows::Dense(nodes.len(), matrix.read(nodes)?)),
             None => Ok(match self.graph.rows(nodes)? {
@@ -192,14 +192,14 @@ impl BlockWalk<'_> {
         }
     }
 
-    /// Blocks of whole chunks of the layer's statistics, none of them small: a product of few rows may be summed in
-    /// other pieces.
+    /// Blocks that are multiples of the chunks of batch norm statistics. None is small, since a product of few rows may be
+    /// summed in another order.
     fn blocks(&self, layer: usize) -> Vec<Range<usize>> {
         let n = self.graph.n_nodes();
         let step = Moments::step(self.network.out_width(layer));
-        let rows = self.target.next_multiple_of(step);
+        let rows = self.block_rows.next_multiple_of(step);
         let mut starts: Vec<usize> = (0..n).step_by(rows).collect();
-        if starts.len() > 1 && n - starts[starts.len() - 1] < FEW {
+        if starts.len() > 1 && n - starts[starts.len() - 1] < MIN_BLOCK_ROWS {
             starts.pop();
         }
         starts.push(n);
@@ -208,11 +208,11 @@ impl BlockWalk<'_> {
 }
 
 impl Network<'_> {
-    fn finish(&self, tape: &mut Tape<'_>, layer: usize, h: Var, norms: Norms<'_>) -> Var {
-        self.encoder.finish(tape, self.group, layer, h, norms)
+    fn post(&self, tape: &mut Tape<'_>, layer: usize, h: Var, norms: Norms<'_>) -> Var {
+        self.encoder.post(tape, self.group, layer, h, norms)
     }
 
-    /// Columns that come out of a layer: those of its weight, the only matrix of its name.
+    /// Output width of a layer: the columns of its weight.
     fn out_width(&self, layer: usize) -> usize {
         let name = format!("{layer}.weight");
         let entries = self.params.groups()[self.group].entries();
@@ -220,7 +220,7 @@ impl Network<'_> {
     }
 }
 
-/// Rows in memory.
+/// Input rows in memory.
 enum LayerRows {
     Dense(usize, Vec<Real>),
     Sparse(Arc<Operator>),
@@ -237,35 +237,6 @@ impl LayerRows {
     }
 }
 
-/// A matrix that is put aside row by row, then read.
-struct RowMatrix {
-    aside: TempRows,
-    cols: usize,
-}
-
-impl RowMatrix {
-    fn new(folder: &Path, name: &str, cols: usize) -> Result<RowMatrix> {
-        Ok(RowMatrix { aside: TempRows::new(folder, name, cols * size_of::<Real>())?, cols })
-    }
-
-    fn append(&mut self, rows: &[Real]) -> Result<()> {
-        let bytes: Vec<u8> = rows.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.aside.append(&bytes)
-    }
-
-    fn end(mut self) -> Result<RowMatrix> {
-        self.aside.flush()?;
-        Ok(self)
-    }
-
-    fn read(&self, rows: &[u32]) -> Result<Vec<Real>> {
-        let mut bytes = vec![0; rows.len() * self.cols * size_of::<Real>()];
-        self.aside.read(rows, &mut bytes)?;
-        let real = |b: &[u8]| Real::from_le_bytes(b.try_into().expect("as many bytes as a number has"));
-        Ok(bytes.chunks_exact(size_of::<Real>()).map(real).collect())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,7 +244,7 @@ mod tests {
     use crate::graph::{Dense, EncoderInput};
     use crate::rng::Stream;
 
-    /// The representations of a graph by both ways, with batch norms that are its own and that are given.
+    /// Compares both ways to compute representations, with own and with given batch norm statistics.
     fn compare(graph: &Graph, table: &str) {
         let encoder = build(table.parse().unwrap()).unwrap();
         let mut params = Params::new();
@@ -292,7 +263,7 @@ mod tests {
                 stats: given,
                 folder: folder.path(),
                 pool: Pool::new(),
-                target: 1200,
+                block_rows: 1200,
             };
             assert!(walk.blocks(0).len() > 2);
             let mut rows = Vec::new();
@@ -307,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_give_the_bytes_of_the_whole_graph() {
+    fn blocks_reproduce_the_bytes_of_the_whole_graph() {
         let load = |name: &str| crate::data::load(name, &Default::default()).unwrap().graph;
         let sparse = load("synthetic:nodes=5000,features=700");
         let data = (0..5000).flat_map(|node| {

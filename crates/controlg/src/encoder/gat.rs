@@ -1,8 +1,8 @@
-//! Graph attention network: neighbors weighted by learned attention, heads side by side (Veličković et al., 2018).
+//! Graph attention network: neighbors weighted by learned attention, heads concatenated (Veličković et al., 2018).
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::LayerTail;
+use super::layer::LayerEpilogue;
 use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass, layer};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -10,9 +10,9 @@ use crate::graph::View;
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range, Scalar};
-use crate::tensor::{Activation, Attention, Init, Params, Tape, Var};
+use crate::tensor::{Activation, Attention, AttentionParams, Init, Params, Tape, Var};
 
-/// On the list of encoders.
+/// The entry in the list of encoders.
 pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "gat",
     summary: "graph attention: neighbors weighted by a learned score, several heads side by side",
@@ -33,17 +33,17 @@ const KEYS: &[Key] = &{
         last,
         dropout,
         feature_dropout,
-        Key::new("heads", Range::Whole(1, 1024), "attention heads side by side; divides the widths"),
+        Key::new("heads", Range::Whole(1, 1024), "attention heads, concatenated; must divide the widths"),
         Key::new("negative_slope", Range::Number(0.0, 1.0), "slope of the leaky ReLU on the scores"),
         Key::new(
             "attention_dropout",
             Range::Below(0.0, 1.0),
-            "share of the attention set to zero in training",
+            "dropout rate on the attention weights",
         ),
         Key::new(
             "init",
             Range::OneOf(&["uniform", "normal"]),
-            "how weights start: Xavier's uniform numbers, or normal ones with a gain of √2, as its authors have",
+            "weight initialization: Xavier uniform, or Xavier normal with a gain of √2 as in the authors' code",
         )
         .added_later(Scalar::Text("uniform")),
     ]
@@ -60,19 +60,19 @@ pub struct GatSettings {
     pub heads: usize,
     /// Slope of the leaky ReLU on the scores.
     pub negative_slope: f64,
-    /// Share of the attention that is set to zero in training, below 1.
+    /// Dropout rate on the attention weights, below 1.
     pub attention_dropout: f64,
-    /// How weights start.
+    /// Weight initialization.
     pub init: GatInit,
 }
 
-/// How weights start, after Glorot and Bengio (2010).
+/// Weight initialization after Glorot and Bengio (2010).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GatInit {
-    /// Uniform.
+    /// Xavier uniform.
     Uniform,
-    /// Normal, √2 as wide.
+    /// Xavier normal with a gain of √2.
     Normal,
 }
 
@@ -89,7 +89,7 @@ impl Default for GatSettings {
 }
 
 /// A stack of attention layers. Parameters of a layer: weight (in × out), source and target vectors (heads ×
-/// out/heads), then bias, norm and slope as settled.
+/// out/heads), then bias, norm and slope as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gat {
     settings: GatSettings,
@@ -108,7 +108,7 @@ impl Gat {
         Ok(Gat { settings })
     }
 
-    fn shape(&self) -> Attention {
+    fn attention(&self) -> Attention {
         Attention {
             heads: self.settings.heads,
             negative_slope: self.settings.negative_slope as Real,
@@ -116,12 +116,12 @@ impl Gat {
         }
     }
 
-    /// Weight, source and target vectors of a layer, and what follows its product.
-    fn parts(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 3], LayerTail) {
+    /// Weight, source and target vectors of a layer, and its epilogue.
+    fn layer_params(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 3], LayerEpilogue) {
         let mut next = tape.group(group).into_iter();
         let mut part = |layer| {
-            let own = [(); 3].map(|()| next.next().expect("as many parameters as were declared"));
-            (own, self.settings.common.ending(layer, &mut next))
+            let own = [(); 3].map(|()| next.next().expect("all parameters are declared"));
+            (own, self.settings.common.epilogue(layer, &mut next))
         };
         for before in 0..layer {
             part(before);
@@ -135,12 +135,6 @@ impl Encoder for Gat {
         self.settings.common.width
     }
 
-    fn kept_per_node(&self) -> usize {
-        let projected: usize =
-            (0..self.settings.common.layers).map(|l| self.settings.common.out_width(l)).sum();
-        self.settings.common.kept_per_node() + projected
-    }
-
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         let (common, heads) = (&self.settings.common, self.settings.heads);
         let mut from = n_features;
@@ -149,7 +143,7 @@ impl Encoder for Gat {
             let vectors = (heads, to / heads);
             let shapes = [
                 ("weight", (from, to), from + to),
-                // The vectors of all heads are one tensor of 1 × heads × width there: as many in as `to`.
+                // The authors' code stores the vectors of all heads as one 1 × heads × width tensor, with fan-in `to`.
                 ("source", vectors, to + to / heads),
                 ("target", vectors, to + to / heads),
             ];
@@ -160,7 +154,7 @@ impl Encoder for Gat {
                 };
                 params.add(group, &format!("{layer}.{name}"), shape, init, stream);
             }
-            common.init_ending(layer, params, group, stream);
+            common.init_epilogue(layer, params, group, stream);
             from = to;
         }
     }
@@ -173,21 +167,21 @@ impl Encoder for Gat {
         self.settings.common.has_batch_norm(layer)
     }
 
-    fn alone<'a>(
+    fn transform<'a>(
         &self,
         tape: &mut Tape<'a>,
         group: usize,
         layer: usize,
         rows: BlockSource<'a>,
     ) -> Option<Var> {
-        let ([weight, ..], _) = self.parts(tape, group, layer);
+        let ([weight, ..], _) = self.layer_params(tape, group, layer);
         Some(match rows {
             BlockSource::Sparse(x) => tape.propagate(x, weight),
             BlockSource::Dense(h) => tape.linear(h, weight, None, Activation::Identity),
         })
     }
 
-    fn together<'a>(
+    fn aggregate<'a>(
         &self,
         tape: &mut Tape<'a>,
         group: usize,
@@ -196,46 +190,41 @@ impl Encoder for Gat {
         rows: Var,
         _: bool,
     ) -> Var {
-        let ([_, source, target], ending) = self.parts(tape, group, layer);
-        let (bias, activation) = ending.of_product();
+        let ([_, source, target], epilogue) = self.layer_params(tape, group, layer);
+        let (bias, activation) = epilogue.fused();
         let (operator, own) = (block.operator(), block.own());
-        tape.attention_rows(operator, own, rows, source, target, self.shape(), bias, activation)
+        let params = AttentionParams { source, target, bias, activation };
+        tape.attention_rows(operator, own, rows, params, self.attention())
     }
 
-    fn finish<'a>(
-        &self,
-        tape: &mut Tape<'a>,
-        group: usize,
-        layer: usize,
-        h: Var,
-        mut norms: Norms<'_>,
-    ) -> Var {
-        self.parts(tape, group, layer).1.apply(tape, h, &mut norms)
+    fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
+        self.layer_params(tape, group, layer).1.apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
         let common = &self.settings.common;
-        let shape = self.shape();
+        let attention = self.attention();
         let mut next = tape.group(group).into_iter();
         let mut h = None;
         for layer in 0..common.layers {
-            let mut take = || next.next().expect("as many parameters as were declared");
+            let mut take = || next.next().expect("all parameters are declared");
             let (weight, source, target) = (take(), take(), take());
-            let ending = common.ending(layer, &mut next);
-            let (bias, activation) = ending.of_product();
+            let epilogue = common.epilogue(layer, &mut next);
+            let (bias, activation) = epilogue.fused();
             let projected = match h {
-                None => tape.project(&common.thinned(view, &mut pass), weight, pass.token),
+                None => tape.project(&common.drop_features(view, &mut pass), weight, pass.token),
                 Some(h) => {
-                    let input = common.dropped(tape, h, &mut pass);
+                    let input = common.drop_inputs(tape, h, &mut pass);
                     let projected = tape.linear(input, weight, None, Activation::Identity);
                     tape.release(h);
                     projected
                 }
             };
-            let (operator, draws) = (view.operator(), pass.dropout.as_deref_mut());
-            let product = tape.attention(operator, projected, source, target, shape, bias, activation, draws);
+            let (operator, dropout) = (view.operator(), pass.dropout.as_deref_mut());
+            let params = AttentionParams { source, target, bias, activation };
+            let product = tape.attention(operator, projected, params, attention, dropout);
             tape.release(projected);
-            h = Some(ending.apply(tape, product, &mut pass.norms));
+            h = Some(epilogue.apply(tape, product, &mut pass.norms));
         }
         h.expect("at least one layer")
     }

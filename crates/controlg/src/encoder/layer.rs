@@ -1,4 +1,4 @@
-//! What all layers have in common: widths, norm, activation, and the order of their parameters.
+//! What all layer types share: widths, norm, activation, dropout, and the order of their parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,22 +12,18 @@ use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
 /// The settings of every encoder, by name.
 pub(super) const KEYS: &[Key; 8] = &[
     Key::new("layers", Range::Whole(1, 16), "number of layers"),
-    Key::new("width", Range::Whole(1, 65_536), "columns of the representations"),
-    Key::new("hidden", Range::Whole(0, 65_536), "columns between the layers; 0 for the same as width"),
-    Key::new("norm", Range::OneOf(&["batch", "layer", "none"]), "what follows each layer's product"),
-    Key::new("activation", Range::OneOf(&["prelu", "relu", "elu"]), "what follows the norm"),
+    Key::new("width", Range::Whole(1, 65_536), "embedding width"),
+    Key::new("hidden", Range::Whole(0, 65_536), "hidden width between layers; 0 for the embedding width"),
+    Key::new("norm", Range::OneOf(&["batch", "layer", "none"]), "normalization after each layer's product"),
+    Key::new("activation", Range::OneOf(&["prelu", "relu", "elu"]), "activation after the norm"),
     Key::new(
         "last",
         Range::OneOf(&["activation", "linear"]),
-        "whether the last layer ends with norm and activation too, or with its product",
+        "whether the last layer ends with norm and activation, or is linear",
     ),
-    Key::new("dropout", Range::Below(0.0, 1.0), "share of each later layer's inputs set to zero in training"),
-    Key::new(
-        "feature_dropout",
-        Range::Below(0.0, 1.0),
-        "share of the features' entries set to zero in training",
-    )
-    .added_later(Scalar::Number(0.0)),
+    Key::new("dropout", Range::Below(0.0, 1.0), "dropout rate on the inputs of all layers but the first"),
+    Key::new("feature_dropout", Range::Below(0.0, 1.0), "dropout rate on the entries of the features")
+        .added_later(Scalar::Number(0.0)),
 ];
 
 /// The settings of every encoder.
@@ -36,19 +32,19 @@ pub(super) const KEYS: &[Key; 8] = &[
 pub struct LayerSettings {
     /// Number of layers, 1 to 16.
     pub layers: usize,
-    /// Columns of the representations.
+    /// Embedding width.
     pub width: usize,
-    /// Columns between the layers; 0 for the same as `width`.
+    /// Hidden width between layers; 0 for the same as `width`.
     pub hidden: usize,
-    /// What follows each layer's product.
+    /// Normalization after each layer's product.
     pub norm: Norm,
-    /// What follows the norm.
+    /// Activation after the norm.
     pub activation: ActivationKind,
-    /// Whether the last layer ends with norm and activation too.
+    /// Whether the last layer ends with norm and activation.
     pub last: LastLayer,
-    /// Share of the inputs of each layer but the first that is set to zero in training, below 1.
+    /// Dropout rate on the inputs of all layers but the first, below 1.
     pub dropout: f64,
-    /// Share of the features' entries that is set to zero in training, below 1.
+    /// Dropout rate on the entries of the features, below 1.
     pub feature_dropout: f64,
 }
 
@@ -71,9 +67,9 @@ impl Default for LayerSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Norm {
-    /// Over the nodes of the pass.
+    /// Batch norm, over the nodes of the pass.
     Batch,
-    /// Within each node.
+    /// Layer norm, within each node.
     Layer,
     /// None.
     None,
@@ -83,7 +79,7 @@ pub enum Norm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ActivationKind {
-    /// x, or a·x where x < 0, with one learned a a layer, 0.25 at first.
+    /// x, or a·x where x < 0, with one learned a per layer, initially 0.25.
     Prelu,
     /// max(x, 0)
     Relu,
@@ -95,31 +91,24 @@ pub enum ActivationKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LastLayer {
-    /// With norm and activation like the others.
+    /// Norm and activation like the other layers.
     Activation,
-    /// With its product and bias.
+    /// Product and bias only.
     Linear,
 }
 
 impl LayerSettings {
-    /// The settings' names and ranges.
+    /// The names and ranges of the settings.
     pub const KEYS: &[Key] = KEYS;
 
-    /// Refuses what no network can have.
+    /// Rejects settings outside their ranges.
     pub fn check(&self) -> Result<()> {
         setting::check("encoder", KEYS, self)
     }
 
-    /// Columns that come out of a layer.
+    /// Output width of a layer.
     pub(super) fn out_width(&self, layer: usize) -> usize {
         if layer + 1 < self.layers && self.hidden > 0 { self.hidden } else { self.width }
-    }
-
-    /// Numbers that each node's passage through all layers keeps: a layer's output, and before a norm its input.
-    pub(super) fn kept_per_node(&self) -> usize {
-        let kept =
-            |layer: usize| self.out_width(layer) * if self.norm_of(layer) == Norm::None { 1 } else { 2 };
-        (0..self.layers).map(kept).sum()
     }
 
     /// The norm of a layer.
@@ -127,7 +116,7 @@ impl LayerSettings {
         if self.is_linear(layer) { Norm::None } else { self.norm }
     }
 
-    /// Whether a layer needs statistics over all nodes.
+    /// Whether a layer ends with a batch norm.
     pub(super) fn has_batch_norm(&self, layer: usize) -> bool {
         self.norm_of(layer) == Norm::Batch
     }
@@ -136,22 +125,22 @@ impl LayerSettings {
         layer + 1 == self.layers && self.last == LastLayer::Linear
     }
 
-    /// Whether nothing lies between the first layer's activation and the second layer's sum over neighbors, and that sum costs
-    /// no more before the second layer's weights than after them.
-    pub(super) fn is_carried_on(&self) -> bool {
+    /// Whether the second layer may aggregate right after the first layer's activation: no norm or dropout lies between them,
+    /// and aggregating before the second layer's weights is no wider than after them.
+    pub(super) fn allows_early_propagation(&self) -> bool {
         self.layers > 1
             && self.norm_of(0) == Norm::None
             && self.dropout == 0.0
             && self.out_width(0) <= self.out_width(1)
     }
 
-    /// Declares what follows a layer's product, in the order in which [`Common::ending`] reads it.
-    pub(super) fn init_ending(&self, layer: usize, params: &mut Params, group: usize, stream: &mut Stream) {
+    /// Declares the parameters of a layer's epilogue, in the order in which [`LayerSettings::epilogue`] reads them.
+    pub(super) fn init_epilogue(&self, layer: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         let row = (1, self.out_width(layer));
         let mut add = |name: &str, shape, value| {
             params.add(group, &format!("{layer}.{name}"), shape, Init::Constant(value), stream);
         };
-        // A batch norm subtracts the mean, so a bias before it does nothing.
+        // A batch norm subtracts the mean, so a bias before it has no effect.
         if self.norm_of(layer) != Norm::Batch {
             add("bias", row, 0.0);
         }
@@ -164,9 +153,9 @@ impl LayerSettings {
         }
     }
 
-    /// What follows a layer's product, its parameters taken from `next` in the order of their declaration.
-    pub(super) fn ending(&self, layer: usize, next: &mut impl Iterator<Item = Var>) -> LayerTail {
-        let mut take = || next.next().expect("as many parameters as were declared");
+    /// A layer's epilogue, with its parameters taken from `next` in the order of their declaration.
+    pub(super) fn epilogue(&self, layer: usize, next: &mut impl Iterator<Item = Var>) -> LayerEpilogue {
+        let mut take = || next.next().expect("all parameters are declared");
         let norm = self.norm_of(layer);
         let bias = (norm != Norm::Batch).then(&mut take);
         let affine = (norm != Norm::None).then(|| (take(), take()));
@@ -176,11 +165,11 @@ impl LayerSettings {
             ActivationKind::Relu => Activation::Relu,
             ActivationKind::Elu => Activation::Elu,
         };
-        LayerTail { norm, bias, affine, activation }
+        LayerEpilogue { norm, bias, affine, activation }
     }
 
-    /// The input of the first layer, with dropout where it is wanted.
-    pub(super) fn thinned<'a>(&self, view: &View<'a>, pass: &mut Pass<'_>) -> View<'a> {
+    /// The input of the first layer, with feature dropout if the pass has dropout.
+    pub(super) fn drop_features<'a>(&self, view: &View<'a>, pass: &mut Pass<'_>) -> View<'a> {
         match &mut pass.dropout {
             Some(stream) if self.feature_dropout > 0.0 => {
                 view.clone().with_feature_dropout(self.feature_dropout, stream.bits())
@@ -189,8 +178,8 @@ impl LayerSettings {
         }
     }
 
-    /// The input of a layer after the first, with dropout where it is wanted.
-    pub(super) fn dropped(&self, tape: &mut Tape<'_>, h: Var, pass: &mut Pass<'_>) -> Var {
+    /// The input of a later layer, with dropout if the pass has dropout.
+    pub(super) fn drop_inputs(&self, tape: &mut Tape<'_>, h: Var, pass: &mut Pass<'_>) -> Var {
         match &mut pass.dropout {
             Some(stream) => tape.dropout(h, self.dropout, stream),
             None => h,
@@ -199,23 +188,23 @@ impl LayerSettings {
 }
 
 /// Bias, norm and activation of a layer.
-pub(super) struct LayerTail {
+pub(super) struct LayerEpilogue {
     norm: Norm,
     bias: Option<Var>,
     affine: Option<(Var, Var)>,
     activation: Activation,
 }
 
-impl LayerTail {
-    /// What the layer's product does itself: everything when there is no norm, else the bias alone.
-    pub(super) fn of_product(&self) -> (Option<Var>, Activation) {
+impl LayerEpilogue {
+    /// Bias and activation that are fused into the layer's product: both without a norm, else the bias alone.
+    pub(super) fn fused(&self) -> (Option<Var>, Activation) {
         match self.norm {
             Norm::None => (self.bias, self.activation),
             _ => (self.bias, Activation::Identity),
         }
     }
 
-    /// What is left to do after the product.
+    /// Applies what follows the product.
     pub(super) fn apply(&self, tape: &mut Tape<'_>, h: Var, norms: &mut Norms<'_>) -> Var {
         let Some((gamma, beta)) = self.affine else { return h };
         let out = match (self.norm, norms) {

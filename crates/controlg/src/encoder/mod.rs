@@ -1,7 +1,7 @@
-//! Graph neural networks that turn a view of a graph into node representations.
+//! Graph neural networks that encode a view of a graph into node representations.
 //!
-//! An encoder is a shape, built from its table in the run file; its weights live in a group of
-//! [`Params`], so that one shape can serve two networks (a target network, a second view).
+//! An [`Encoder`] is an architecture, built from its table in the run file. Its weights live in a group of [`Params`], so
+//! that one architecture can serve two networks, such as an online and a target network.
 
 mod blocks;
 mod gat;
@@ -22,29 +22,28 @@ pub use layer::{ActivationKind, LastLayer, LayerSettings, Norm};
 /// All encoders.
 pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, gat::ENTRY];
 
-/// The shape of a network from features to representations.
+/// The architecture of a network from features to representations.
+///
+/// [`Encoder::encode`] runs a whole pass. The methods after it run one layer on the clean graph in stages, for
+/// [`embed_in_blocks`]: transform, aggregate, post. Both ways give the same bits.
 pub trait Encoder: Send + Sync {
-    /// Number of columns of the representations.
+    /// Embedding width, the number of columns of the representations.
     fn width(&self) -> usize;
-
-    /// Numbers that a pass keeps for each node until its way back is done.
-    fn kept_per_node(&self) -> usize;
 
     /// Adds the network's parameters to an empty group and initializes them.
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
 
-    /// The representations of a view's nodes, n × width, from the parameters of a group.
+    /// The representations of a view's nodes, n × width, with the parameters of a group.
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, pass: Pass<'_>) -> Var;
 
-    /// Number of layers. What follows is a layer of the clean graph in pieces, for [`embed_in_blocks`]: together they
-    /// give what [`Encoder::encode`] gives, to the bit.
+    /// Number of layers.
     fn layers(&self) -> usize;
 
-    /// Whether a layer needs statistics over all nodes.
+    /// Whether a layer ends with a batch norm, which needs statistics over all nodes.
     fn has_batch_norm(&self, layer: usize) -> bool;
 
-    /// What a layer does to each node before it looks at neighbors; `None` where it looks at neighbors first.
-    fn alone<'a>(
+    /// A layer's per-node transform before it aggregates neighbors; `None` if it aggregates first.
+    fn transform<'a>(
         &self,
         tape: &mut Tape<'a>,
         group: usize,
@@ -52,46 +51,46 @@ pub trait Encoder: Send + Sync {
         rows: BlockSource<'a>,
     ) -> Option<Var>;
 
-    /// What a layer takes from neighbors, up to its norm, for the nodes of a block. `rows` are those of the nodes that
-    /// the block reaches, after [`Encoder::alone`] where `done` says so.
-    fn together<'a>(
+    /// A layer's aggregation over neighbors, up to its norm, for the nodes of a block. `rows` are the inputs of the nodes
+    /// that the block reaches; `transformed` says whether [`Encoder::transform`] was applied to them.
+    fn aggregate<'a>(
         &self,
         tape: &mut Tape<'a>,
         group: usize,
         layer: usize,
         block: &'a Block,
         rows: Var,
-        done: bool,
+        transformed: bool,
     ) -> Var;
 
-    /// Norm and activation of a layer, where its product has not done that.
-    fn finish<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var;
+    /// A layer's norm and activation, unless [`Encoder::aggregate`] has applied them.
+    fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var;
 }
 
-/// What differs from one pass to the next. The default is a training pass without dropout.
+/// The options of one forward pass. The default is a training pass without dropout.
 #[derive(Default)]
 pub struct Pass<'p> {
-    /// Stands in for the features of the view's masked nodes (1 × features); without it they read as zero.
+    /// Replaces the features of the view's masked nodes (1 × features); without it they read as zero.
     pub token: Option<Var>,
-    /// Where dropout draws from; without it nothing is dropped.
+    /// The random stream of dropout; without it nothing is dropped.
     pub dropout: Option<&'p mut Stream>,
-    /// Where batch norms get their statistics.
+    /// The statistics of batch norms.
     pub norms: Norms<'p>,
 }
 
-/// Where batch norms get their statistics.
+/// The statistics that batch norms use.
 #[derive(Default)]
 pub enum Norms<'p> {
-    /// From the pass itself.
+    /// Those of the pass itself.
     #[default]
     Batch,
-    /// From the pass itself, and they are written down, one entry a batch norm.
+    /// Those of the pass itself, which are also recorded, one entry per batch norm.
     Record(&'p mut Vec<ColumnStats>),
-    /// From an earlier pass.
+    /// Those of an earlier pass.
     Given(&'p [ColumnStats]),
 }
 
-/// Builds the encoder that a table of the run file describes; its `kind` is `gcn` unless it says otherwise.
+/// Builds an encoder from its table in the run file. `kind` defaults to `gcn`.
 pub fn build(mut table: toml::Table) -> Result<Box<dyn Encoder>> {
     let kind = match table.remove("kind") {
         None => "gcn".to_owned(),
@@ -101,8 +100,8 @@ pub fn build(mut table: toml::Table) -> Result<Box<dyn Encoder>> {
     (registry::find("encoder", ENCODERS, &kind)?.build)(table)
 }
 
-/// The representations of the whole graph, with batch norms that use the whole graph's statistics: what they are does
-/// not depend on the last view that training happened to see.
+/// The representations of the whole graph. Batch norms use the statistics of the whole graph, so the result does not depend
+/// on the last view of the training.
 pub fn embed(
     encoder: &dyn Encoder,
     params: &Params,
@@ -113,7 +112,7 @@ pub fn embed(
     evaluate(encoder, params, group, graph, pool, Norms::Batch)
 }
 
-/// The batch norms' statistics on the whole graph, to be kept for [`embed_with`].
+/// The batch norms' statistics on the whole graph, for [`embed_with`].
 pub fn statistics(
     encoder: &dyn Encoder,
     params: &Params,
@@ -126,7 +125,7 @@ pub fn statistics(
     stats
 }
 
-/// The representations of another graph, with the statistics of the one that the encoder was trained on.
+/// The representations of a graph with given batch norm statistics, usually those of the training graph.
 pub fn embed_with(
     encoder: &dyn Encoder,
     params: &Params,
@@ -138,7 +137,7 @@ pub fn embed_with(
     evaluate(encoder, params, group, graph, pool, Norms::Given(stats))
 }
 
-/// The representations of a view, with batch norms that use its own statistics.
+/// The representations of a view. Batch norms use the view's own statistics.
 pub fn embed_view(
     encoder: &dyn Encoder,
     params: &Params,
@@ -186,7 +185,7 @@ mod tests {
         build(text.parse().unwrap())
     }
 
-    /// A ring of eight nodes and an isolated one, each node's features at the places that `order` gives them.
+    /// A ring of eight nodes and an isolated node, relabeled by `order`.
     fn ring(order: &[u32]) -> Graph {
         let at = |node: u32| order[node as usize];
         let pairs = (0..8).map(|u| (at(u), at((u + 1) % 8))).collect();
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn representations_move_with_the_nodes() {
+    fn representations_are_permutation_equivariant() {
         let order = [3, 8, 0, 1, 7, 6, 2, 5, 4];
         let straight: Vec<u32> = (0..9).collect();
         for entry in ENCODERS {
@@ -223,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_statistics_give_the_same_representations_on_the_same_graph() {
+    fn recorded_statistics_reproduce_the_representations() {
         let graph = ring(&(0..9).collect::<Vec<_>>());
         let (prepared, pool) = (EncoderInput::new(&graph), Pool::new());
         let encoder = network("width = 8\nlayers = 3").unwrap();
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn attention_starts_as_wide_as_its_settings_say() {
+    fn attention_init_has_the_variance_of_its_settings() {
         for (init, [weight, vector]) in
             [("uniform", [2.0 / 800.0, 2.0 / 104.0]), ("normal", [4.0 / 800.0, 4.0 / 500.0])]
         {
@@ -253,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn bad_settings_are_refused_by_name_and_value() {
+    fn invalid_settings_are_rejected_with_name_and_value() {
         let message = |text: &str| network(text).err().map(|error| error.to_string()).unwrap_or_default();
         assert_eq!(message("kind = 'gcm'"), "unknown encoder 'gcm', did you mean 'gcn'?");
         assert_eq!(message("width = 0"), "encoder.width: found 0, expected 1 to 65536");
         assert_eq!(message("layers = 99"), "encoder.layers: found 99, expected 1 to 16");
         assert_eq!(message("dropout = 1"), "encoder.dropout: found 1.0, expected at least 0 and below 1");
-        let message_of_heads = message("kind = 'gat'\nheads = 3");
-        assert_eq!(message_of_heads, "encoder.heads: found 3, expected a number that divides the width 512");
+        let heads = message("kind = 'gat'\nheads = 3");
+        assert_eq!(heads, "encoder.heads: found 3, expected a number that divides the width 512");
         assert!(
             message("heads = 3").starts_with("encoder: found an unknown setting 'heads', expected one of ")
         );

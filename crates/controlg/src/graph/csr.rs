@@ -72,6 +72,14 @@ impl Csr {
         Csr { n_cols, offsets: vec![0; n_rows + 1], columns: Vec::new(), values: None }
     }
 
+    /// A stand-in of this shape for a pass over shapes: its entries have no meaning and are never read, so that the system
+    /// does not back them with memory.
+    pub(crate) fn shape_only(n_rows: usize, n_cols: usize, n_entries: usize) -> Self {
+        let mut offsets = vec![0; n_rows + 1];
+        offsets[n_rows] = n_entries;
+        Csr { n_cols, offsets, columns: vec![0; n_entries], values: None }
+    }
+
     /// The three arrays, to build another matrix in the same memory.
     pub(super) fn into_parts(self) -> (Vec<usize>, Vec<u32>, Option<Vec<Real>>) {
         (self.offsets, self.columns, self.values)

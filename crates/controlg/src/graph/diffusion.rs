@@ -13,26 +13,43 @@ const ERROR: f64 = 1e-7;
 pub fn ppr(adjacency: &Adjacency, alpha: f64, threshold: f64) -> Operator {
     let walk = Operator::gcn(adjacency);
     let n = adjacency.n_rows();
-    let rounds = (ERROR.ln() / (1.0 - alpha).ln()).ceil() as usize;
     // S is symmetric, so its columns are its rows. Only the upper triangle is used: rounding makes the two differ.
     let mut upper: Vec<Vec<(u32, Real)>> = Vec::with_capacity(n);
     for first in (0..n).step_by(COLUMNS) {
         let width = COLUMNS.min(n - first);
-        let mut sum = vec![0.0; n * width];
-        let mut next = vec![0.0; n * width];
-        // Horner's rule: sum ← αe + (1 − α)Â·sum.
-        for _ in 0..=rounds {
-            spmm::spmm(walk.forward(), &sum, width, &mut next, false);
-            next.iter_mut().for_each(|x| *x *= (1.0 - alpha) as Real);
-            (0..width).for_each(|at| next[(first + at) * width + at] += alpha as Real);
-            std::mem::swap(&mut sum, &mut next);
-        }
+        let sources: Vec<usize> = (first..first + width).collect();
+        let sum = columns(&walk, &sources, alpha);
         upper.extend((0..width).map(|at| {
             let row = (first + at..n).map(|node| (node as u32, sum[node * width + at]));
             row.filter(|(_, value)| f64::from(*value) > threshold).collect()
         }));
     }
     Operator::symmetric_unchecked(from_upper_triangle(&upper))
+}
+
+/// The expected number of entries of [`ppr`], from a sample of its columns.
+pub fn expected_entries(adjacency: &Adjacency, alpha: f64, threshold: f64) -> usize {
+    let n = adjacency.n_rows();
+    let sources: Vec<usize> = (0..n).step_by(n.div_ceil(COLUMNS).max(1)).collect();
+    let sampled = columns(&Operator::gcn(adjacency), &sources, alpha);
+    let found = sampled.iter().filter(|&&value| f64::from(value) > threshold).count();
+    found * n / sources.len().max(1)
+}
+
+/// The columns of S that belong to some nodes, n × sources.
+fn columns(walk: &Operator, sources: &[usize], alpha: f64) -> Vec<Real> {
+    let (n, width) = (walk.matrix().n_rows(), sources.len());
+    let rounds = (ERROR.ln() / (1.0 - alpha).ln()).ceil() as usize;
+    let mut sum = vec![0.0; n * width];
+    let mut next = vec![0.0; n * width];
+    // Horner's rule: sum ← αe + (1 − α)Â·sum.
+    for _ in 0..=rounds {
+        spmm::spmm(walk.forward(), &sum, width, &mut next, false);
+        next.iter_mut().for_each(|x| *x *= (1.0 - alpha) as Real);
+        sources.iter().enumerate().for_each(|(at, source)| next[source * width + at] += alpha as Real);
+        std::mem::swap(&mut sum, &mut next);
+    }
+    sum
 }
 
 /// The symmetric matrix with this upper triangle, given by rows and including the diagonal.

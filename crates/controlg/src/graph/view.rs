@@ -25,6 +25,21 @@ impl<'g> EncoderInput<'g> {
         EncoderInput::with_operator(graph.features(), Operator::gcn(graph.adjacency()))
     }
 
+    /// A stand-in for a pass over shapes: the operator and the transposed features have a size but no contents.
+    pub(crate) fn shape_only(graph: &'g Graph) -> Self {
+        let n = graph.n_nodes();
+        let transposed = match graph.features() {
+            Features::Sparse(x) => Some(Csr::shape_only(x.n_cols(), x.n_rows(), x.n_entries())),
+            Features::Dense(_) => None,
+        };
+        EncoderInput {
+            features: graph.features(),
+            operator: Operator::shape_only(n, graph.adjacency().n_entries() + n),
+            transposed,
+            smoothed: OnceLock::new(),
+        }
+    }
+
     /// Features with another operator.
     pub fn with_operator(features: &'g Features, operator: Operator) -> Self {
         let transposed = match features {
@@ -193,6 +208,7 @@ pub struct EdgeDropper {
     made: Vec<Arc<Operator>>,
     keep: Vec<bool>,
     next: Vec<usize>,
+    shape_only: bool,
 }
 
 impl EdgeDropper {
@@ -201,8 +217,17 @@ impl EdgeDropper {
         EdgeDropper::default()
     }
 
+    /// Makes stand-ins for a pass over shapes.
+    pub(crate) fn shape_only() -> Self {
+        EdgeDropper { shape_only: true, ..EdgeDropper::default() }
+    }
+
     /// The GCN operator of the graph after dropping each undirected edge with probability `rate`.
     pub fn drop_edges(&mut self, adjacency: &Adjacency, rate: f64, stream: &mut Stream) -> Arc<Operator> {
+        if self.shape_only {
+            let kept = ((1.0 - rate) * adjacency.n_entries() as f64) as usize;
+            return Arc::new(Operator::shape_only(adjacency.n_rows(), kept + adjacency.n_rows()));
+        }
         self.keep_edges(adjacency, |_, _| stream.uniform() >= rate)
     }
 
@@ -213,6 +238,10 @@ impl EdgeDropper {
         adjacency: &Adjacency,
         mut keep: impl FnMut(u32, u32) -> bool,
     ) -> Arc<Operator> {
+        if self.shape_only {
+            let n = adjacency.n_rows();
+            return Arc::new(Operator::shape_only(n, adjacency.n_entries() + n));
+        }
         self.keep.clear();
         self.keep.resize(adjacency.n_entries(), false);
         self.next.clear();

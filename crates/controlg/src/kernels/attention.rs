@@ -145,6 +145,11 @@ fn rows_forward(
     });
 }
 
+/// Elements of scratch space that [`backward`] needs, which is more than [`forward`].
+pub fn scratch_len(entries: usize, n: usize, heads: usize) -> usize {
+    (entries + 2 * n) * heads
+}
+
 /// The backward pass: sets `dh`, and adds to the gradients of a_src and a_dst.
 pub fn backward(
     layer: AttentionInput<'_>,
@@ -161,7 +166,7 @@ pub fn backward(
     let entries = layer.pattern.columns.len();
     assert!(alpha.len() == entries * heads && pre.len() == alpha.len());
     assert!(dout.len() == n * wide && dh.len() == n * wide && da_src.len() == wide && da_dst.len() == wide);
-    scratch::with((entries + 2 * n) * heads, |all: &mut [Real]| {
+    scratch::with(scratch_len(entries, n, heads), |all: &mut [Real]| {
         let (de, d_scores) = all.split_at_mut(entries * heads);
         let (d_src, d_dst) = d_scores.split_at_mut(n * heads);
         {

@@ -29,6 +29,14 @@ const TASKS: usize = 4;
 /// thousand rows.
 const BLOCK: usize = 768;
 
+/// Elements of scratch space that [`infonce`] needs.
+pub fn scratch_len(n: usize, width: usize, how: Contrast) -> usize {
+    let views = if how.intra_view { 2 } else { 1 };
+    let rows = n.div_ceil(TASKS).max(1);
+    let (lanes, block) = (n.div_ceil(rows), rows.div_ceil(rows.div_ceil(BLOCK)));
+    views * n * (width * (1 + lanes) + block * lanes.min(rayon::current_num_threads()))
+}
+
 /// The loss of p and q (n × width); `dp` and `dq` receive the gradients.
 pub fn infonce(
     n: usize,

@@ -6,6 +6,7 @@
 //! AMX.
 //!
 //! Mismatched shapes are bugs of the caller and panic.
+#![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code))] // public to benchmarks and tests
 #![allow(unsafe_code)] // disjoint writes from tasks, AVX entry points, the gemm crate, AMX: each block gives its reason
 #![allow(clippy::too_many_arguments)] // slices and their shapes; a struct would only move the names
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion, clippy::unnecessary_cast))] // Real is f64 there

@@ -129,6 +129,11 @@ pub struct SparseReconInput<'a> {
     pub distance: Distance,
 }
 
+/// Elements of scratch space that [`sparse`] needs for m rows of width h.
+pub fn scratch_len(m: usize, h: usize) -> usize {
+    h * h + 2 * m * h + h + 2 * m
+}
+
 /// The error of x̂ = r·W + b against the rows `index` of X, without materializing x̂. `dr` (shaped like r), `dwt` (shaped like wt)
 /// and `dbias` receive the gradients. Without `dwt`, the gradients of the decoder are not computed.
 pub fn sparse(
@@ -143,7 +148,7 @@ pub fn sparse(
     assert!(wt.len() == d * h && r.len() == m * h && dr.len() == r.len());
     assert!(dwt.as_ref().is_none_or(|dwt| dwt.len() == wt.len()));
     assert!(xt.n_rows == d && xt.n_cols == x.n_rows && bias.is_none_or(|b| b.len() == d));
-    scratch::with(h * h + 2 * m * h + h + 2 * m, |all: &mut [Real]| {
+    scratch::with(scratch_len(m, h), |all: &mut [Real]| {
         let (gram, all) = all.split_at_mut(h * h);
         let (rg, all) = all.split_at_mut(m * h);
         let (scaled, all) = all.split_at_mut(m * h);

@@ -81,13 +81,6 @@ impl Objective for Decor {
         self.settings.head.init(dims.width, self.settings.width, params, group, stream);
     }
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let n = graph.n_nodes();
-        let (rows, gathered) =
-            if n > self.settings.all_up_to { (self.settings.batch.min(n), 4) } else { (n, 0) };
-        vec![(rows * self.settings.width, 8), (rows * width, gathered)]
-    }
-
     fn views(&self) -> Vec<ViewSpec> {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }

@@ -130,12 +130,6 @@ impl Objective for Link {
         }
     }
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let LinkSettings { hidden, batch, sense_batch, .. } = self.settings;
-        let pairs = 2 * graph.n_edges().min(batch.max(sense_batch));
-        vec![(graph.n_nodes() * width, 2), (graph.n_nodes() * hidden, 3), (pairs, 12)]
-    }
-
     fn prepared_bytes(&self, graph: &Graph) -> usize {
         graph.n_edges() * size_of::<(u32, u32)>()
     }

@@ -130,6 +130,12 @@ impl Objective for Minsg {
         Ok(())
     }
 
+    fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        let entries = self.operator_entries(graph);
+        self.operator = entries.map(|entries| Operator::shape_only(graph.n_nodes(), entries));
+        Ok(())
+    }
+
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         prepared_on(Minsg { settings: self.settings.clone(), operator: None }, batch)
     }
@@ -138,24 +144,8 @@ impl Objective for Minsg {
         self.settings.head.init(dims.width, dims.width, params, group, stream);
     }
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let n = graph.n_nodes();
-        let batch = n.min(self.settings.batch);
-        let contexts = match self.settings.readout {
-            Readout::WalkMean => 2,
-            Readout::EgoMean => 1,
-            Readout::Node => 0,
-        };
-        vec![(n * width, contexts), (batch * width, 12), (batch * batch.min(1024), 2)]
-    }
-
     fn prepared_bytes(&self, graph: &Graph) -> usize {
-        let MinsgSettings { readout, ego_nodes, .. } = self.settings;
-        let entries = match readout {
-            Readout::WalkMean => graph.adjacency().n_entries(),
-            Readout::EgoMean => MAX_ENTRIES.min(graph.n_nodes().saturating_mul(ego_nodes.max(1))),
-            Readout::Node => return 0,
-        };
+        let Some(entries) = self.operator_entries(graph) else { return 0 };
         // A column index and a value per entry, twice because of the transpose.
         2 * (entries * (size_of::<u32>() + size_of::<crate::Real>()) + graph.n_nodes() * size_of::<usize>())
     }
@@ -186,6 +176,16 @@ impl Objective for Minsg {
 }
 
 impl Minsg {
+    /// Entries of the operator, at most; `None` if there is none.
+    fn operator_entries(&self, graph: &Graph) -> Option<usize> {
+        let MinsgSettings { readout, ego_nodes, .. } = self.settings;
+        match readout {
+            Readout::WalkMean => Some(graph.adjacency().n_entries()),
+            Readout::EgoMean => Some(MAX_ENTRIES.min(graph.n_nodes().saturating_mul(ego_nodes.max(1)))),
+            Readout::Node => None,
+        }
+    }
+
     fn contexts<'a>(&'a self, tape: &mut Tape<'a>, z: Var) -> Var {
         let Some(operator) = &self.operator else { return z };
         match self.settings.readout {

@@ -45,16 +45,19 @@ pub trait Objective: CloneObjective + Send + Sync {
         Ok(())
     }
 
+    /// Prepares for a shape pass, which reads sizes but no contents: an objective whose [`Objective::prepare`] is expensive
+    /// fills in placeholders of the right sizes.
+    fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        self.prepare(graph)
+    }
+
     /// The same objective, with the same head, on a mini-batch of the graph that it was prepared for.
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>>;
 
     /// Adds the parameters of its head to an empty group. An objective that masks nodes adds its mask token first.
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream);
 
-    /// The buffers that a loss and its way back hold at once, as (numbers, how many such): what memory is foretold by.
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)>;
-
-    /// Bytes that it keeps after preparing for a graph.
+    /// Bytes of what [`Objective::prepare`] keeps of a graph, for the memory estimate.
     fn prepared_bytes(&self, _graph: &Graph) -> usize {
         0
     }

@@ -73,6 +73,11 @@ impl Objective for Par {
         self.prepare(graph)
     }
 
+    fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        self.cluster = vec![0; graph.n_nodes()];
+        Ok(())
+    }
+
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         // The head predicts the clusters of the whole graph, so a node keeps its own.
         let cluster = batch.nodes.iter().map(|&node| self.cluster[node as usize]).collect();
@@ -82,10 +87,6 @@ impl Objective for Par {
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         params.add(group, "weight", (dims.width, self.settings.parts), Init::XavierUniform, stream);
         params.add(group, "bias", (1, self.settings.parts), Init::Constant(0.0), stream);
-    }
-
-    fn buffers(&self, graph: &Graph, _: usize) -> Vec<(usize, usize)> {
-        vec![(graph.n_nodes() * self.settings.parts, 2)]
     }
 
     fn prepared_bytes(&self, graph: &Graph) -> usize {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HeadDims, LossInput, Objective, ViewSpec, check_masked_nodes, prepared_on};
 use crate::error::Result;
-use crate::graph::{Features, Graph, Subgraph};
+use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -71,17 +71,6 @@ impl Objective for Recon {
         params.add(group, "0.weight", (dims.width, dims.width), Init::XavierUniform, stream);
         params.add(group, "1.weight", (dims.n_features, dims.width), Init::XavierUniform, stream);
         params.add(group, "1.bias", (1, dims.n_features), Init::Constant(0.0), stream);
-    }
-
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let n = graph.n_nodes();
-        let hidden = (self.settings.mask * n as f64) as usize;
-        let decoded = match graph.features() {
-            // The sparse form keeps the decoder's gradient, the dense one x̂ and its gradient.
-            Features::Sparse(_) => (graph.n_features() * width, 1),
-            Features::Dense(_) => (hidden * graph.n_features(), 3),
-        };
-        vec![(n * width, 3), (hidden * width, 4), decoded]
     }
 
     fn views(&self) -> Vec<ViewSpec> {

@@ -1,12 +1,12 @@
-//! A small reverse-mode tape over row-major matrices.
+//! Reverse-mode automatic differentiation over row-major matrices.
 //!
-//! [`Params`] hold what is learned, in flat groups; a [`Tape`] records one computation on them, op by op, and
-//! gives [`Grads`]; [`AdamW`] moves the parameters. Ops are methods of [`Tape`], one function each with its
-//! derivative beside it, grouped by family in `ops/`. Buffers come from a [`Pool`] and go back to it.
+//! [`Params`] hold the learned values in flat groups; a [`Tape`] records one computation on them op by op and
+//! differentiates it into [`Grads`]; [`AdamW`] updates the parameters. Ops are methods of [`Tape`], one function each with
+//! its derivative beside it, grouped by family in `ops/`. Buffers come from a [`Pool`] and return to it.
 //!
 //! ```
 //! use controlg::rng::Stream;
-//! use controlg::tensor::{Activation, AdamW, Grads, Init, Params, Pool, Settings, Tape};
+//! use controlg::tensor::{Activation, AdamW, Grads, Init, Params, OptimizerSettings, Pool, Tape};
 //!
 //! let mut stream = Stream::new(0, "init", "example", 0);
 //! let mut params = Params::new();
@@ -15,7 +15,7 @@
 //! let bias = params.add(head, "bias", (1, 3), Init::Constant(0.0), &mut stream);
 //!
 //! let (pool, mut grads) = (Pool::new(), Grads::new(&params));
-//! let mut optimizer = AdamW::new(&params, Settings { rate: 0.1, ..Settings::default() });
+//! let mut optimizer = AdamW::new(&params, OptimizerSettings { rate: 0.1, ..OptimizerSettings::default() });
 //! let mut losses = Vec::new();
 //! for _ in 0..20 {
 //!     let mut tape = Tape::new(&params, &pool);
@@ -31,6 +31,7 @@
 //! assert!(losses[19] < 0.5 * losses[0]);
 //! ```
 
+mod backward;
 mod ops;
 mod optim;
 mod params;
@@ -41,6 +42,5 @@ pub use crate::kernels::norm::Moments;
 pub use ops::*;
 pub use optim::{AdamW, Decay, OptimizerSettings, Schedule};
 pub use params::{Grads, Group, Init, ParamEntry, ParamId, Params};
-pub use pool::{Buffer, Pool, Pooled, Shelf};
-pub(crate) use pool::{LARGE, size_class};
+pub use pool::{Buffer, FreeList, Pool, Pooled};
 pub use tape::{Mark, Tape, Var};

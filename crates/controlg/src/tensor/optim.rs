@@ -1,4 +1,4 @@
-//! AdamW with one state a group of parameters, and the learning rate over time.
+//! AdamW with one state per parameter group, and learning rate schedules.
 
 use std::io::Write;
 
@@ -8,24 +8,24 @@ use crate::kernels::{adam, reduce, rows};
 
 use super::{Grads, Params};
 
-/// How the optimizer moves.
+/// The settings of the optimizer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OptimizerSettings {
-    /// The learning rate that the schedule scales.
+    /// Learning rate, scaled by the schedule.
     pub rate: f64,
-    /// How the rate changes over the run.
+    /// Learning rate schedule.
     pub schedule: Schedule,
-    /// Decay of the mean of gradients.
+    /// Decay rate of the first moment.
     pub beta1: f64,
-    /// Decay of the mean of squared gradients.
+    /// Decay rate of the second moment.
     pub beta2: f64,
-    /// Keeps the divisor away from zero.
+    /// Added to the denominator.
     pub eps: f64,
-    /// Weight decay; 0 is Adam.
+    /// Weight decay.
     pub weight_decay: f64,
-    /// Whether the decay is a part of the gradient, as the older Adam has it, and goes through the moments.
+    /// Whether weight decay is added to the gradient (Adam with L2 regularization) instead of being decoupled (AdamW).
     pub coupled: bool,
-    /// The longest gradient (over all groups that move) that is let through as it is; longer ones are shortened to it.
+    /// Gradient-norm clipping threshold, over all groups with a gradient.
     pub clip: Option<f64>,
 }
 
@@ -44,22 +44,22 @@ impl Default for OptimizerSettings {
     }
 }
 
-/// The learning rate as a share of its setting, step by step.
+/// A learning rate schedule: a factor per step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// Steps over which the rate climbs in a straight line; 0 for none.
+    /// Steps of linear warm-up; 0 for none.
     pub warmup: u64,
-    /// What follows.
+    /// Decay after the warm-up.
     pub decay: Decay,
 }
 
-/// How the rate falls after the warm-up.
+/// Learning rate decay after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decay {
-    /// Not at all.
+    /// No decay.
     #[default]
     Constant,
-    /// Half a cosine, down to zero at the step `total` counted from the start.
+    /// Cosine decay to zero at step `total`, counted from the start.
     Cosine {
         /// The step at which the rate is zero.
         total: u64,
@@ -67,7 +67,7 @@ pub enum Decay {
 }
 
 impl Schedule {
-    /// The share at a step, counted from 0.
+    /// The factor at a step, counted from 0.
     pub fn share(&self, step: u64) -> f64 {
         if step < self.warmup {
             return (step + 1) as f64 / self.warmup as f64;
@@ -85,8 +85,8 @@ impl Schedule {
 
 /// Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 ///
-/// Each group has its own moments and its own count of steps. A group that got no gradient is left alone entirely:
-/// no moment decays, no weight shrinks, no step is counted.
+/// Each group has its own moments and step count. A group without a gradient is skipped: its moments and weights do not
+/// decay and its step is not counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdamW {
     settings: OptimizerSettings,
@@ -102,7 +102,7 @@ struct OptimizerState {
 }
 
 impl AdamW {
-    /// An optimizer at rest for these parameters.
+    /// A new optimizer for these parameters.
     pub fn new(params: &Params, settings: OptimizerSettings) -> Self {
         let state = |len: usize| OptimizerState { steps: 0, mean: vec![0.0; len], square: vec![0.0; len] };
         let states = params.groups().iter().map(|group| state(group.data().len())).collect();
@@ -119,16 +119,16 @@ impl AdamW {
         self.settings.rate * self.settings.schedule.share(self.steps)
     }
 
-    /// [`AdamW::step`] with the learning rate of the given step, where several optimizers share the steps of a run.
+    /// [`AdamW::step`] with the learning rate of the given step, for optimizers that share the steps of a run.
     pub fn step_at(&mut self, step: u64, params: &mut Params, grads: &mut Grads) -> Option<f64> {
         self.steps = step;
         self.step(params, grads)
     }
 
-    /// Moves every group that got a gradient. Clipping and coupled decay change the gradients in place. Gives the gradients' length
-    /// before that where it had to be computed.
+    /// Updates every group that has a gradient. Clipping and coupled weight decay modify the gradients in place. Returns the
+    /// gradient norm before clipping if clipping is on.
     pub fn step(&mut self, params: &mut Params, grads: &mut Grads) -> Option<f64> {
-        let length = self.settings.clip.map(|longest| clip(grads, longest));
+        let norm = self.settings.clip.map(|max_norm| clip(grads, max_norm));
         let rate = self.rate();
         for (group, state) in self.states.iter_mut().enumerate() {
             let Some(gradient) = grads.group_mut(group) else { continue };
@@ -148,11 +148,11 @@ impl AdamW {
             adam::adamw(settings, values, gradient, &mut state.mean, &mut state.square);
         }
         self.steps += 1;
-        length
+        norm
     }
 
-    /// What the last step did to a group: its settings, and both moments after it.
-    pub fn last_step(&self, group: usize) -> (adam::AdamWParams, &[Real], &[Real]) {
+    /// The settings of the last step for a group, and both moments after it.
+    pub(crate) fn last_step(&self, group: usize) -> (adam::AdamWParams, &[Real], &[Real]) {
         let (OptimizerState { steps, mean, square }, settings) = (&self.states[group], &self.settings);
         let share = settings.schedule.share(self.steps.saturating_sub(1));
         let settings = adam::AdamWParams {
@@ -166,7 +166,7 @@ impl AdamW {
         (settings, mean, square)
     }
 
-    /// The whole state, bit for bit.
+    /// The whole state as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_len());
         // Writing to memory cannot fail.
@@ -174,7 +174,7 @@ impl AdamW {
         bytes
     }
 
-    /// Writes the whole state, bit for bit, without gathering it first.
+    /// Writes the whole state without building it in memory first.
     pub fn write_to(&self, to: &mut impl Write) -> std::io::Result<()> {
         to.write_all(MAGIC)?;
         let mut number = |n: u64| to.write_all(&n.to_le_bytes());
@@ -195,7 +195,7 @@ impl AdamW {
         MAGIC.len() + 8 * (3 + 2 * self.states.len()) + values * size_of::<Real>()
     }
 
-    /// Takes over a state saved by [`AdamW::to_bytes`] for the same parameters.
+    /// Restores a state saved by [`AdamW::to_bytes`] for the same parameters.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
         let wrong = |found: &str| Error::value("optimizer state", found, "the state of these parameters");
         let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| wrong("another kind of file"))?;
@@ -239,20 +239,20 @@ impl AdamW {
 
 const MAGIC: &[u8] = b"controlg adamw 1";
 
-/// Shortens all gradients together to the given length, if they are longer; gives the length before.
-fn clip(grads: &mut Grads, longest: f64) -> f64 {
+/// Scales all gradients so that their total norm is at most `max_norm`. Returns the norm before.
+fn clip(grads: &mut Grads, max_norm: f64) -> f64 {
     let groups = 0..grads.n_groups();
     let square: f64 = groups.clone().filter_map(|group| grads.group(group)).map(reduce::sum_squares).sum();
-    let length = square.sqrt();
-    if length > longest {
-        let factor = (longest / length) as Real;
+    let norm = square.sqrt();
+    if norm > max_norm {
+        let factor = (max_norm / norm) as Real;
         for group in groups {
             if let Some(gradient) = grads.group_mut(group) {
                 rows::scale(factor, gradient);
             }
         }
     }
-    length
+    norm
 }
 
 #[cfg(test)]
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_group_is_not_touched() {
+    fn a_group_without_a_gradient_is_skipped() {
         let mut params = two_groups();
         let before = params.clone();
         let mut optimizer =
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn coupled_decay_is_a_part_of_the_gradient() {
+    fn coupled_weight_decay_is_part_of_the_gradient() {
         let run = |decay: f64, coupled, pull: f64| {
             let mut params = two_groups();
             let mut optimizer = AdamW::new(
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_optimizer_goes_on_bit_for_bit() {
+    fn a_restored_optimizer_continues_bit_for_bit() {
         let settings =
             OptimizerSettings { weight_decay: 1e-2, clip: Some(1.0), ..OptimizerSettings::default() };
         let mut params = two_groups();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_state_is_refused_and_changes_nothing() {
+    fn a_damaged_state_is_rejected_and_changes_nothing() {
         let params = two_groups();
         let mut optimizer = AdamW::new(&params, OptimizerSettings::default());
         let bytes = optimizer.to_bytes();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn long_gradients_are_shortened_together() {
+    fn gradients_are_clipped_by_their_total_norm() {
         let params = two_groups();
         let mut grads = Grads::new(&params);
         grads.set_group(0, &[3.0; 20]);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn schedules_climb_and_fall() {
+    fn schedules_warm_up_and_decay() {
         let plain = Schedule::default();
         assert_eq!(plain.share(0), 1.0);
         let cosine = Schedule { warmup: 4, decay: Decay::Cosine { total: 14 } };

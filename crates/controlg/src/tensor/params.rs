@@ -1,7 +1,7 @@
-//! What is learned: groups of named matrices, and the gradients that belong to them.
+//! Parameters in groups of named matrices, and their gradients.
 //!
-//! Group 0 is the encoder, each head has its own. A group is ONE flat slice, so an optimizer step, a gradient
-//! vector g_k and the dot products between gradients are single passes.
+//! Group 0 is the encoder; every head has its own. A group is one flat slice, so an optimizer step and an inner product of
+//! gradients are single passes over memory.
 
 use crate::Real;
 use crate::kernels::rows;
@@ -13,7 +13,7 @@ pub struct Params {
     groups: Vec<Group>,
 }
 
-/// The parameters of one part of the model.
+/// The parameters of one part of the model: the encoder or a head.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     name: String,
@@ -21,7 +21,7 @@ pub struct Group {
     data: Vec<Real>,
 }
 
-/// Where one matrix lies in its group.
+/// A matrix and its position in its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamEntry {
     /// Its name within the group.
@@ -33,16 +33,16 @@ pub struct ParamEntry {
     offset: usize,
 }
 
-/// Names one matrix of [`Params`].
+/// Identifies a matrix of [`Params`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamId {
     /// The group it belongs to.
     pub group: usize,
-    /// Its number within the group, in the order of declaration.
+    /// Its index within the group, in the order of declaration.
     pub entry: usize,
 }
 
-/// How a matrix starts.
+/// The initialization of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Init {
     /// The same value everywhere.
@@ -51,12 +51,12 @@ pub enum Init {
     XavierUniform,
     /// Uniform in plus or minus this bound.
     Uniform(f64),
-    /// Normal around zero with this deviation.
+    /// Normal with mean 0 and this standard deviation.
     Normal(f64),
 }
 
 impl Init {
-    /// Normal numbers after Glorot and Bengio with a gain of √2, for a matrix with this sum of inputs and outputs.
+    /// Xavier normal with a gain of √2 for a matrix whose fan-in and fan-out sum to `fans` (Glorot and Bengio, 2010).
     pub fn xavier_normal(fans: usize) -> Init {
         Init::Normal(2.0 / (fans as f64).sqrt())
     }
@@ -68,13 +68,13 @@ impl Params {
         Params::default()
     }
 
-    /// Adds an empty group and returns its number.
+    /// Adds an empty group and returns its index.
     pub fn add_group(&mut self, name: &str) -> usize {
         self.groups.push(Group { name: name.to_owned(), entries: Vec::new(), data: Vec::new() });
         self.groups.len() - 1
     }
 
-    /// Adds a matrix to a group and fills it.
+    /// Adds a matrix to a group and initializes it.
     pub fn add(
         &mut self,
         group: usize,
@@ -106,7 +106,7 @@ impl Params {
         &self.groups
     }
 
-    /// One group, to change its values.
+    /// One group, mutable.
     pub fn group_mut(&mut self, group: usize) -> &mut Group {
         &mut self.groups[group]
     }
@@ -117,22 +117,22 @@ impl Params {
         (entry.rows, entry.cols)
     }
 
-    /// The values of a matrix, row by row.
+    /// The values of a matrix, row-major.
     pub fn get(&self, id: ParamId) -> &[Real] {
         let group = &self.groups[id.group];
         &group.data[group.entries[id.entry].span()]
     }
 
-    /// The values of a matrix, to change them.
+    /// The values of a matrix, mutable.
     pub fn get_mut(&mut self, id: ParamId) -> &mut [Real] {
         let group = &mut self.groups[id.group];
         &mut group.data[group.entries[id.entry].span()]
     }
 
-    /// Moves group `to` towards group `from`: to ← keep·to + (1 − keep)·from (a target network's average).
+    /// Exponential moving average of a target network: to ← keep·to + (1 − keep)·from.
     ///
     /// # Panics
-    /// When the groups do not hold the same matrices.
+    /// If the groups differ in size.
     pub fn blend(&mut self, to: usize, from: usize, keep: f64) {
         assert_eq!(self.groups[to].data.len(), self.groups[from].data.len(), "groups of the same shape");
         let source = std::mem::take(&mut self.groups[from].data);
@@ -143,19 +143,19 @@ impl Params {
         self.groups[from].data = source;
     }
 
-    /// Number of learned values in all groups.
+    /// Number of values in all groups.
     pub fn len(&self) -> usize {
         self.groups.iter().map(|group| group.data.len()).sum()
     }
 
-    /// Whether nothing is learned.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl Group {
-    /// The name of the part it belongs to: `encoder`, an objective, ….
+    /// Its name: `encoder` or that of an objective.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -165,27 +165,27 @@ impl Group {
         &self.entries
     }
 
-    /// All values, matrix by matrix.
+    /// All values, matrix after matrix.
     pub fn data(&self) -> &[Real] {
         &self.data
     }
 
-    /// All values, to change them.
+    /// All values, mutable.
     pub fn data_mut(&mut self) -> &mut [Real] {
         &mut self.data
     }
 }
 
 impl ParamEntry {
-    /// The place of its values in the group's flat slice.
+    /// The range of its values in the group's flat slice.
     pub fn span(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.rows * self.cols
     }
 }
 
-/// Gradients in the layout of [`Params`], kept from step to step.
+/// Gradients in the layout of [`Params`], reused from step to step.
 ///
-/// A group that no backward pass has reached since [`Grads::reset`] is idle: optimizers leave it alone.
+/// A group that no backward pass has reached since [`Grads::reset`] has no gradient, and optimizers skip it.
 #[derive(Clone, Debug)]
 pub struct Grads {
     groups: Vec<GradGroup>,
@@ -195,12 +195,12 @@ pub struct Grads {
 struct GradGroup {
     data: Vec<Real>,
     spans: Vec<std::ops::Range<usize>>,
-    /// Which entries hold a gradient; the others hold what was left by an earlier step.
+    /// Which entries hold a gradient; the others hold stale values.
     reached: Vec<bool>,
 }
 
 impl Grads {
-    /// Gradients for these parameters, none reached yet.
+    /// Gradients for these parameters, all unset.
     pub fn new(params: &Params) -> Self {
         let group = |group: &Group| GradGroup {
             data: vec![0.0; group.data.len()],
@@ -210,50 +210,51 @@ impl Grads {
         Grads { groups: params.groups.iter().map(group).collect() }
     }
 
-    /// Forgets all gradients.
+    /// Unsets all gradients.
     pub fn reset(&mut self) {
         self.groups.iter_mut().for_each(|group| group.reached.fill(false));
     }
 
-    /// The flat gradient of a group; `None` when no backward pass has reached it.
+    /// The flat gradient of a group; `None` if no backward pass has reached it.
     pub fn group(&self, group: usize) -> Option<&[Real]> {
         let group = &self.groups[group];
         group.reached.contains(&true).then_some(&group.data[..])
     }
 
-    /// The flat gradient of a group, to change it (clipping, combining); `None` when no backward pass has reached it.
+    /// The flat gradient of a group, mutable; `None` if no backward pass has reached it.
     pub fn group_mut(&mut self, group: usize) -> Option<&mut [Real]> {
         let group = &mut self.groups[group];
         group.reached.contains(&true).then_some(&mut group.data[..])
     }
 
-    /// Sets the flat gradient of a group, as combined by the caller.
+    /// Sets the flat gradient of a group.
     pub fn set_group(&mut self, group: usize, gradient: &[Real]) {
         let group = &mut self.groups[group];
         group.data.copy_from_slice(gradient);
         group.reached.fill(true);
     }
 
-    /// Takes the flat gradient of a group away into `into`, of the same length, and leaves that for the next pass.
-    /// Zeros come out when no backward pass has reached the group.
+    /// Moves the flat gradient of a group into `into`, which must have the same length, by swapping buffers. Writes zeros
+    /// if no backward pass has reached the group.
     pub fn take_group(&mut self, group: usize, into: &mut Vec<Real>) {
         let group = &mut self.groups[group];
         assert_eq!(group.data.len(), into.len(), "a gradient of the same length");
-        match group.reached.contains(&true) {
-            true => std::mem::swap(&mut group.data, into),
-            false => into.fill(0.0),
+        if group.reached.contains(&true) {
+            std::mem::swap(&mut group.data, into);
+        } else {
+            into.fill(0.0);
         }
         group.reached.fill(false);
     }
 
-    /// Sets the flat gradient of a group to a weighted sum of others.
+    /// Sets the flat gradient of a group to a weighted sum of gradients.
     pub fn combine_group(&mut self, group: usize, weights: &[f64], gradients: &[Vec<Real>]) {
         let group = &mut self.groups[group];
         rows::combine(weights, gradients, &mut group.data);
         group.reached.fill(true);
     }
 
-    /// The gradient of one matrix; `None` when no backward pass has reached it.
+    /// The gradient of one matrix; `None` if no backward pass has reached it.
     pub fn get(&self, id: ParamId) -> Option<&[Real]> {
         let group = &self.groups[id.group];
         group.reached[id.entry].then(|| &group.data[group.spans[id.entry].clone()])
@@ -264,14 +265,14 @@ impl Grads {
         self.groups.len()
     }
 
-    /// The place of one matrix's gradient, and whether it holds something that must be added to.
+    /// The gradient of one matrix, to be written, and whether to add to what is there.
     pub(super) fn slot(&mut self, id: ParamId) -> (&mut [Real], bool) {
         let group = &mut self.groups[id.group];
         let add = std::mem::replace(&mut group.reached[id.entry], true);
         (&mut group.data[group.spans[id.entry].clone()], add)
     }
 
-    /// Ends a backward pass: what it did not reach in a group that it did reach is zero.
+    /// Ends a backward pass: zeroes unreached matrices of reached groups.
     pub(super) fn complete(&mut self) {
         for group in self.groups.iter_mut().filter(|group| group.reached.contains(&true)) {
             for (span, reached) in group.spans.iter().zip(&mut group.reached) {
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn matrices_lie_one_after_the_other_in_their_group() {
+    fn matrices_are_contiguous_in_their_group() {
         let params = two_groups();
         let slope = ParamId { group: 0, entry: 1 };
         assert_eq!(params.get(slope), [0.25]);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_completes_the_groups_it_reached_and_leaves_the_others_idle() {
+    fn a_backward_pass_completes_the_groups_it_reached() {
         let params = two_groups();
         let mut grads = Grads::new(&params);
         grads.set_group(0, &[7.0; 16]);
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_taken_one_after_the_other_and_combined() {
+    fn gradients_are_taken_and_combined() {
         let params = two_groups();
         let mut grads = Grads::new(&params);
         let mut taken = [vec![9.0; 2], vec![9.0; 2], vec![9.0; 2]];

@@ -1,8 +1,13 @@
-//! Buffers that are used again: a step takes what the last one gave back, so after the first steps on an objective nothing
-//! is allocated that grows with the graph. Only very large buffers make room for each other when another objective needs
-//! other sizes: the peak is then that of one objective, not of all their sizes together.
+//! A pool of reusable buffers.
+//!
+//! A step reuses the buffers that the step before it freed, so after the first steps nothing is allocated that grows with
+//! the graph. Only very large buffers are returned to the system when another objective needs other sizes: the peak is
+//! then that of one objective, not the sum over all their sizes.
+//!
+//! A [shape-only](Pool::shape_only) pool hands out buffers that have a length but no storage. It applies the same rules
+//! and keeps the same accounts, so a pass over shapes predicts the [peak](Pool::peak_bytes) of a real one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 
@@ -10,45 +15,82 @@ use crate::Real;
 use crate::kernels::memory::prefer_large_pages;
 use crate::kernels::pairs::PairGraph;
 
-/// Bytes of a cache line. Rows that start at one are read and written by whole lines.
+/// Bytes of a cache line. Buffers start at a line boundary.
 const LINE: usize = 64;
 
-/// Bytes from which on a buffer is large. The system takes such a one back as soon as it is freed.
-pub(crate) const LARGE: usize = 64 << 20;
+/// Buffers of at least this many bytes are large. The system takes them back as soon as they are freed.
+const LARGE: usize = 64 << 20;
 
-/// A store of idle buffers. Dropping a [`Buffer`] puts it back.
+/// A store of free buffers. Dropping a [`Buffer`] returns it to the pool.
 #[derive(Debug, Default)]
 pub struct Pool {
-    reals: Shelf<Real>,
-    ids: Shelf<u32>,
-    sizes: Shelf<usize>,
-    marks: Shelf<bool>,
-    pair_graphs: RefCell<Vec<PairGraph>>,
+    shape_only: bool,
+    reals: FreeList<Real>,
+    ids: FreeList<u32>,
+    sizes: FreeList<usize>,
+    flags: FreeList<bool>,
+    pair_graphs: RefCell<Vec<(PairGraph, usize)>>,
+    usage: Usage,
 }
 
-/// A number type that the pool keeps buffers of.
+/// Bytes in use by a pool, and the most there ever were.
+#[derive(Debug, Default)]
+struct Usage {
+    /// Live and free buffers, as far as they have been written to.
+    held: Cell<usize>,
+    peak: Cell<usize>,
+    /// The part of `held` that is live.
+    live: Cell<usize>,
+    /// The largest scratch space of a kernel.
+    scratch: Cell<usize>,
+}
+
+impl Usage {
+    fn grow(&self, bytes: usize) {
+        self.held.set(self.held.get() + bytes);
+        self.peak.set(self.peak.get().max(self.held.get()));
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.held.set(self.held.get() - bytes);
+    }
+}
+
+/// An element type that the pool has buffers of.
 pub trait Pooled: Copy + Default + 'static {
     #[doc(hidden)]
-    fn shelf(pool: &Pool) -> &Shelf<Self>;
+    fn free_list(pool: &Pool) -> &FreeList<Self>;
 }
 
-/// The idle buffers of one number type, by capacity.
+/// The free buffers of one element type, by capacity.
 #[derive(Debug)]
-pub struct Shelf<T>(RefCell<BTreeMap<usize, Vec<Vec<T>>>>);
+pub struct FreeList<T>(RefCell<BTreeMap<usize, Vec<Storage<T>>>>);
 
-/// A slice on loan from a [`Pool`].
+/// The memory behind a buffer.
+#[derive(Debug)]
+struct Storage<T> {
+    /// `class` elements and a cache line; empty in a shape-only pool.
+    data: Vec<T>,
+    class: usize,
+    /// The longest buffer that it has served. What lies beyond was never written, so the system has not backed it.
+    touched: usize,
+}
+
+/// A slice borrowed from a [`Pool`]. In a shape-only pool the slice is empty, but [`Buffer::len`] is the length asked for.
 #[derive(Debug)]
 pub struct Buffer<'a, T: Pooled = Real> {
-    /// As long as its size class and a cache line; the buffer's own part starts at a line.
-    data: Vec<T>,
+    storage: Storage<T>,
+    /// The buffer's own part of the storage, which starts at a cache line.
     start: usize,
+    end: usize,
     len: usize,
     pool: &'a Pool,
 }
 
-/// A [`PairGraph`] on loan from a [`Pool`].
-pub(super) struct PairGraphLoan<'a> {
+/// A [`PairGraph`] borrowed from a [`Pool`].
+pub(super) struct PooledPairGraph<'a> {
     graph: PairGraph,
+    bytes: usize,
     pool: &'a Pool,
 }
 
@@ -58,22 +100,48 @@ impl Pool {
         Pool::default()
     }
 
-    /// A buffer whose content is left over from its last use: for results that are written in full.
+    /// An empty pool whose buffers have a length but no storage.
+    pub fn shape_only() -> Self {
+        Pool { shape_only: true, ..Pool::default() }
+    }
+
+    /// Whether buffers have no storage.
+    pub fn is_shape_only(&self) -> bool {
+        self.shape_only
+    }
+
+    /// A buffer with unspecified contents, for results that are written in full.
     pub fn take<T: Pooled>(&self, len: usize) -> Buffer<'_, T> {
         let class = size_class(len);
-        let shelf = T::shelf(self);
-        let idle = shelf.pop(class);
-        if idle.is_none() && class * size_of::<T>() >= LARGE {
-            shelf.make_room();
-        }
-        // A fresh vector of zeros comes from the system untouched, so the unused end of a class costs no memory.
-        let data = idle.unwrap_or_else(|| {
-            let mut fresh = vec![T::default(); class + LINE / size_of::<T>()];
-            prefer_large_pages(&mut fresh);
-            fresh
+        let list = T::free_list(self);
+        let mut storage = list.pop(class).unwrap_or_else(|| {
+            if class * size_of::<T>() >= LARGE {
+                self.usage.shrink(list.release_large());
+            }
+            self.allocate(class)
         });
-        let start = data.as_ptr().align_offset(LINE);
-        Buffer { data, start, len, pool: self }
+        if len > storage.touched {
+            self.usage.grow((len - storage.touched) * size_of::<T>());
+            storage.touched = len;
+        }
+        self.usage.live.set(self.usage.live.get() + storage.touched * size_of::<T>());
+        let (start, end) = if self.shape_only {
+            (0, 0)
+        } else {
+            let start = storage.data.as_ptr().align_offset(LINE);
+            (start, start + len)
+        };
+        Buffer { storage, start, end, len, pool: self }
+    }
+
+    fn allocate<T: Pooled>(&self, class: usize) -> Storage<T> {
+        let mut data = Vec::new();
+        if !self.shape_only {
+            // Zeros come from the system untouched, so the unused end of a size class costs no memory.
+            data = vec![T::default(); class + LINE / size_of::<T>()];
+            prefer_large_pages(&mut data);
+        }
+        Storage { data, class, touched: 0 }
     }
 
     /// A buffer of zeros.
@@ -83,86 +151,145 @@ impl Pool {
         buffer
     }
 
-    /// A buffer with a copy of the slice.
+    /// A buffer with a copy of the slice. To copy another buffer, clone it.
     pub fn copy<T: Pooled>(&self, from: &[T]) -> Buffer<'_, T> {
         let mut buffer = self.take(from.len());
-        buffer.copy_from_slice(from);
+        if !self.shape_only {
+            buffer.copy_from_slice(from);
+        }
         buffer
     }
 
-    /// The memory of a graph of pairs, to be rebuilt.
-    pub(super) fn pair_graph(&self) -> PairGraphLoan<'_> {
-        PairGraphLoan { graph: self.pair_graphs.borrow_mut().pop().unwrap_or_default(), pool: self }
+    /// The graph of these pairs of the nodes 0..n.
+    pub(super) fn pair_graph(&self, n: usize, us: &[u32], vs: &[u32]) -> PooledPairGraph<'_> {
+        let (mut graph, mut bytes) = self.pair_graphs.borrow_mut().pop().unwrap_or_default();
+        let needed = n * size_of::<usize>() + 2 * us.len() * (2 * size_of::<u32>() + size_of::<Real>());
+        if needed > bytes {
+            self.usage.grow(needed - bytes);
+            bytes = needed;
+        }
+        if !self.shape_only {
+            graph.rebuild(n, us, vs);
+        }
+        PooledPairGraph { graph, bytes, pool: self }
     }
 
-    /// Bytes of the buffers that are idle now.
+    /// Records the scratch space that a kernel needs during a call. Kernels share their scratch space, so only the largest
+    /// counts.
+    pub(super) fn record_scratch(&self, bytes: usize) {
+        self.usage.scratch.set(self.usage.scratch.get().max(bytes));
+    }
+
+    /// Bytes of the buffers that are free now.
     pub fn idle_bytes(&self) -> usize {
-        self.reals.bytes() + self.ids.bytes() + self.sizes.bytes() + self.marks.bytes()
+        self.usage.held.get() - self.usage.live.get()
     }
 
-    /// Gives all idle buffers back to the system.
+    /// Bytes of the buffers that are in use now.
+    pub fn live_bytes(&self) -> usize {
+        self.usage.live.get()
+    }
+
+    /// The most bytes that all buffers, in use or free, took at any one time.
+    pub fn peak_bytes(&self) -> usize {
+        self.usage.peak.get()
+    }
+
+    /// The largest scratch space of a kernel, in bytes. Only a shape-only pool knows it.
+    pub fn scratch_bytes(&self) -> usize {
+        self.usage.scratch.get()
+    }
+
+    /// Returns all free buffers to the system.
     pub fn trim(&self) {
-        self.reals.0.borrow_mut().clear();
-        self.ids.0.borrow_mut().clear();
-        self.sizes.0.borrow_mut().clear();
-        self.marks.0.borrow_mut().clear();
+        self.reals.clear();
+        self.ids.clear();
+        self.sizes.clear();
+        self.flags.clear();
         self.pair_graphs.borrow_mut().clear();
+        self.usage.held.set(self.usage.live.get());
     }
 }
 
-/// The capacity that serves `len`: eight classes an octave, so lengths that vary a little from step to step (a
-/// graph with other edges dropped) find each other's buffers.
-pub(crate) fn size_class(len: usize) -> usize {
+/// The capacity that serves `len`. There are eight size classes per octave, so lengths that vary a little from step to
+/// step (a graph with other edges dropped) share their buffers.
+fn size_class(len: usize) -> usize {
     let step = (len.next_power_of_two() / 16).max(16);
     len.div_ceil(step).max(1) * step
 }
 
-impl<T> Shelf<T> {
-    /// An idle buffer of this class, or the smallest that is not more than twice as large; a quarter larger, where what
-    /// lies unused would be much.
-    fn pop(&self, class: usize) -> Option<Vec<T>> {
-        let mut shelf = self.0.borrow_mut();
+impl<T> FreeList<T> {
+    /// A free buffer of this class, or the smallest that is at most twice as large; for large buffers, at most a quarter
+    /// larger.
+    fn pop(&self, class: usize) -> Option<Storage<T>> {
+        let mut list = self.0.borrow_mut();
         let most = if class * size_of::<T>() < LARGE { 2 * class } else { class + class / 4 };
-        shelf.range_mut(class..=most).find_map(|(_, idle)| idle.pop())
+        list.range_mut(class..=most).find_map(|(_, free)| free.pop())
     }
 
-    /// Gives idle buffers of a megabyte and more back to the system.
-    fn make_room(&self) {
-        self.0.borrow_mut().split_off(&((1 << 20) / size_of::<T>()));
+    fn push(&self, storage: Storage<T>) {
+        self.0.borrow_mut().entry(storage.class).or_default().push(storage);
     }
 
-    fn bytes(&self) -> usize {
-        self.0.borrow().iter().map(|(class, idle)| class * idle.len() * size_of::<T>()).sum()
+    /// Returns free buffers of a megabyte and more to the system, and gives their bytes.
+    fn release_large(&self) -> usize {
+        let released = self.0.borrow_mut().split_off(&((1 << 20) / size_of::<T>()));
+        released.values().flatten().map(|storage| storage.touched * size_of::<T>()).sum()
+    }
+
+    fn clear(&self) {
+        self.0.borrow_mut().clear();
     }
 }
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for FreeList<T> {
     fn default() -> Self {
-        Shelf(RefCell::default())
+        FreeList(RefCell::default())
     }
 }
 
 impl Pooled for Real {
-    fn shelf(pool: &Pool) -> &Shelf<Self> {
+    fn free_list(pool: &Pool) -> &FreeList<Self> {
         &pool.reals
     }
 }
 
 impl Pooled for u32 {
-    fn shelf(pool: &Pool) -> &Shelf<Self> {
+    fn free_list(pool: &Pool) -> &FreeList<Self> {
         &pool.ids
     }
 }
 
 impl Pooled for usize {
-    fn shelf(pool: &Pool) -> &Shelf<Self> {
+    fn free_list(pool: &Pool) -> &FreeList<Self> {
         &pool.sizes
     }
 }
 
 impl Pooled for bool {
-    fn shelf(pool: &Pool) -> &Shelf<Self> {
-        &pool.marks
+    fn free_list(pool: &Pool) -> &FreeList<Self> {
+        &pool.flags
+    }
+}
+
+impl<T: Pooled> Buffer<'_, T> {
+    /// The number of elements, also where they have no storage.
+    #[allow(clippy::len_without_is_empty)] // `is_empty` of the slice
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the elements have no storage.
+    pub fn is_shape_only(&self) -> bool {
+        self.pool.shape_only
+    }
+}
+
+impl<T: Pooled> Clone for Buffer<'_, T> {
+    fn clone(&self) -> Self {
+        let mut copy = self.pool.take(self.len);
+        copy.copy_from_slice(self);
+        copy
     }
 }
 
@@ -170,25 +297,26 @@ impl<T: Pooled> Deref for Buffer<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.data[self.start..][..self.len]
+        &self.storage.data[self.start..self.end]
     }
 }
 
 impl<T: Pooled> DerefMut for Buffer<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.data[self.start..][..self.len]
+        &mut self.storage.data[self.start..self.end]
     }
 }
 
 impl<T: Pooled> Drop for Buffer<'_, T> {
     fn drop(&mut self) {
-        let data = std::mem::take(&mut self.data);
-        let class = data.len() - LINE / size_of::<T>();
-        T::shelf(self.pool).0.borrow_mut().entry(class).or_default().push(data);
+        let Storage { ref mut data, class, touched } = self.storage;
+        let usage = &self.pool.usage;
+        usage.live.set(usage.live.get() - touched * size_of::<T>());
+        T::free_list(self.pool).push(Storage { data: std::mem::take(data), class, touched });
     }
 }
 
-impl Deref for PairGraphLoan<'_> {
+impl Deref for PooledPairGraph<'_> {
     type Target = PairGraph;
 
     fn deref(&self) -> &PairGraph {
@@ -196,15 +324,15 @@ impl Deref for PairGraphLoan<'_> {
     }
 }
 
-impl DerefMut for PairGraphLoan<'_> {
+impl DerefMut for PooledPairGraph<'_> {
     fn deref_mut(&mut self) -> &mut PairGraph {
         &mut self.graph
     }
 }
 
-impl Drop for PairGraphLoan<'_> {
+impl Drop for PooledPairGraph<'_> {
     fn drop(&mut self) {
-        self.pool.pair_graphs.borrow_mut().push(std::mem::take(&mut self.graph));
+        self.pool.pair_graphs.borrow_mut().push((std::mem::take(&mut self.graph), self.bytes));
     }
 }
 
@@ -213,7 +341,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_buffer_serves_the_next_request_of_its_class() {
+    fn a_freed_buffer_serves_the_next_request_of_its_class() {
         let pool = Pool::new();
         let first = pool.take::<Real>(1000);
         let address = first.as_ptr();
@@ -230,23 +358,43 @@ mod tests {
     }
 
     #[test]
-    fn large_buffers_make_room_for_each_other() {
-        let (pool, large) = (Pool::new(), LARGE / size_of::<Real>());
-        let hold = |lens: &[usize]| {
-            let held: Vec<Buffer<'_>> = lens.iter().map(|&len| pool.take(len)).collect();
-            drop(held);
-            pool.idle_bytes() / size_of::<Real>()
-        };
-        let small = hold(&[10]);
-        assert_eq!(hold(&[large, large]), small + 2 * size_class(large));
-        // Both give way to one that neither can serve; small ones stay, and so does what fits.
-        let larger = 2 * large;
-        assert_eq!(hold(&[larger]), small + size_class(larger));
-        assert_eq!(hold(&[10, larger - 100]), small + size_class(larger));
+    fn large_buffers_replace_each_other() {
+        for pool in [Pool::new(), Pool::shape_only()] {
+            let large = LARGE / size_of::<Real>();
+            let take = |lens: &[usize]| {
+                let taken: Vec<Buffer<'_>> = lens.iter().map(|&len| pool.take(len)).collect();
+                drop(taken);
+                pool.idle_bytes() / size_of::<Real>()
+            };
+            let small = take(&[10]);
+            assert_eq!(take(&[large, large]), small + 2 * large);
+            // Both are released for one that neither can serve. Small ones stay, and so does what fits.
+            let larger = 2 * large;
+            assert_eq!(take(&[larger]), small + larger);
+            assert_eq!(take(&[10, larger - 100]), small + larger);
+            assert_eq!(pool.peak_bytes(), (small + larger) * size_of::<Real>());
+        }
     }
 
     #[test]
-    fn classes_hold_their_length_and_waste_an_eighth_at_most() {
+    fn a_shape_only_pool_keeps_the_accounts_of_a_real_one() {
+        let [real, shapes] = [Pool::new(), Pool::shape_only()].map(|pool| {
+            let first = pool.take::<Real>(5000);
+            let copy = first.clone();
+            let flags = pool.zeros::<bool>(700);
+            drop(first);
+            let again = pool.take::<Real>(4990);
+            assert_eq!((copy.len(), flags.len(), again.len()), (5000, 700, 4990));
+            assert_eq!(copy.is_empty(), pool.is_shape_only());
+            drop((copy, flags));
+            [pool.live_bytes(), pool.idle_bytes(), pool.peak_bytes()]
+        });
+        assert_eq!(real, shapes);
+        assert_eq!(real[2], 10_000 * size_of::<Real>() + 700);
+    }
+
+    #[test]
+    fn classes_hold_their_length_and_waste_at_most_an_eighth() {
         for len in [0, 1, 15, 16, 17, 1000, 4097, 1 << 20, (1 << 20) + 1] {
             let class = size_class(len);
             assert!(class >= len && class <= len + len / 8 + 16, "{len}: {class}");

@@ -1,90 +1,97 @@
-//! The record of a computation, read backwards for its derivatives.
+//! A tape: records a computation and differentiates it in reverse.
 //!
-//! Every op computes its value at once and leaves a closure that turns the gradient of its output into those of
-//! its inputs. Parameters and graph data are lent to the tape, never copied; everything else lives in buffers of
-//! a [`Pool`]. The tape can stop at a value and go on from it: [`Tape::cut`] makes a fresh start of an encoder's
-//! output, so that several heads can be differentiated down to it, one after the other, and
-//! [`Tape::backward_from`] carries a gradient on into the encoder.
+//! Every op computes its value at once and records a closure that turns the gradient of its output into those of its
+//! inputs. The tape borrows parameters and graph data without copying them; everything else lives in buffers of a
+//! [`Pool`]. [`Tape::detached_leaf`] cuts the graph at an encoder's output, so that several heads can be differentiated
+//! down to it one after the other; [`Tape::backward_from`] continues into the encoder from a given gradient.
+//!
+//! On a [shape-only](Pool::shape_only) pool a tape runs a *shape pass*: ops take and free the same buffers and skip their
+//! kernels, so the pool records the peak memory of the computation without doing it. Values are empty slices then; use
+//! [`Tape::shape`].
 
 use std::borrow::Cow;
 
+use super::backward::{BackwardCtx, BackwardFn};
 use super::params::{Grads, ParamId, Params};
 use super::pool::{Buffer, Pool};
 use crate::Real;
-use crate::kernels::rows;
 
 /// A value on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Var(usize);
+pub struct Var(pub(super) usize);
 
-/// A place on a tape to go back to.
+/// A position on a tape, see [`Tape::truncate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
-/// A computation in progress: values, and how to differentiate them.
+/// A recorded computation: values, and how to differentiate them.
 ///
 /// Every op is a method. See the tour in [`tensor`](crate::tensor).
 pub struct Tape<'a> {
     params: &'a Params,
     pool: &'a Pool,
     nodes: Vec<TapeNode<'a>>,
-    /// The gradients that are waiting to be carried on, or that ended at a leaf.
-    slots: Vec<Option<Buffer<'a>>>,
+    /// For each node the gradient accumulated so far: on its way to the node's inputs, or final at a leaf.
+    gradients: Vec<Option<Buffer<'a>>>,
     recording: bool,
-    /// Whether parameters are constants from now on.
-    holding: bool,
+    /// Whether parameters added from now on are constants.
+    frozen: bool,
 }
 
-struct TapeNode<'a> {
-    shape: (usize, usize),
-    value: TapeValue<'a>,
-    origin: NodeOrigin<'a>,
-    /// Whether a gradient of this value is of use to anyone.
-    wanted: bool,
+pub(super) struct TapeNode<'a> {
+    pub(super) shape: (usize, usize),
+    pub(super) value: TapeValue<'a>,
+    pub(super) origin: NodeOrigin<'a>,
+    pub(super) requires_grad: bool,
 }
 
-enum TapeValue<'a> {
-    Lent(&'a [Real]),
-    Own(Buffer<'a>),
-    /// Another value's data under a new name.
-    Same(Var),
+pub(super) enum TapeValue<'a> {
+    Borrowed(&'a [Real]),
+    Owned(Buffer<'a>),
+    /// The data of another node.
+    Alias(Var),
     Scalar {
         exact: f64,
         rounded: [Real; 1],
     },
-    /// Given back to the pool.
-    Gone,
+    /// Returned to the pool.
+    Freed,
 }
 
-enum NodeOrigin<'a> {
+pub(super) enum NodeOrigin<'a> {
     Leaf,
     Param(ParamId),
-    Op(Option<Backward<'a>>),
+    /// `None` only while the closure runs, or after it has been freed.
+    Op(Option<BackwardFn<'a>>),
 }
 
-type Backward<'a> = Box<dyn FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a>;
-
 impl<'a> Tape<'a> {
-    /// A tape for training: everything that depends on a parameter is recorded.
+    /// A tape for training: records everything that depends on a parameter.
     pub fn new(params: &'a Params, pool: &'a Pool) -> Self {
-        Tape { params, pool, nodes: Vec::new(), slots: Vec::new(), recording: true, holding: false }
+        Tape { params, pool, nodes: Vec::new(), gradients: Vec::new(), recording: true, frozen: false }
     }
 
-    /// A tape that only computes: nothing is kept for a backward pass.
+    /// A tape for inference: saves nothing for a backward pass.
     pub fn forward_only(params: &'a Params, pool: &'a Pool) -> Self {
         Tape { recording: false, ..Tape::new(params, pool) }
     }
 
-    /// Takes parameters as constants from now on: what follows is differentiated down to leaves only. Sensing asks for
-    /// the gradient at the representations and not for that of the heads.
-    pub fn hold_params(&mut self) {
-        self.holding = true;
+    /// Whether this is a shape pass: values have shapes but no numbers.
+    pub fn is_shape_only(&self) -> bool {
+        self.pool.is_shape_only()
+    }
+
+    /// Treats parameters that are used from now on as constants, so that a backward pass reaches leaves only. Sensing needs
+    /// the gradient at the representations but not those of the heads.
+    pub fn freeze_params(&mut self) {
+        self.frozen = true;
     }
 
     /// A parameter.
     pub fn param(&mut self, id: ParamId) -> Var {
-        let wanted = self.recording && !self.holding;
-        self.node(self.params.shape(id), TapeValue::Lent(self.params.get(id)), NodeOrigin::Param(id), wanted)
+        let requires_grad = self.recording && !self.frozen;
+        let value = TapeValue::Borrowed(self.params.get(id));
+        self.node(self.params.shape(id), value, NodeOrigin::Param(id), requires_grad)
     }
 
     /// The parameters of a group, in the order of their declaration.
@@ -93,49 +100,52 @@ impl<'a> Tape<'a> {
         entries.map(|entry| self.param(ParamId { group, entry })).collect()
     }
 
-    /// A matrix that nobody differentiates: features, targets, another network's output.
+    /// A matrix without a gradient: features, targets, another network's output.
     pub fn constant(&mut self, rows: usize, cols: usize, data: impl Into<Cow<'a, [Real]>>) -> Var {
         self.input(rows, cols, data.into(), false)
     }
 
-    /// A matrix whose gradient can be asked for with [`Tape::gradient`].
+    /// A matrix with a gradient, see [`Tape::gradient`].
     pub fn leaf(&mut self, rows: usize, cols: usize, data: impl Into<Cow<'a, [Real]>>) -> Var {
-        let wanted = self.recording;
-        self.input(rows, cols, data.into(), wanted)
+        let requires_grad = self.recording;
+        self.input(rows, cols, data.into(), requires_grad)
     }
 
-    /// [`Tape::leaf`] of values that another tape has left, see [`Tape::into_value`].
-    pub fn leaf_of(&mut self, (rows, cols): (usize, usize), values: Buffer<'a>) -> Var {
+    /// A [leaf](Tape::leaf) with the values of a buffer, for example from [`Tape::into_value`].
+    ///
+    /// # Panics
+    /// If the buffer has another size.
+    pub fn leaf_from(&mut self, (rows, cols): (usize, usize), values: Buffer<'a>) -> Var {
         assert_eq!(values.len(), rows * cols, "{rows} rows of {cols}");
-        let wanted = self.recording;
-        self.node((rows, cols), TapeValue::Own(values), NodeOrigin::Leaf, wanted)
+        let requires_grad = self.recording;
+        self.node((rows, cols), TapeValue::Owned(values), NodeOrigin::Leaf, requires_grad)
     }
 
-    fn input(&mut self, rows: usize, cols: usize, data: Cow<'a, [Real]>, wanted: bool) -> Var {
+    fn input(&mut self, rows: usize, cols: usize, data: Cow<'a, [Real]>, requires_grad: bool) -> Var {
         assert_eq!(data.len(), rows * cols, "{rows} rows of {cols}");
         let value = match data {
-            Cow::Borrowed(lent) => TapeValue::Lent(lent),
-            Cow::Owned(owned) => TapeValue::Own(self.pool.copy(&owned)),
+            Cow::Borrowed(borrowed) => TapeValue::Borrowed(borrowed),
+            Cow::Owned(owned) => TapeValue::Owned(self.pool.copy(&owned)),
         };
-        self.node((rows, cols), value, NodeOrigin::Leaf, wanted)
+        self.node((rows, cols), value, NodeOrigin::Leaf, requires_grad)
     }
 
-    /// The same values as a new leaf: a backward pass ends there and leaves its gradient, to be read with
-    /// [`Tape::gradient`] and carried on with [`Tape::backward_from`].
-    pub fn cut(&mut self, of: Var) -> Var {
-        let wanted = self.recording;
-        self.node(self.shape(of), TapeValue::Same(of), NodeOrigin::Leaf, wanted)
+    /// The same values as a new leaf: a backward pass ends there and leaves its gradient, which [`Tape::gradient`] reads
+    /// and [`Tape::backward_from`] continues from.
+    pub fn detached_leaf(&mut self, of: Var) -> Var {
+        let requires_grad = self.recording;
+        self.node(self.shape(of), TapeValue::Alias(of), NodeOrigin::Leaf, requires_grad)
     }
 
     /// The same values without a gradient.
     pub fn detach(&mut self, of: Var) -> Var {
-        self.node(self.shape(of), TapeValue::Same(of), NodeOrigin::Leaf, false)
+        self.node(self.shape(of), TapeValue::Alias(of), NodeOrigin::Leaf, false)
     }
 
-    /// Does some of the work without recording it: what comes out is constant for the derivative.
-    pub fn without_gradient<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+    /// Runs a part of the computation without recording it: its results are constants.
+    pub fn without_gradient<R>(&mut self, compute: impl FnOnce(&mut Self) -> R) -> R {
         let recording = std::mem::replace(&mut self.recording, false);
-        let result = work(self);
+        let result = compute(self);
         self.recording = recording;
         result
     }
@@ -145,172 +155,202 @@ impl<'a> Tape<'a> {
         self.nodes[var.0].shape
     }
 
-    /// A value, row by row.
+    /// A value, row-major. Empty in a shape pass, except for parameters and borrowed inputs.
     pub fn value(&self, var: Var) -> &[Real] {
         value_of(&self.nodes, var)
     }
 
-    /// Ends the tape and keeps one value that an op has made, and its shape.
+    /// Ends the tape and returns one op's result with its shape.
     ///
     /// # Panics
-    /// When the value is a parameter, lent, or given back.
+    /// If the value is a parameter, borrowed, or freed.
     pub fn into_value(mut self, var: Var) -> ((usize, usize), Buffer<'a>) {
         let shape = self.shape(var);
-        match std::mem::replace(&mut self.nodes[var.0].value, TapeValue::Gone) {
-            TapeValue::Own(buffer) => (shape, buffer),
-            _ => panic!("only the result of an op can be kept"),
+        match std::mem::replace(&mut self.nodes[var.0].value, TapeValue::Freed) {
+            TapeValue::Owned(buffer) => (shape, buffer),
+            _ => panic!("only the result of an op can be taken"),
         }
     }
 
-    /// The value of a scalar, as exact as its op made it.
+    /// The value of a scalar in f64, without rounding to [`Real`]. 0 in a shape pass.
     pub fn scalar(&self, var: Var) -> f64 {
         match self.nodes[var.0].value {
             TapeValue::Scalar { exact, .. } => exact,
-            _ => f64::from(self.value(var)[0]),
+            _ => self.value(var).first().map_or(0.0, |&x| f64::from(x)),
         }
     }
 
-    /// The gradient that backward passes have left at a [leaf](Tape::leaf) or [cut](Tape::cut).
+    /// The gradient that backward passes have accumulated at a [leaf](Tape::leaf).
     pub fn gradient(&self, leaf: Var) -> Option<&[Real]> {
-        self.slots[leaf.0].as_deref()
+        self.gradients[leaf.0].as_deref()
     }
 
-    /// Takes the gradient away from a leaf, so that the next backward pass starts from zero there.
+    /// Takes the gradient from a leaf; the next backward pass starts from zero there.
     pub fn take_gradient(&mut self, leaf: Var) -> Option<Buffer<'a>> {
-        self.slots[leaf.0].take()
+        self.gradients[leaf.0].take()
     }
 
-    /// Adds ∂loss/∂parameter of every parameter to `grads`, and leaves gradients at leaves. The tape stays as it
-    /// is, so this can be called again, for this loss or another.
+    /// Adds ∂loss/∂parameter of every parameter to `grads` and accumulates gradients at leaves. Retains the tape, so it
+    /// can be called again for this loss or another.
     pub fn backward(&mut self, loss: Var, grads: &mut Grads) {
-        let one = self.unit_seed(loss);
-        self.run_back(loss, one, grads, false);
+        let seed = self.unit_gradient(loss);
+        self.run_backward(loss, seed, grads, false);
     }
 
-    /// Like [`Tape::backward`] for the last time: every value goes back to the pool as soon as it is used up, which
-    /// halves the memory of a training step.
+    /// [`Tape::backward`] that consumes the tape: every value is freed as soon as it is no longer needed, which halves the
+    /// memory of a training step.
     pub fn backward_last(mut self, loss: Var, grads: &mut Grads) {
-        let one = self.unit_seed(loss);
-        self.run_back(loss, one, grads, true);
+        let seed = self.unit_gradient(loss);
+        self.run_backward(loss, seed, grads, true);
     }
 
-    /// [`Tape::backward`] for what came after the mark, once: its values go back to the pool as they are used up, and
-    /// the tape ends at the mark again.
+    /// [`Tape::backward`] that frees what was recorded after the mark and truncates the tape there.
     pub fn backward_since(&mut self, mark: Mark, loss: Var, grads: &mut Grads) {
-        let one = self.unit_seed(loss);
-        self.run_back(loss, one, grads, true);
+        let seed = self.unit_gradient(loss);
+        self.run_backward(loss, seed, grads, true);
         self.truncate(mark);
     }
 
-    /// Carries a gradient of `from` on to the parameters and leaves before it.
+    /// Backpropagates a given gradient of `from` to the parameters and leaves before it.
     ///
     /// # Panics
-    /// When the gradient is not of the value's size.
+    /// If the gradient has another size than the value.
     pub fn backward_from(&mut self, from: Var, gradient: Buffer<'a>, grads: &mut Grads) {
-        assert_eq!(gradient.len(), self.value(from).len(), "a gradient of the value's size");
-        self.run_back(from, gradient, grads, false);
+        assert_eq!(gradient.len(), self.numel(from), "a gradient of the value's size");
+        self.run_backward(from, gradient, grads, false);
     }
 
-    /// [`Tape::backward_from`] for the last time, see [`Tape::backward_last`].
+    /// [`Tape::backward_from`] that consumes the tape, see [`Tape::backward_last`].
     ///
     /// # Panics
-    /// When the gradient is not of the value's size.
+    /// If the gradient has another size than the value.
     pub fn backward_last_from(mut self, from: Var, gradient: Buffer<'a>, grads: &mut Grads) {
-        assert_eq!(gradient.len(), self.value(from).len(), "a gradient of the value's size");
-        self.run_back(from, gradient, grads, true);
+        assert_eq!(gradient.len(), self.numel(from), "a gradient of the value's size");
+        self.run_backward(from, gradient, grads, true);
     }
 
-    /// Where the tape ends now.
+    /// The current end of the tape.
     pub fn mark(&self) -> Mark {
         Mark(self.nodes.len())
     }
 
-    /// Forgets what came after the mark, and gives its buffers back.
+    /// Drops what was recorded after the mark and frees its buffers.
     pub fn truncate(&mut self, mark: Mark) {
         self.nodes.truncate(mark.0);
-        self.slots.truncate(mark.0);
+        self.gradients.truncate(mark.0);
     }
 
-    /// Says that the value is not needed any more by the caller. Its buffer is given back at once when nothing is
-    /// recorded; a recording tape keeps it for the backward pass.
+    /// Tells the tape that the caller is done with a value. A forward-only tape frees its buffer at once; a recording tape
+    /// keeps it for the backward pass.
     pub fn release(&mut self, var: Var) {
-        if !self.recording && matches!(self.nodes[var.0].value, TapeValue::Own(_)) {
-            self.nodes[var.0].value = TapeValue::Gone;
+        if !self.recording && matches!(self.nodes[var.0].value, TapeValue::Owned(_)) {
+            self.nodes[var.0].value = TapeValue::Freed;
         }
     }
 
-    fn unit_seed(&self, loss: Var) -> Buffer<'a> {
-        assert_eq!(self.shape(loss), (1, 1), "a loss is one number");
+    fn unit_gradient(&self, loss: Var) -> Buffer<'a> {
+        assert_eq!(self.shape(loss), (1, 1), "a loss is a scalar");
         let mut one = self.pool.take(1);
-        one[0] = 1.0;
+        one.fill(1.0);
         one
     }
 
-    fn run_back(&mut self, from: Var, seed: Buffer<'a>, grads: &mut Grads, last: bool) {
-        let mut back = Back { nodes: &self.nodes, slots: &mut self.slots, grads, pool: self.pool, last };
-        back.give(from, seed);
+    fn run_backward(&mut self, from: Var, seed: Buffer<'a>, grads: &mut Grads, last: bool) {
+        let Tape { nodes, gradients, pool, .. } = self;
+        BackwardCtx { nodes, gradients, grads, pool, last }.accumulate_grad(from, seed);
         for at in (0..=from.0).rev() {
-            let NodeOrigin::Op(op) = &mut self.nodes[at].origin else { continue };
-            let Some(gradient) = self.slots[at].take() else { continue };
-            let Some(mut op) = op.take() else { unreachable!("an op is only away while it runs") };
-            let mut back = Back { nodes: &self.nodes, slots: &mut self.slots, grads, pool: self.pool, last };
-            op(&mut back, gradient);
+            let NodeOrigin::Op(op) = &mut nodes[at].origin else { continue };
+            let Some(gradient) = gradients[at].take() else { continue };
+            let Some(mut op) = op.take() else { unreachable!("a closure is only away while it runs") };
+            op(&mut BackwardCtx { nodes, gradients, grads, pool, last }, gradient);
             if last {
-                // All that use this value come after it and are done.
+                // Everything that uses this value comes after it on the tape and is done.
                 drop(op);
-                self.nodes[at].value = TapeValue::Gone;
+                nodes[at].value = TapeValue::Freed;
             } else {
-                self.nodes[at].origin = NodeOrigin::Op(Some(op));
+                nodes[at].origin = NodeOrigin::Op(Some(op));
             }
         }
-        grads.complete();
+        if !pool.is_shape_only() {
+            grads.complete();
+        }
     }
 
-    // What ops are made of.
+    // Building blocks of ops.
 
-    /// The store that buffers come from.
+    /// The pool that buffers come from.
     pub(super) fn pool(&self) -> &'a Pool {
         self.pool
     }
 
-    /// The handle that the next value put on the tape will get.
+    /// The handle that the next pushed value will get.
     pub(super) fn next(&self) -> Var {
         Var(self.nodes.len())
     }
 
-    /// Whether the gradient of this value is of use.
-    pub(super) fn wanted(&self, var: Var) -> bool {
-        self.nodes[var.0].wanted
+    /// Number of elements.
+    pub(super) fn numel(&self, var: Var) -> usize {
+        let (rows, cols) = self.shape(var);
+        rows * cols
     }
 
-    /// Puts the result of an op on the tape. `back` gets the gradient of the result and hands on those of `inputs`.
+    /// Whether a backward pass computes the gradient of this value.
+    pub(super) fn requires_grad(&self, var: Var) -> bool {
+        self.nodes[var.0].requires_grad
+    }
+
+    /// Runs a kernel; a shape pass skips it. Every op calls its kernels through this function.
+    pub(super) fn compute<T: Default>(&self, kernel: impl FnOnce() -> T) -> T {
+        if self.is_shape_only() { T::default() } else { kernel() }
+    }
+
+    /// In a shape pass, records the scratch space of a kernel, given as its number of elements.
+    pub(super) fn record_scratch(&self, elements: impl FnOnce() -> usize) {
+        if self.is_shape_only() {
+            self.pool.record_scratch(elements() * size_of::<Real>());
+        }
+    }
+
+    /// A buffer with a copy of a value.
+    pub(super) fn copy(&self, var: Var) -> Buffer<'a> {
+        let mut copy = self.pool.take(self.numel(var));
+        self.compute(|| copy.copy_from_slice(self.value(var)));
+        copy
+    }
+
+    /// Adds the result of an op. `backward` gets the gradient of the result and accumulates those of `inputs`.
     pub(super) fn push(
         &mut self,
         shape: (usize, usize),
         value: Buffer<'a>,
         inputs: &[Var],
-        back: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
+        backward: impl FnMut(&mut BackwardCtx<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
         debug_assert_eq!(value.len(), shape.0 * shape.1);
-        let wanted = self.recording && self.any_wanted(inputs);
-        let origin = if wanted { NodeOrigin::Op(Some(Box::new(back))) } else { NodeOrigin::Leaf };
-        self.node(shape, TapeValue::Own(value), origin, wanted)
+        self.push_value(shape, TapeValue::Owned(value), inputs, backward)
     }
 
-    /// Puts a loss on the tape.
+    /// Adds a scalar, usually a loss.
     pub(super) fn push_scalar(
         &mut self,
         exact: f64,
         inputs: &[Var],
-        back: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
+        backward: impl FnMut(&mut BackwardCtx<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
-        let wanted = self.recording && self.any_wanted(inputs);
-        let origin = if wanted { NodeOrigin::Op(Some(Box::new(back))) } else { NodeOrigin::Leaf };
-        self.node((1, 1), TapeValue::Scalar { exact, rounded: [exact as Real] }, origin, wanted)
+        let value = TapeValue::Scalar { exact, rounded: [exact as Real] };
+        self.push_value((1, 1), value, inputs, backward)
     }
 
-    fn any_wanted(&self, inputs: &[Var]) -> bool {
-        inputs.iter().any(|&var| self.wanted(var))
+    fn push_value(
+        &mut self,
+        shape: (usize, usize),
+        value: TapeValue<'a>,
+        inputs: &[Var],
+        backward: impl FnMut(&mut BackwardCtx<'_, 'a>, Buffer<'a>) + 'a,
+    ) -> Var {
+        let requires_grad = self.recording && inputs.iter().any(|&var| self.requires_grad(var));
+        let origin = if requires_grad { NodeOrigin::Op(Some(Box::new(backward))) } else { NodeOrigin::Leaf };
+        self.node(shape, value, origin, requires_grad)
     }
 
     fn node(
@@ -318,99 +358,21 @@ impl<'a> Tape<'a> {
         shape: (usize, usize),
         value: TapeValue<'a>,
         origin: NodeOrigin<'a>,
-        wanted: bool,
+        requires_grad: bool,
     ) -> Var {
-        self.nodes.push(TapeNode { shape, value, origin, wanted });
-        self.slots.push(None);
+        self.nodes.push(TapeNode { shape, value, origin, requires_grad });
+        self.gradients.push(None);
         Var(self.nodes.len() - 1)
     }
 }
 
-fn value_of<'t>(nodes: &'t [TapeNode<'_>], var: Var) -> &'t [Real] {
+pub(super) fn value_of<'t>(nodes: &'t [TapeNode<'_>], var: Var) -> &'t [Real] {
     match &nodes[var.0].value {
-        TapeValue::Lent(lent) => lent,
-        TapeValue::Own(own) => own,
-        TapeValue::Same(of) => value_of(nodes, *of),
+        TapeValue::Borrowed(borrowed) => borrowed,
+        TapeValue::Owned(owned) => owned,
+        TapeValue::Alias(of) => value_of(nodes, *of),
         TapeValue::Scalar { rounded, .. } => rounded,
-        TapeValue::Gone => unreachable!("a value that was given back is asked for"),
-    }
-}
-
-/// What an op sees of the tape on the way back.
-pub(super) struct Back<'t, 'a> {
-    nodes: &'t [TapeNode<'a>],
-    slots: &'t mut [Option<Buffer<'a>>],
-    grads: &'t mut Grads,
-    pool: &'a Pool,
-    last: bool,
-}
-
-impl<'t, 'a> Back<'t, 'a> {
-    pub(super) fn value(&self, var: Var) -> &'t [Real] {
-        value_of(self.nodes, var)
-    }
-
-    pub(super) fn pool(&self) -> &'a Pool {
-        self.pool
-    }
-
-    /// Whether the gradient of this value is of use.
-    pub(super) fn wanted(&self, var: Var) -> bool {
-        self.nodes[var.0].wanted
-    }
-
-    /// Lets `write` put (or, when its second argument is true, add) a gradient into its place.
-    pub(super) fn accumulate(&mut self, var: Var, write: impl FnOnce(&mut [Real], bool)) {
-        if !self.wanted(var) {
-            return;
-        }
-        if let NodeOrigin::Param(id) = self.nodes[var.0].origin {
-            let (slot, add) = self.grads.slot(id);
-            return write(slot, add);
-        }
-        match &mut self.slots[var.0] {
-            Some(slot) => write(slot, true),
-            empty => {
-                let (rows, cols) = self.nodes[var.0].shape;
-                let mut slot = self.pool.take(rows * cols);
-                write(&mut slot, false);
-                *empty = Some(slot);
-            }
-        }
-    }
-
-    /// Hands on a gradient that is ready, without a copy where nothing is there yet.
-    pub(super) fn give(&mut self, var: Var, gradient: Buffer<'a>) {
-        if !self.wanted(var) {
-            return;
-        }
-        if !matches!(self.nodes[var.0].origin, NodeOrigin::Param(_)) && self.slots[var.0].is_none() {
-            self.slots[var.0] = Some(gradient);
-        } else {
-            self.accumulate(var, |slot, add| put(&gradient, slot, add));
-        }
-    }
-
-    /// Hands on `factor` times a gradient that the op has saved, which is used up on the last pass.
-    pub(super) fn give_saved(&mut self, var: Var, saved: &mut Option<Buffer<'a>>, factor: Real) {
-        let ready = if self.last { saved.take() } else { saved.as_deref().map(|s| self.pool.copy(s)) };
-        if let Some(mut gradient) = ready {
-            scale(&mut gradient, factor);
-            self.give(var, gradient);
-        }
-    }
-}
-
-/// `to` = `from`, or `to` += `from`.
-pub(super) fn put(from: &[Real], to: &mut [Real], add: bool) {
-    if add { rows::axpy(1.0, from, to) } else { to.copy_from_slice(from) }
-}
-
-/// `x` *= `factor`, unless that changes nothing.
-#[allow(clippy::float_cmp)] // the usual factor is exactly 1
-pub(super) fn scale(x: &mut [Real], factor: Real) {
-    if factor != 1.0 {
-        rows::scale(factor, x);
+        TapeValue::Freed => unreachable!("a freed value is read"),
     }
 }
 
@@ -431,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_is_used_twice_gets_both_gradients() {
+    fn a_parameter_used_twice_gets_both_gradients() {
         let (params, id) = row();
         let (pool, mut grads) = (Pool::new(), Grads::new(&params));
         let mut tape = Tape::new(&params, &pool);
@@ -443,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_detached_or_not_recorded_gives_no_gradient() {
+    fn detached_and_unrecorded_values_have_no_gradient() {
         let (params, id) = row();
         let (pool, mut grads) = (Pool::new(), Grads::new(&params));
         let mut tape = Tape::new(&params, &pool);
@@ -461,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_come_back_when_the_tape_ends_or_is_cut_short() {
+    fn buffers_return_to_the_pool_when_the_tape_ends_or_is_truncated() {
         let (params, id) = row();
         let pool = Pool::new();
         let mut tape = Tape::new(&params, &pool);
@@ -477,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tape_that_only_computes_releases_what_is_done() {
+    fn a_forward_only_tape_frees_released_values() {
         let (params, id) = row();
         let pool = Pool::new();
         let mut tape = Tape::forward_only(&params, &pool);

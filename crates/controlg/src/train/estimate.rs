@@ -1,4 +1,4 @@
-//! What a run will come to: memory, steps, time; and settings that stay within a limit.
+//! Predicts the memory, steps and time of a run, and adapts settings to a memory limit.
 
 use std::fmt;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use crate::coordinator::ActiveMethod;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 
-/// A run before it is started.
+/// The estimate of a run (`--dry-run`).
 #[derive(Clone, Debug, Serialize)]
 pub struct RunEstimate {
     /// Number of nodes.
@@ -21,32 +21,32 @@ pub struct RunEstimate {
     pub edges: usize,
     /// Number of features.
     pub features: usize,
-    /// What a step sees.
+    /// Full graph or mini-batches.
     pub batch: BatchMode,
-    /// Nodes of a step, about.
+    /// Approximate number of nodes per step.
     pub batch_nodes: usize,
-    /// Nodes that are sensed on, about.
+    /// Approximate number of nodes of a sensing.
     pub sensed_nodes: usize,
-    /// Steps of the run.
+    /// Number of optimizer steps.
     pub steps: u64,
-    /// Evaluations of objectives, in steps and sensings.
+    /// Number of objective evaluations, in steps and sensings.
     pub evaluations: u64,
-    /// Where the memory goes, in bytes.
+    /// Predicted memory by purpose, in bytes.
     pub memory: MemoryEstimate,
-    /// All of it.
+    /// Predicted peak memory, in bytes.
     pub memory_bytes: u64,
-    /// Seconds of everything before the first step, as measured.
+    /// Measured seconds of preparation before the first step.
     pub preparing: f64,
-    /// Seconds of a step, on average over the objectives: the second of each as measured.
+    /// Measured seconds per step, the mean over the objectives.
     pub step: f64,
-    /// Seconds of a sensing, as measured; nothing for a method that does not sense.
+    /// Measured seconds per sensing; `None` for a method that does not sense.
     pub sensing: Option<f64>,
-    /// Seconds of the run by those measurements, without writing the embeddings.
+    /// Predicted seconds of the run, without writing the embeddings.
     pub seconds: f64,
 }
 
 impl RunEstimate {
-    /// Prepares a run, tries two steps on each objective and one sensing, and keeps nothing of it.
+    /// Predicts the memory, then prepares the run and times two steps per objective and one sensing.
     pub fn new(graph: &Graph, config: &Config) -> Result<RunEstimate> {
         let memory = memory::need(graph, config)?;
         let start = Instant::now();
@@ -72,7 +72,7 @@ impl RunEstimate {
         };
         let batch = config.train.batch.on(graph.n_nodes());
         let (steps, n) = (config.total_steps(), graph.n_nodes());
-        // Who mixes steps on all objectives at once, and may have trial runs before.
+        // A mixing method steps on all objectives at once, and may run a weight search first.
         let (per_step, trial) = match config.build_method()? {
             ActiveMethod::Mix(mixer) => {
                 (k as f64, mixer.weight_search().map_or(0, |trial| trial.total_steps()))
@@ -104,8 +104,8 @@ impl fmt::Display for RunEstimate {
         let RunEstimate { nodes, edges, features, memory, .. } = self;
         let seen = match self.batch {
             BatchMode::Full | BatchMode::Auto => "the whole graph".to_owned(),
-            BatchMode::Cluster => format!("METIS parts, about {} nodes", self.batch_nodes),
-            BatchMode::Neighbor => format!("drawn neighborhoods, up to {} nodes", self.batch_nodes),
+            BatchMode::Cluster => format!("METIS clusters, about {} nodes", self.batch_nodes),
+            BatchMode::Neighbor => format!("sampled neighborhoods, up to {} nodes", self.batch_nodes),
         };
         writeln!(f, "graph:   {nodes} nodes, {edges} edges, {features} features")?;
         writeln!(f, "step:    {seen}; sensing on {} nodes", self.sensed_nodes)?;
@@ -116,30 +116,29 @@ impl fmt::Display for RunEstimate {
             ("prepared", memory.prepared),
             ("parameters", memory.parameters),
             ("passes", memory.passes),
-            ("cutting, before the first step", memory.cutting),
+            ("partitioning, before the first step", memory.cutting),
         ] {
             writeln!(f, "         {:>9}  {name}", size(bytes))?;
         }
-        writeln!(f, "steps:   {}, {} evaluations of objectives", self.steps, self.evaluations)?;
-        let sensing = self.sensing.map(|s| format!(", {s:.3} s a sensing")).unwrap_or_default();
+        writeln!(f, "steps:   {}, {} objective evaluations", self.steps, self.evaluations)?;
+        let sensing = self.sensing.map(|s| format!(", {s:.3} s per sensing")).unwrap_or_default();
         write!(
             f,
-            "time:    about {:.0} s without writing embeddings: {:.1} s to prepare, {:.4} s a step{sensing}, as measured on \
-             two steps of each objective",
+            "time:    about {:.0} s without writing embeddings: {:.1} s to prepare, {:.4} s per step{sensing} (measured on \
+             two steps of each objective)",
             self.seconds, self.preparing, self.step
         )
     }
 }
 
-/// The smallest part that a limit of memory makes of a step.
-const SMALLEST: usize = 512;
+/// The smallest mini-batch that a memory limit leads to.
+const MIN_BATCH_NODES: usize = 512;
 
-/// The same settings where they stay within a limit of memory, in bytes; else with views that are encoded again, which
-/// changes no byte; else with steps on parts of the graph, as large as the limit allows. A limit that is too small for
-/// that is refused, with what is needed.
+/// Adapts settings to a memory limit in bytes. Keeps them if they fit; else turns on gradient checkpointing, which changes
+/// no result; else uses the largest mini-batches that fit. Reports how much memory is needed if none do.
 pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     let mut least = (memory::need(graph, config)?, config.clone());
-    // Whether settings stay within the limit; those that come nearest are kept for the refusal.
+    // Whether settings fit. The smallest so far are remembered for the error message.
     let mut fits = |config: &Config| -> Result<bool> {
         let need = memory::need(graph, config)?;
         if need.total() < least.0.total() {
@@ -163,7 +162,7 @@ pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     if smaller.train.batch != BatchMode::Full {
         let wanted = config.train.batch_nodes.min(graph.n_nodes());
         let halves =
-            std::iter::successors(Some(wanted), |nodes| (nodes / 2 >= SMALLEST).then_some(nodes / 2));
+            std::iter::successors(Some(wanted), |nodes| (nodes / 2 >= MIN_BATCH_NODES).then_some(nodes / 2));
         for nodes in halves {
             for probe in [config.sense.probe_nodes, 2 * nodes] {
                 smaller.train.batch_nodes = nodes.max(64);
@@ -177,7 +176,7 @@ pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     let (least, nearest) = least;
     let with = match nearest.train.batch.on(graph.n_nodes()) {
         _ if config.train.batch == BatchMode::Full => "train.batch = full".to_owned(),
-        BatchMode::Full => "steps on the whole graph".to_owned(),
+        BatchMode::Full => "full-graph steps".to_owned(),
         _ => format!("steps of {} nodes", nearest.train.batch_nodes),
     };
     let mut expected = format!("at least {} with {with}", size(least.total()));
@@ -190,7 +189,7 @@ pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     Err(Error::value("--memory", size(limit), expected))
 }
 
-/// Bytes in words.
+/// Bytes as text, in MB or GB.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),

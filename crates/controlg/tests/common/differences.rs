@@ -66,6 +66,8 @@ pub(crate) fn check_groups(name: &str, params: &Params, n_groups: usize, functio
     tape.backward_last(out, &mut grads);
     assert_eq!(once, flat(shared, &grads), "{name}: last pass");
 
+    check_shape_pass(name, shared, function);
+
     let n_groups_all = params.groups().len();
     assert!(
         (n_groups..n_groups_all).all(|group| grads.group(group).is_none()),
@@ -86,6 +88,27 @@ pub(crate) fn check_groups(name: &str, params: &Params, n_groups: usize, functio
     errors.sort_by(f64::total_cmp);
     let typical = errors[errors.len() * 3 / 4];
     assert!(typical < 0.03, "{name}: relative errors up to {typical}");
+}
+
+/// A pass over shapes takes the buffers of a real one and computes nothing.
+fn check_shape_pass(name: &str, params: &'static Params, function: Function<'_>) {
+    let [real, shapes] = [Pool::new(), Pool::shape_only()].map(|pool| {
+        let pool: &'static Pool = forever(pool);
+        let mut grads = Grads::new(params);
+        let mut tape = Tape::new(params, pool);
+        let out = loss(&mut tape, function);
+        tape.backward(out, &mut grads);
+        let live = pool.live_bytes();
+        tape.backward_last(out, &mut grads);
+        if pool.is_shape_only() {
+            assert!(
+                flat(params, &grads).iter().all(|&x| x == 0.0),
+                "{name}: a shape pass computes something"
+            );
+        }
+        [live, pool.live_bytes(), pool.peak_bytes()]
+    });
+    assert_eq!(real, shapes, "{name}: bytes of a real pass and of a shape pass");
 }
 
 fn central_differences(params: &Params, n_groups: usize, function: Function<'_>) -> Vec<f64> {

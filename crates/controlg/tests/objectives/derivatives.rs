@@ -87,7 +87,7 @@ fn compare_halves(label: &str, bench: &Bench) {
     let loss = bench.loss(&mut tape, &augmented, &encoded, Purpose::Sensing);
     tape.backward(loss, &mut direct);
 
-    let z: Vec<Var> = encoded.iter().map(|&z| tape.cut(z)).collect();
+    let z: Vec<Var> = encoded.iter().map(|&z| tape.detached_leaf(z)).collect();
     let loss = bench.loss(&mut tape, &augmented, &z, Purpose::Sensing);
     tape.backward(loss, &mut in_parts);
     let left: Vec<_> =

@@ -104,7 +104,7 @@ fn separate_pass(bench: &Bench, params: &'static Params) -> (f64, f64, Vec<f64>)
     tape.backward(loss, &mut grads);
     let gradient = grads.group(0).expect("a gradient").iter().map(|&x| f64::from(x)).collect();
 
-    let cut: Vec<Var> = z.iter().map(|&z| tape.cut(z)).collect();
+    let cut: Vec<Var> = z.iter().map(|&z| tape.detached_leaf(z)).collect();
     let again = bench.loss(&mut tape, &augmented, &cut, Purpose::Sensing);
     tape.backward(again, &mut grads);
     let (mut energy, mut norm) = (0.0, 0.0);
@@ -134,10 +134,6 @@ impl Encoder for CountingEncoder {
         self.inner.width()
     }
 
-    fn kept_per_node(&self) -> usize {
-        self.inner.kept_per_node()
-    }
-
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         self.inner.init(n_features, params, group, stream);
     }
@@ -155,30 +151,30 @@ impl Encoder for CountingEncoder {
         self.inner.has_batch_norm(layer)
     }
 
-    fn alone<'a>(
+    fn transform<'a>(
         &self,
         tape: &mut Tape<'a>,
         group: usize,
         layer: usize,
         rows: BlockSource<'a>,
     ) -> Option<Var> {
-        self.inner.alone(tape, group, layer, rows)
+        self.inner.transform(tape, group, layer, rows)
     }
 
-    fn together<'a>(
+    fn aggregate<'a>(
         &self,
         tape: &mut Tape<'a>,
         group: usize,
         layer: usize,
         block: &'a Block,
         rows: Var,
-        done: bool,
+        transformed: bool,
     ) -> Var {
-        self.inner.together(tape, group, layer, block, rows, done)
+        self.inner.aggregate(tape, group, layer, block, rows, transformed)
     }
 
-    fn finish<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var {
-        self.inner.finish(tape, group, layer, h, norms)
+    fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var {
+        self.inner.post(tape, group, layer, h, norms)
     }
 }
 
@@ -200,10 +196,6 @@ impl Objective for CountingObjective {
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         self.inner.on_batch(batch)
-    }
-
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        self.inner.buffers(graph, width)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::encoder::Pass;
 use crate::error::Result;
-use crate::graph::{Graph, Subgraph};
+use crate::graph::Subgraph;
 use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared_on};
 use crate::registry::Entry;
 use crate::rng::Stream;
@@ -83,10 +83,6 @@ impl Objective for Bgrl {
         params.add(group, "0.slope", (1, 1), Init::Constant(0.25), stream);
         params.add(group, "1.weight", (hidden, dims.width), Init::XavierUniform, stream);
         params.add(group, "1.bias", (1, dims.width), Init::Constant(0.0), stream);
-    }
-
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        vec![(graph.n_nodes() * width, 12), (graph.n_nodes() * self.settings.predictor, 3)]
     }
 
     fn views(&self) -> Vec<ViewSpec> {

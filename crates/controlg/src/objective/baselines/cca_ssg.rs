@@ -62,10 +62,6 @@ impl Objective for CcaSsg {
 
     fn init_head(&self, _: HeadDims, _: &mut Params, _: usize, _: &mut Stream) {}
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        vec![(graph.n_nodes() * width, 6)]
-    }
-
     fn views(&self) -> Vec<ViewSpec> {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }

@@ -52,6 +52,17 @@ impl ImportanceScale {
 }
 
 impl Importance {
+    /// Equal importance of everything, for shape passes.
+    pub(super) fn placeholder(graph: &Graph) -> Importance {
+        let scale = ImportanceScale { max: 0.0, mean: 0.0 };
+        Importance {
+            node: vec![0.0; graph.n_nodes()],
+            edges: scale,
+            column: vec![None; graph.n_features()],
+            columns: scale,
+        }
+    }
+
     pub(super) fn of(graph: &Graph, centrality: Centrality) -> Importance {
         let central = match centrality {
             Centrality::Degree => degrees(graph.adjacency()),

@@ -31,9 +31,3 @@ pub(super) fn loss(tape: &mut Tape<'_>, input: LossInput<'_, '_>, temperature: f
     });
     tape.info_nce(p, q, Contrast { temperature, intra_view: true, both_directions: true })
 }
-
-/// What [`loss`] holds, as [`Objective::buffers`](crate::objective::Objective::buffers) has it.
-pub(super) fn buffers(n: usize, width: usize, hidden: usize, batch: usize) -> Vec<(usize, usize)> {
-    let (rows, gathered) = if n > batch { (batch, 4) } else { (n, 0) };
-    vec![(rows * width, 10 + gathered), (rows * hidden, 3)]
-}

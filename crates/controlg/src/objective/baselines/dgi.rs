@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::infomax;
 use crate::error::Result;
-use crate::graph::{Graph, Subgraph};
+use crate::graph::Subgraph;
 use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared_on};
 use crate::registry::Entry;
 use crate::rng::Stream;
@@ -44,10 +44,6 @@ impl Objective for Dgi {
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         infomax::init(dims.width, params, group, stream);
-    }
-
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        vec![(graph.n_nodes() * width, 2), (graph.n_nodes(), 4)]
     }
 
     fn views(&self) -> Vec<ViewSpec> {

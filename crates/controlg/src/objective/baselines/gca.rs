@@ -104,16 +104,17 @@ impl Objective for Gca {
         Ok(())
     }
 
+    fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        self.importance = Some(Importance::placeholder(graph));
+        Ok(())
+    }
+
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         prepared_on(Gca { settings: self.settings.clone(), importance: None }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         contrast::init(dims, self.settings.projector, params, group, stream);
-    }
-
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        contrast::buffers(graph.n_nodes(), width, self.settings.projector, self.settings.batch)
     }
 
     fn views(&self) -> Vec<ViewSpec> {

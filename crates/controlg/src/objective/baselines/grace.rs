@@ -90,10 +90,6 @@ impl Objective for Grace {
         contrast::init(dims, self.settings.projector, params, group, stream);
     }
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        contrast::buffers(graph.n_nodes(), width, self.settings.projector, self.settings.batch)
-    }
-
     fn views(&self) -> Vec<ViewSpec> {
         let GraceSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } =
             self.settings;

@@ -10,12 +10,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::graph::{Features, Graph, Subgraph};
+use crate::graph::{Graph, Subgraph};
 use crate::objective::{HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes, prepared_on};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
-use crate::tensor::{Activation, Attention, Distance, Init, Params, Tape, Var};
+use crate::tensor::{Activation, Attention, AttentionParams, Distance, Init, Params, Tape, Var};
 
 /// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
@@ -96,17 +96,6 @@ impl Objective for GraphMae {
         params.add(group, "1.bias", (1, n_features), Init::Constant(0.0), stream);
     }
 
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let n = graph.n_nodes();
-        let hidden = (self.settings.mask * n as f64) as usize;
-        let decoded = match graph.features() {
-            Features::Sparse(_) => (graph.n_features() * width, 1),
-            Features::Dense(_) => (hidden * graph.n_features(), 3),
-        };
-        let entries = graph.adjacency().n_entries() + n;
-        vec![(n * width, 5), (hidden * width, 6), decoded, (entries, 3)]
-    }
-
     fn views(&self) -> Vec<ViewSpec> {
         let GraphMaeSettings { mask, replace, drop_edges, .. } = self.settings;
         vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
@@ -125,7 +114,8 @@ impl Objective for GraphMae {
         let [source, target] = [head[2], head[3]].map(|a| tape.matmul(a, head[4]));
         let shape = Attention { heads: 1, negative_slope: 0.2, dropout: self.settings.attention_dropout };
         let operator = view.view.operator();
-        let r = tape.attention(operator, r, source, target, shape, None, Activation::Identity, dropout);
+        let params = AttentionParams { source, target, bias: None, activation: Activation::Identity };
+        let r = tape.attention(operator, r, params, shape, dropout);
         let r = tape.gather(r, masked.ids().to_vec());
         let distance = Distance::Cosine { gamma: self.settings.exponent, least: MIN_NORM };
         tape.reconstruct(r, head[4], Some(head[5]), input.prepared, masked.ids().to_vec(), distance)

@@ -88,18 +88,22 @@ impl Objective for Mvgrl {
         Ok(())
     }
 
+    fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        self.diffusion = Some(Operator::shape_only(graph.n_nodes(), self.expected_entries(graph)));
+        Ok(())
+    }
+
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        // A column and a value per entry.
+        self.expected_entries(graph) * (size_of::<u32>() + size_of::<Real>())
+    }
+
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         prepared_on(Mvgrl { settings: self.settings.clone(), diffusion: None }, batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
         infomax::init(dims.width, params, group, stream);
-    }
-
-    fn buffers(&self, graph: &Graph, width: usize) -> Vec<(usize, usize)> {
-        let entries =
-            self.diffusion.as_ref().map_or(0, |diffusion| diffusion.memory_bytes() / size_of::<Real>());
-        vec![(graph.n_nodes() * width, 6), (graph.n_nodes(), 8), (entries, 1)]
     }
 
     fn views(&self) -> Vec<ViewSpec> {
@@ -132,5 +136,11 @@ impl Objective for Mvgrl {
         let terms = terms
             .map(|(h, summary, positive)| (0.25, infomax::cross_entropy(tape, &head, h, summary, positive)));
         tape.weighted_sum(&terms)
+    }
+}
+
+impl Mvgrl {
+    fn expected_entries(&self, graph: &Graph) -> usize {
+        diffusion::expected_entries(graph.adjacency(), self.settings.alpha, self.settings.threshold)
     }
 }

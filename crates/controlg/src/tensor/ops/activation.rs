@@ -1,13 +1,13 @@
-//! Bias and activation, alone or at the end of a product; dropout.
+//! Bias and activation, on their own or as the epilogue of a product; dropout.
 
 use crate::Real;
 use crate::kernels::rowwise::{self, Act, SavedActivation};
 use crate::kernels::{reduce, rows};
 use crate::rng::Stream;
-use crate::tensor::tape::{Back, put};
+use crate::tensor::backward::{BackwardCtx, copy_or_add};
 use crate::tensor::{Buffer, Tape, Var};
 
-/// What a layer does to each element in the end.
+/// The elementwise function at the end of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Activation {
     /// x
@@ -24,16 +24,25 @@ pub enum Activation {
     Prelu(Var),
 }
 
+/// What follows a product: act(· + b).
+#[derive(Clone, Copy)]
+pub(in crate::tensor) struct Epilogue {
+    pub(in crate::tensor) bias: Option<Var>,
+    pub(in crate::tensor) activation: Activation,
+}
+
 impl<'a> Tape<'a> {
-    /// act(x + b), b added to every row. x: n×c, b: 1×c.
+    /// act(X + b), b added to every row. X: n×c, b: 1×c. dX = act′ ⊙ dY, db = Σ rows of dX.
     pub fn activate(&mut self, x: Var, bias: Option<Var>, activation: Activation) -> Var {
-        let copy = self.pool().copy(self.value(x));
-        self.push_activated(self.shape(x), copy, bias, activation, &[x], move |back, gradient| {
-            back.give(x, gradient);
+        let (shape, epilogue) = (self.shape(x), Epilogue { bias, activation });
+        let mut out = self.copy(x);
+        let saved = self.finish_in_place(shape.1, &mut out, epilogue);
+        self.push_with_epilogue(shape, out, saved, epilogue, &[x], move |ctx, gradient| {
+            ctx.accumulate_grad(x, gradient);
         })
     }
 
-    /// x with each element set to zero at the given rate and the others divided by 1 − rate.
+    /// Dropout: sets each element to zero with probability `rate` and divides the others by 1 − rate. dX = mask ⊙ dY/(1 − rate).
     pub fn dropout(&mut self, x: Var, rate: f64, stream: &mut Stream) -> Var {
         if rate <= 0.0 {
             return x;
@@ -43,98 +52,74 @@ impl<'a> Tape<'a> {
         keep.iter_mut().for_each(|keep| *keep = stream.uniform() >= rate);
         let factor = if rate < 1.0 { (1.0 / (1.0 - rate)) as Real } else { 0.0 };
         let mut out = self.pool().take(keep.len());
-        rows::dropout(self.value(x), &keep, factor, &mut out);
-        self.push(shape, out, &[x], move |back, gradient| {
-            let mut dx = back.pool().take(gradient.len());
-            rows::dropout(&gradient, &keep, factor, &mut dx);
-            back.give(x, dx);
+        self.compute(|| rows::dropout(self.value(x), &keep, factor, &mut out));
+        self.push(shape, out, &[x], move |ctx, gradient| {
+            let mut dx = ctx.pool().take(gradient.len());
+            ctx.compute(|| rows::dropout(&gradient, &keep, factor, &mut dx));
+            ctx.accumulate_grad(x, dx);
         })
     }
 
-    /// Puts act(pre + bias) on the tape, in the buffer of `pre`; `rest` gets the gradient of `pre`.
-    pub(in crate::tensor) fn push_activated(
+    /// Bias, function and slope for a kernel that applies them itself; `None` if the derivative needs the activation's
+    /// argument, which is the case for a PReLU whose slope is not positive.
+    pub(in crate::tensor) fn fused(&self, epilogue: Epilogue) -> Option<(Option<&[Real]>, Act, Real)> {
+        let (act, slope, _) = self.act(epilogue.activation);
+        act.output_is_enough(slope).then(|| (epilogue.bias.map(|bias| self.value(bias)), act, slope))
+    }
+
+    /// Applies an epilogue in place. Returns a copy of what was there where the derivative needs it.
+    pub(in crate::tensor) fn finish_in_place(
+        &self,
+        cols: usize,
+        out: &mut Buffer<'a>,
+        epilogue: Epilogue,
+    ) -> Option<Buffer<'a>> {
+        let saved = self.fused(epilogue).is_none().then(|| out.clone());
+        let (act, slope, _) = self.act(epilogue.activation);
+        self.compute(|| {
+            let (rows, bias) = (out.len() / cols.max(1), epilogue.bias.map(|bias| self.value(bias)));
+            rowwise::bias_act_in_place(rows, cols, out, bias, act, slope);
+        });
+        saved
+    }
+
+    /// Adds the result of an op whose epilogue has been applied. `saved` is the argument of the activation where its
+    /// derivative needs it; `backward` gets the gradient of that argument.
+    pub(in crate::tensor) fn push_with_epilogue(
         &mut self,
         shape: (usize, usize),
-        mut pre: Buffer<'a>,
-        bias: Option<Var>,
-        activation: Activation,
+        out: Buffer<'a>,
+        saved: Option<Buffer<'a>>,
+        epilogue: Epilogue,
         inputs: &[Var],
-        rest: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
+        mut backward: impl FnMut(&mut BackwardCtx<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
-        let kept = self.fused(bias, activation).is_none().then(|| self.pool().copy(&pre));
-        let (act, slope, _) = self.act(activation);
-        rowwise::bias_act_in_place(shape.0, shape.1, &mut pre, bias.map(|b| self.value(b)), act, slope);
-        self.push_done(shape, pre, kept, bias, activation, inputs, rest)
-    }
-
-    /// Bias, function and slope for a kernel that applies them itself, when the result is all that the derivative
-    /// needs. That is so for every activation but a PReLU whose slope is not positive: its argument must be kept.
-    pub(in crate::tensor) fn fused(
-        &self,
-        bias: Option<Var>,
-        activation: Activation,
-    ) -> Option<(Option<&[Real]>, Act, Real)> {
-        let (act, slope, _) = self.act(activation);
-        act.output_is_enough(slope).then(|| (bias.map(|bias| self.value(bias)), act, slope))
-    }
-
-    /// act(pre + bias) in place; gives back what was there, for a derivative that needs it.
-    pub(in crate::tensor) fn activate_kept(
-        &self,
-        columns: usize,
-        pre: &mut [Real],
-        bias: Option<Var>,
-        activation: Activation,
-    ) -> Buffer<'a> {
-        let kept = self.pool().copy(pre);
-        let (act, slope, _) = self.act(activation);
-        let (rows, bias) = (pre.len() / columns.max(1), bias.map(|bias| self.value(bias)));
-        rowwise::bias_act_in_place(rows, columns, pre, bias, act, slope);
-        kept
-    }
-
-    /// [`Tape::push_activated`] when bias and activation are applied already; `kept` is the argument where it is needed.
-    #[allow(clippy::too_many_arguments)] // one place for all products
-    pub(in crate::tensor) fn push_done(
-        &mut self,
-        shape: (usize, usize),
-        done: Buffer<'a>,
-        kept: Option<Buffer<'a>>,
-        bias: Option<Var>,
-        activation: Activation,
-        inputs: &[Var],
-        mut rest: impl FnMut(&mut Back<'_, 'a>, Buffer<'a>) + 'a,
-    ) -> Var {
-        let tail = self.tail(shape, bias, activation);
+        let (act, slope, learned) = self.act(epilogue.activation);
+        let tail = EpilogueBackward { shape, bias: epilogue.bias, act, slope, learned };
         let mut all = inputs.to_vec();
-        all.extend(tail.vars());
-        let out = self.next();
-        self.push(shape, done, &all, move |back, gradient| {
-            let gradient = tail.back(back, out, kept.as_deref(), gradient);
-            rest(back, gradient);
+        all.extend(tail.bias.into_iter().chain(learned));
+        let result = self.next();
+        self.push(shape, out, &all, move |ctx, gradient| {
+            let gradient = tail.run(ctx, result, saved.as_deref(), gradient);
+            backward(ctx, gradient);
         })
     }
 
-    fn tail(&self, shape: (usize, usize), bias: Option<Var>, activation: Activation) -> ActivationTail {
-        let (act, slope, learned) = match activation {
+    /// The kernel's form of an activation: function, slope, and the variable of a learned slope.
+    pub(in crate::tensor) fn act(&self, activation: Activation) -> (Act, Real, Option<Var>) {
+        match activation {
             Activation::Identity => (Act::Identity, 0.0, None),
             Activation::Relu => (Act::Relu, 0.0, None),
             Activation::Elu => (Act::Elu, 0.0, None),
             Activation::Sigmoid => (Act::Sigmoid, 0.0, None),
             Activation::LeakyRelu(slope) => (Act::LeakyRelu, slope, None),
             Activation::Prelu(slope) => (Act::Prelu, self.value(slope)[0], Some(slope)),
-        };
-        ActivationTail { shape, bias, act, slope, learned }
-    }
-
-    /// The kernel's form of an activation: which, with what slope, learned where.
-    pub(in crate::tensor) fn act(&self, activation: Activation) -> (Act, Real, Option<Var>) {
-        let tail = self.tail((0, 0), None, activation);
-        (tail.act, tail.slope, tail.learned)
+        }
     }
 }
 
-struct ActivationTail {
+/// The derivative of an [`Epilogue`].
+struct EpilogueBackward {
     shape: (usize, usize),
     bias: Option<Var>,
     act: Act,
@@ -142,46 +127,44 @@ struct ActivationTail {
     learned: Option<Var>,
 }
 
-impl ActivationTail {
-    fn vars(&self) -> Vec<Var> {
-        self.bias.into_iter().chain(self.learned).collect()
-    }
-
-    /// From the gradient of the result to that of the argument, in place; bias and slope get theirs on the way.
-    fn back<'a>(
+impl EpilogueBackward {
+    /// Turns the gradient of the result into that of the argument, in place, and accumulates those of bias and slope.
+    fn run<'a>(
         &self,
-        back: &mut Back<'_, 'a>,
-        out: Var,
-        kept: Option<&[Real]>,
+        ctx: &mut BackwardCtx<'_, 'a>,
+        result: Var,
+        saved: Option<&[Real]>,
         mut gradient: Buffer<'a>,
     ) -> Buffer<'a> {
         let (n, c) = self.shape;
         if self.act == Act::Identity {
             if let Some(bias) = self.bias {
-                back.accumulate(bias, |slot, add| reduce::column_sums(n, c, &gradient, slot, add));
+                ctx.accumulate_grad_with(bias, |slot, add| reduce::column_sums(n, c, &gradient, slot, add));
             }
             return gradient;
         }
-        let saved = kept.map_or_else(|| SavedActivation::Output(back.value(out)), SavedActivation::Input);
-        let bias = self.bias.map(|bias| back.value(bias));
-        let mut dbias = self.bias.map(|_| back.pool().zeros(c));
+        let saved = saved.map_or_else(|| SavedActivation::Output(ctx.value(result)), SavedActivation::Input);
+        let bias = self.bias.map(|bias| ctx.value(bias));
+        let mut dbias = self.bias.map(|_| ctx.pool().zeros(c));
         let mut dslope = 0.0;
-        rowwise::bias_act_backward_in_place(
-            n,
-            c,
-            saved,
-            bias,
-            self.act,
-            self.slope,
-            &mut gradient,
-            dbias.as_deref_mut(),
-            self.learned.is_some().then_some(&mut dslope),
-        );
+        ctx.compute(|| {
+            rowwise::bias_act_backward_in_place(
+                n,
+                c,
+                saved,
+                bias,
+                self.act,
+                self.slope,
+                &mut gradient,
+                dbias.as_deref_mut(),
+                self.learned.is_some().then_some(&mut dslope),
+            );
+        });
         if let (Some(bias), Some(dbias)) = (self.bias, dbias) {
-            back.give(bias, dbias);
+            ctx.accumulate_grad(bias, dbias);
         }
         if let Some(slope) = self.learned {
-            back.accumulate(slope, |slot, add| put(&[dslope], slot, add));
+            ctx.accumulate_grad_with(slope, |slot, add| copy_or_add(&[dslope], slot, add));
         }
         gradient
     }

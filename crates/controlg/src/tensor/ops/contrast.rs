@@ -4,14 +4,17 @@ use crate::kernels::infonce::{self, Contrast};
 use crate::tensor::{Tape, Var};
 
 impl Tape<'_> {
-    /// −(1/n) Σᵢ log( e^{pᵢ·qᵢ/τ} / Σⱼ e^{pᵢ·qⱼ/τ} ), with rows of the same view among the negatives and both
-    /// directions averaged where `how` says so. P, Q: n×c, rows normalized by the caller for cosines. The n×n
-    /// scores are formed a block of rows at a time.
+    /// InfoNCE loss, −(1/n) Σᵢ log( e^{pᵢ·qᵢ/τ} / Σⱼ e^{pᵢ·qⱼ/τ} ). P, Q: n×c, rows normalized by the caller for cosine
+    /// similarity. `how` adds the rows of the same view to the negatives, or averages both directions.
+    ///
+    /// The n×n scores are formed one block of rows at a time. Both gradients are computed with the value.
     pub fn info_nce(&mut self, p: Var, q: Var, how: Contrast) -> Var {
         let (n, c) = self.shape(p);
         assert_eq!((n, c), self.shape(q), "rows come in pairs");
         let (mut dp, mut dq) = (self.pool().take(n * c), self.pool().take(n * c));
-        let value = infonce::infonce(n, c, self.value(p), self.value(q), how, &mut dp, &mut dq);
+        self.record_scratch(|| infonce::scratch_len(n, c, how));
+        let value =
+            self.compute(|| infonce::infonce(n, c, self.value(p), self.value(q), how, &mut dp, &mut dq));
         self.push_loss(value, [(p, dp), (q, dq)])
     }
 }

@@ -1,10 +1,14 @@
-//! Ops by family. Each is one method of [`Tape`](super::Tape): the value, then a closure with its derivative.
+//! Ops by family. Each is one method of [`Tape`](super::Tape): it computes the value and records a closure with the derivative.
+//!
+//! An op calls kernels only through `compute` and `accumulate_grad_with`, and takes sizes from shapes, never from values: then
+//! it also works in a shape pass.
 
 mod activation;
 mod attention;
 mod contrast;
 mod correlate;
 mod dense;
+mod features;
 mod loss;
 mod norm;
 mod pairs;
@@ -13,7 +17,7 @@ mod rows;
 mod sparse;
 
 pub use activation::Activation;
-pub use attention::Attention;
+pub use attention::{Attention, AttentionParams};
 pub use norm::ColumnStats;
 
 pub use crate::kernels::infonce::Contrast;

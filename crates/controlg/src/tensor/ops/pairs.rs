@@ -6,8 +6,8 @@ use crate::kernels::{columns, links, pairs, rows};
 use crate::tensor::{Tape, Var};
 
 impl<'a> Tape<'a> {
-    /// z_u·z_v of each pair (u, v). Z: n×c, result: pairs×1. No row is copied; the derivative is a product with the
-    /// graph of the pairs.
+    /// s_p = z_u·z_v for each pair p = (u, v). Z: n×c, s: pairs×1. No row is copied; with G the n×n matrix of the pairs'
+    /// gradients, dZ = (G + Gᵀ)·Z.
     pub fn pair_dot(
         &mut self,
         z: Var,
@@ -18,30 +18,28 @@ impl<'a> Tape<'a> {
         let (n, c) = self.shape(z);
         check(n, &us, &vs);
         let mut out = self.pool().take(us.len());
-        pairs::pair_dot(self.value(z), c, &us, &vs, &mut out);
-        self.push((us.len(), 1), out, &[z], move |back, gradient| {
-            let mut graph = back.pool().pair_graph();
-            graph.rebuild(n, &us, &vs);
-            let value = back.value(z);
-            back.accumulate(z, |dz, add| graph.backward(value, c, &gradient, dz, add));
+        self.compute(|| pairs::pair_dot(self.value(z), c, &us, &vs, &mut out));
+        self.push((us.len(), 1), out, &[z], move |ctx, gradient| {
+            let mut graph = ctx.pool().pair_graph(n, &us, &vs);
+            let value = ctx.value(z);
+            ctx.accumulate_grad_with(z, |dz, add| graph.backward(value, c, &gradient, dz, add));
         })
     }
 
-    /// [`Tape::binary_cross_entropy`] of [`Tape::pair_dot`] in one pass, with the gradient of Z: the first
-    /// `n_positive` pairs should score high, the others low.
+    /// [`Tape::binary_cross_entropy`] of [`Tape::pair_dot`] in one pass, with the gradient of Z: the first `n_positive`
+    /// pairs are positives.
     pub fn link_loss(&mut self, z: Var, us: &[u32], vs: &[u32], n_positive: usize, mean: Averaging) -> Var {
         let (n, c) = self.shape(z);
         check(n, us, vs);
-        let mut graph = self.pool().pair_graph();
-        graph.rebuild(n, us, vs);
+        let graph = self.pool().pair_graph(n, us, vs);
         let mut saved = self.pool().take(n * c);
-        let value = links::link_loss(&graph, self.value(z), c, n_positive, mean, &mut saved);
+        let value = self.compute(|| links::link_loss(&graph, self.value(z), c, n_positive, mean, &mut saved));
         self.push_loss(value, [(z, saved)])
     }
 
-    /// Σ_k w_k·U_uk·U_vk of each pair (u, v). U: n×c, w: 1×c, result: pairs×1.
+    /// s_p = Σ_k w_k·U_uk·U_vk for each pair p = (u, v). U: n×c, w: 1×c, s: pairs×1.
     ///
-    /// With Y = (G + Gᵀ)·U, G the pairs' matrix of gradients: dU = Y ⊙ w and dw = ½ Σ_v U_v ⊙ Y_v.
+    /// With G the n×n matrix of the pairs' gradients and Y = (G + Gᵀ)·U: dU = Y ⊙ w and dw = ½ Σ_v U_v ⊙ Y_v.
     pub fn pair_dot_weighted(
         &mut self,
         u: Var,
@@ -51,21 +49,24 @@ impl<'a> Tape<'a> {
     ) -> Var {
         let (us, vs) = (us.into(), vs.into());
         let (n, c) = self.shape(u);
-        assert_eq!(self.shape(w), (1, c), "one weight a column");
+        assert_eq!(self.shape(w), (1, c), "one weight per column");
         check(n, &us, &vs);
         let mut out = self.pool().take(us.len());
-        columns::weighted_pair_dot(self.value(u), c, self.value(w), &us, &vs, &mut out);
-        self.push((us.len(), 1), out, &[u, w], move |back, gradient| {
-            let (u_value, w_value) = (back.value(u), back.value(w));
-            let mut graph = back.pool().pair_graph();
-            graph.rebuild(n, &us, &vs);
-            let mut y = back.pool().take(n * c);
-            graph.backward(u_value, c, &gradient, &mut y, false);
-            let mut dw = back.pool().take(c);
-            columns::dots(c, u_value, &y, &mut dw);
-            rows::scale(0.5, &mut dw);
-            back.give(w, dw);
-            back.accumulate(u, |du, add| columns::scale(c, w_value, &y, du, add));
+        self.compute(|| {
+            columns::weighted_pair_dot(self.value(u), c, self.value(w), &us, &vs, &mut out);
+        });
+        self.push((us.len(), 1), out, &[u, w], move |ctx, gradient| {
+            let (u_value, w_value) = (ctx.value(u), ctx.value(w));
+            let mut graph = ctx.pool().pair_graph(n, &us, &vs);
+            let mut y = ctx.pool().take(n * c);
+            let mut dw = ctx.pool().take(c);
+            ctx.compute(|| {
+                graph.backward(u_value, c, &gradient, &mut y, false);
+                columns::dots(c, u_value, &y, &mut dw);
+                rows::scale(0.5, &mut dw);
+            });
+            ctx.accumulate_grad(w, dw);
+            ctx.accumulate_grad_with(u, |du, add| columns::scale(c, w_value, &y, du, add));
         })
     }
 }

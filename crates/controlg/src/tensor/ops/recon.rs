@@ -1,14 +1,14 @@
-//! Reconstruction of features.
+//! Feature reconstruction.
 
 use crate::graph::{EncoderInput, Features, Operand};
 use crate::kernels::recon::{self, Distance, SparseReconInput};
 use crate::tensor::{Activation, Tape, Var};
 
 impl<'a> Tape<'a> {
-    /// How far x̂ = R·Vᵀ + b is from the features of the nodes `ids` (each at most once). R: ids×h, V: d×h (the
-    /// decoder's weights, stored by feature), b: 1×d.
+    /// The distance between X̂ = R·Vᵀ + b and the features of the nodes `ids` (each at most once). R: ids×h, V: d×h (the
+    /// decoder's weights, stored by feature), b: 1×d. All gradients are computed with the value.
     ///
-    /// With sparse features x̂ is never formed: its products with x and with itself follow from VᵀV.
+    /// For sparse features X̂ is never formed: its inner products with X and with itself follow from VᵀV.
     pub fn reconstruct(
         &mut self,
         r: Var,
@@ -27,22 +27,26 @@ impl<'a> Tape<'a> {
             };
             return self.feature_distance(xhat, of, ids, distance);
         };
-        assert_eq!(self.shape(r).0, ids.len(), "one row a node");
+        let (n, width) = self.shape(r);
+        assert_eq!(n, ids.len(), "one row per node");
         let pool = self.pool();
-        let mut dr = pool.take(self.value(r).len());
-        let learned = self.wanted(weight);
-        let mut dw = learned.then(|| pool.take(self.value(weight).len()));
+        let mut dr = pool.take(n * width);
+        let learned = self.requires_grad(weight);
+        let mut dw = learned.then(|| pool.take(self.numel(weight)));
         let mut db = bias.filter(|_| learned).map(|_| pool.take(x.n_cols()));
-        let task = SparseReconInput {
-            x: x.sparse(),
-            xt: xt.sparse(),
-            index: &ids,
-            r: self.value(r),
-            wt: self.value(weight),
-            bias: bias.map(|bias| self.value(bias)),
-            distance,
-        };
-        let value = recon::sparse(task, &mut dr, dw.as_deref_mut(), db.as_deref_mut());
+        self.record_scratch(|| recon::scratch_len(n, width));
+        let value = self.compute(|| {
+            let task = SparseReconInput {
+                x: x.sparse(),
+                xt: xt.sparse(),
+                index: &ids,
+                r: self.value(r),
+                wt: self.value(weight),
+                bias: bias.map(|bias| self.value(bias)),
+                distance,
+            };
+            recon::sparse(task, &mut dr, dw.as_deref_mut(), db.as_deref_mut())
+        });
         match (dw, bias.zip(db)) {
             (Some(dw), Some((bias, db))) => self.push_loss(value, [(r, dr), (weight, dw), (bias, db)]),
             (Some(dw), None) => self.push_loss(value, [(r, dr), (weight, dw)]),
@@ -50,8 +54,8 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// How far x̂ (ids×d) is from the features of the nodes `ids`. Sparse targets are spread out for the purpose, so
-    /// prefer [`Tape::reconstruct`] where x̂ is a linear map of something narrow.
+    /// The distance between X̂ (ids×d) and the features of the nodes `ids`, with the gradient of X̂. Sparse features are
+    /// densified, so prefer [`Tape::reconstruct`] where X̂ is a linear map of something narrow.
     pub fn feature_distance(
         &mut self,
         xhat: Var,
@@ -61,18 +65,22 @@ impl<'a> Tape<'a> {
     ) -> Var {
         let ids = ids.into();
         let (n, d) = self.shape(xhat);
-        assert_eq!((n, d), (ids.len(), of.features().n_cols()), "one row a node");
+        assert_eq!((n, d), (ids.len(), of.features().n_cols()), "one row per node");
         let mut dxhat = self.pool().take(n * d);
         let value = match of.features() {
-            Features::Dense(x) => recon::dense(d, self.value(xhat), x.data(), &ids, distance, &mut dxhat),
+            Features::Dense(x) => {
+                self.compute(|| recon::dense(d, self.value(xhat), x.data(), &ids, distance, &mut dxhat))
+            }
             Features::Sparse(x) => {
-                let mut spread = self.pool().zeros(n * d);
-                for (row, &id) in spread.chunks_exact_mut(d).zip(ids.iter()) {
-                    x.entries(id as usize).for_each(|(column, value)| row[column as usize] = value);
-                }
+                let mut targets = self.pool().zeros(n * d);
                 let mut all = self.pool().take::<u32>(n);
-                all.iter_mut().enumerate().for_each(|(i, row)| *row = i as u32);
-                recon::dense(d, self.value(xhat), &spread, &all, distance, &mut dxhat)
+                self.compute(|| {
+                    for (row, &id) in targets.chunks_exact_mut(d).zip(ids.iter()) {
+                        x.entries(id as usize).for_each(|(column, value)| row[column as usize] = value);
+                    }
+                    all.iter_mut().enumerate().for_each(|(i, row)| *row = i as u32);
+                    recon::dense(d, self.value(xhat), &targets, &all, distance, &mut dxhat)
+                })
             }
         };
         self.push_loss(value, [(xhat, dxhat)])

@@ -1,19 +1,19 @@
-//! Choosing, placing, blanking and normalizing rows.
+//! Gathering, scattering, masking and normalizing rows.
 
 use crate::graph::{NodeSet, Operand};
-use crate::kernels::rows;
+use crate::kernels::{reduce, rows};
 use crate::tensor::{Tape, Var};
 
 impl<'a> Tape<'a> {
-    /// Row i of the result is row `ids[i]` of X. X: n×c, result: ids×c.
+    /// Yᵢ = X_{ids\[i\]}. X: n×c, Y: ids×c. dX is the scatter-add of dY.
     pub fn gather(&mut self, x: Var, ids: impl Into<Operand<'a, [u32]>>) -> Var {
         let ids = ids.into();
         let (n, c) = self.shape(x);
         assert!(ids.iter().all(|&id| (id as usize) < n), "rows below {n}");
         let mut out = self.pool().take(ids.len() * c);
-        rows::gather_rows(c, self.value(x), &ids, &mut out);
-        self.push((ids.len(), c), out, &[x], move |back, gradient| {
-            back.accumulate(x, |dx, add| {
+        self.compute(|| rows::gather_rows(c, self.value(x), &ids, &mut out));
+        self.push((ids.len(), c), out, &[x], move |ctx, gradient| {
+            ctx.accumulate_grad_with(x, |dx, add| {
                 if !add {
                     dx.fill(0.0);
                 }
@@ -22,54 +22,58 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// Row i of X is added to row `ids[i]` of n rows that start at zero. X: ids×c, result: n×c.
+    /// Scatter-add: Y_{ids\[i\]} += Xᵢ, starting from zero. X: ids×c, Y: n×c. dX gathers the rows of dY.
     pub fn scatter(&mut self, x: Var, ids: impl Into<Operand<'a, [u32]>>, n: usize) -> Var {
         let ids = ids.into();
         let (count, c) = self.shape(x);
-        assert_eq!(count, ids.len(), "one place a row");
+        assert_eq!(count, ids.len(), "one target per row");
         assert!(ids.iter().all(|&id| (id as usize) < n), "rows below {n}");
         let mut out = self.pool().zeros(n * c);
-        rows::scatter_add_rows(c, self.value(x), &ids, &mut out);
-        self.push((n, c), out, &[x], move |back, gradient| {
-            let mut dx = back.pool().take(ids.len() * c);
-            rows::gather_rows(c, &gradient, &ids, &mut dx);
-            back.give(x, dx);
+        self.compute(|| rows::scatter_add_rows(c, self.value(x), &ids, &mut out));
+        self.push((n, c), out, &[x], move |ctx, gradient| {
+            let mut dx = ctx.pool().take(ids.len() * c);
+            ctx.compute(|| rows::gather_rows(c, &gradient, &ids, &mut dx));
+            ctx.accumulate_grad(x, dx);
         })
     }
 
-    /// X with the rows of some nodes replaced by a token (1×c), or by zero.
+    /// X with the rows of some nodes replaced by a token (1×c), or by zero. The token's gradient is the sum of dY over
+    /// those rows; dX is zero there.
     pub fn mask_rows(&mut self, x: Var, nodes: impl Into<Operand<'a, NodeSet>>, token: Option<Var>) -> Var {
         let nodes = nodes.into();
         let shape @ (n, c) = self.shape(x);
         assert_eq!(nodes.member().len(), n, "a set of these rows");
-        let mut out = self.pool().copy(self.value(x));
-        match token {
-            Some(token) => rows::fill_rows(c, self.value(token), nodes.ids(), &mut out),
-            None => rows::fill_rows(c, &self.pool().zeros(c), nodes.ids(), &mut out),
-        }
+        let mut out = self.copy(x);
+        let zero = token.is_none().then(|| self.pool().zeros(c));
+        self.compute(|| {
+            let row = token.map(|token| self.value(token)).or(zero.as_deref()).unwrap_or_default();
+            rows::fill_rows(c, row, nodes.ids(), &mut out);
+        });
+        drop(zero);
         let inputs: Vec<Var> = std::iter::once(x).chain(token).collect();
-        self.push(shape, out, &inputs, move |back, mut gradient| {
+        self.push(shape, out, &inputs, move |ctx, mut gradient| {
             if let Some(token) = token {
-                let mut picked = back.pool().take(nodes.ids().len() * c);
-                rows::gather_rows(c, &gradient, nodes.ids(), &mut picked);
-                back.accumulate(token, |dt, add| {
-                    crate::kernels::reduce::column_sums(nodes.ids().len(), c, &picked, dt, add);
+                let mut picked = ctx.pool().take(nodes.ids().len() * c);
+                ctx.compute(|| rows::gather_rows(c, &gradient, nodes.ids(), &mut picked));
+                ctx.accumulate_grad_with(token, |dt, add| {
+                    reduce::column_sums(nodes.ids().len(), c, &picked, dt, add);
                 });
             }
-            rows::fill_rows(c, &back.pool().zeros(c), nodes.ids(), &mut gradient);
-            back.give(x, gradient);
+            let zero = ctx.pool().zeros(c);
+            ctx.compute(|| rows::fill_rows(c, &zero, nodes.ids(), &mut gradient));
+            ctx.accumulate_grad(x, gradient);
         })
     }
 
-    /// Each row divided by max(‖row‖, 1e-8).
+    /// L2 normalization, yᵢ = xᵢ/max(‖xᵢ‖, 1e-8). dxᵢ = (dyᵢ − (dyᵢ·yᵢ)yᵢ)/‖xᵢ‖.
     pub fn normalize_rows(&mut self, x: Var) -> Var {
         let shape @ (n, c) = self.shape(x);
         let (mut out, mut norms) = (self.pool().take(n * c), self.pool().take(n));
-        rows::row_normalize(n, c, self.value(x), &mut out, &mut norms);
+        self.compute(|| rows::row_normalize(n, c, self.value(x), &mut out, &mut norms));
         let y = self.next();
-        self.push(shape, out, &[x], move |back, gradient| {
-            let y = back.value(y);
-            back.accumulate(x, |dx, add| {
+        self.push(shape, out, &[x], move |ctx, gradient| {
+            let y = ctx.value(y);
+            ctx.accumulate_grad_with(x, |dx, add| {
                 rows::row_normalize_backward(n, c, y, &norms, &gradient, dx, add);
             });
         })

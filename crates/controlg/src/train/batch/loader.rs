@@ -32,6 +32,13 @@ impl<'g> BatchLoader<'g> {
         Ok(Some(BatchLoader { graph, sampler, builder, current: None, next: None }))
     }
 
+    /// A loader whose only mini-batch is this subgraph, at step 0, for shape passes.
+    pub(in crate::train) fn constant(graph: &'g Graph, batch: Subgraph) -> Self {
+        let sampler = Box::new(ConstantSampler(batch.nodes.clone()));
+        let builder = SubgraphBuilder::new(graph.n_nodes());
+        BatchLoader { graph, sampler, builder, current: Some((0, Arc::new(batch))), next: None }
+    }
+
     /// The full graph.
     pub(in crate::train) fn graph(&self) -> &'g Graph {
         self.graph
@@ -57,6 +64,15 @@ impl<'g> BatchLoader<'g> {
             let nodes = self.sampler.nodes(self.graph, step);
             self.next = Some((step, self.builder.induced(self.graph, &nodes)));
         }
+    }
+}
+
+/// The same nodes at every step.
+struct ConstantSampler(Vec<u32>);
+
+impl Sampler for ConstantSampler {
+    fn nodes(&self, _: &Graph, _: u64) -> Vec<u32> {
+        self.0.clone()
     }
 }
 

@@ -42,8 +42,14 @@ pub(in crate::train) struct PreparedGraph<'g> {
 }
 
 impl<'g> PreparedGraph<'g> {
-    pub(in crate::train) fn new(graph: &'g Graph, objectives: Vec<Box<dyn Objective>>) -> Self {
-        let (prepared, laplacian) = (EncoderInput::new(graph), Laplacian::new(graph.adjacency()));
+    /// With `shape_only`, the encoder's input has no contents.
+    pub(in crate::train) fn new(
+        graph: &'g Graph,
+        objectives: Vec<Box<dyn Objective>>,
+        shape_only: bool,
+    ) -> Self {
+        let prepared = if shape_only { EncoderInput::shape_only(graph) } else { EncoderInput::new(graph) };
+        let laplacian = Laplacian::new(graph.adjacency());
         PreparedGraph { graph, prepared, laplacian, objectives }
     }
 }

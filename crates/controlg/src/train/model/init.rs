@@ -2,19 +2,15 @@
 //!
 //! It depends on the settings and on the number of features, not on the graph.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::aux_network::aux_name;
-use super::step::recomputes;
-use crate::Real;
 use crate::config::{Config, Recompute};
 use crate::coordinator::ActiveMethod;
 use crate::encoder::Encoder;
-use crate::graph::Graph;
 use crate::objective::{HeadDims, Objective};
 use crate::rng::Stream;
-use crate::tensor::{LARGE, OptimizerSettings, Params, size_class};
+use crate::tensor::{OptimizerSettings, Params};
 
 /// An objective with its name.
 pub struct NamedObjective {
@@ -110,52 +106,4 @@ pub(in crate::train) fn initial_params(
         }
     }
     (params, aux_groups)
-}
-
-/// Bytes of what a pass on a graph and its way back hold at once. Buffers of one size serve all objectives, one after
-/// the other, so each size counts as often as where it is needed most; large ones make room for each other, so of them
-/// the most that are there at once count.
-pub(in crate::train) fn pass_bytes(
-    encoder: &dyn Encoder,
-    objectives: &[Box<dyn Objective>],
-    graph: &Graph,
-    recompute: Recompute,
-) -> usize {
-    let width = encoder.width();
-    let representations = graph.n_nodes() * width;
-    let kept = encoder.kept_per_node().div_ceil(width);
-    let mut phases: Vec<Vec<(usize, usize)>> = Vec::new();
-    for objective in objectives {
-        let views = objective.views().len();
-        let mut head = objective.buffers(graph, width);
-        if recomputes(recompute, encoder, objective.as_ref(), graph.n_nodes()) {
-            // The head, with representations and their gradients; then what one view keeps, with all gradients and one
-            // on its way.
-            head.push((representations, 2 * views));
-            phases.push(vec![(representations, kept + views + 1)]);
-        } else {
-            // What all views keep, and three buffers through which the gradient travels.
-            head.push((representations, views * kept + 3));
-        }
-        phases.push(head);
-    }
-    let (mut most, mut most_large) = (BTreeMap::new(), 0);
-    for phase in phases {
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut large = 0;
-        for (len, count) in phase {
-            match len * size_of::<Real>() < LARGE {
-                true => *counts.entry(size_class(len)).or_default() += count,
-                // The unused end of a class is never touched.
-                false => large += len * count,
-            }
-        }
-        most_large = large.max(most_large);
-        for (class, count) in counts {
-            let most: &mut usize = most.entry(class).or_default();
-            *most = count.max(*most);
-        }
-    }
-    let small: usize = most.iter().map(|(class, count)| class * count).sum();
-    (small + most_large) * size_of::<Real>()
 }

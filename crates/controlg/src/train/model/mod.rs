@@ -5,6 +5,7 @@ pub(super) mod data;
 mod forward;
 pub(super) mod init;
 mod sense;
+mod shape_pass;
 mod step;
 
 use std::path::Path;
@@ -53,7 +54,7 @@ impl<'g> Model<'g> {
     /// Prepares the objectives for the graph and initializes all parameters. With a probe, sensing uses that subgraph
     /// instead of the full graph.
     pub fn new(graph: &'g Graph, probe: Option<&'g Subgraph>, spec: ModelSpec) -> Result<Self> {
-        Model::with_loader(graph, probe, None, spec)
+        Model::build(graph, probe, None, spec, false)
     }
 
     /// [`Model::new`] with mini-batches from a loader, which requires a probe.
@@ -63,16 +64,30 @@ impl<'g> Model<'g> {
         loader: Option<BatchLoader<'g>>,
         spec: ModelSpec,
     ) -> Result<Self> {
+        Model::build(graph, probe, loader, spec, false)
+    }
+
+    fn build(
+        graph: &'g Graph,
+        probe: Option<&'g Subgraph>,
+        loader: Option<BatchLoader<'g>>,
+        spec: ModelSpec,
+        shape_only: bool,
+    ) -> Result<Self> {
         let ModelSpec { encoder, objectives, optimizer, per_task_moments, seed, total_steps, recompute } =
             spec;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             objectives.into_iter().map(|NamedObjective { name, objective }| (name, objective)).unzip();
-        prepare(&names, &mut objectives, graph, loader.is_some())?;
+        if shape_only {
+            shape_pass::prepare(&mut objectives, graph)?;
+        } else {
+            prepare(&names, &mut objectives, graph, loader.is_some())?;
+        }
         let probe = match probe {
             Some(probe) => {
                 let on_probe =
                     objectives.iter().map(|objective| objective.on_batch(probe)).collect::<Result<_>>()?;
-                Some(PreparedGraph::new(&probe.graph, on_probe))
+                Some(PreparedGraph::new(&probe.graph, on_probe, shape_only))
             }
             None => None,
         };
@@ -82,7 +97,7 @@ impl<'g> Model<'g> {
         Ok(Model {
             view_groups: group_views(&objectives),
             data: match loader {
-                None => TrainData::Full(PreparedGraph::new(graph, objectives)),
+                None => TrainData::Full(PreparedGraph::new(graph, objectives, shape_only)),
                 Some(loader) => TrainData::Batches(loader, objectives),
             },
             probe,
@@ -95,8 +110,8 @@ impl<'g> Model<'g> {
             recompute,
             params,
             optimizers,
-            pool: Pool::new(),
-            dropper: EdgeDropper::new(),
+            pool: if shape_only { Pool::shape_only() } else { Pool::new() },
+            dropper: if shape_only { EdgeDropper::shape_only() } else { EdgeDropper::new() },
         })
     }
 
@@ -146,7 +161,7 @@ impl<'g> Model<'g> {
                         scope.spawn(|_| loader.prefetch(step + 1));
                     }
                     let objective = objectives[task].on_batch(&batch)?;
-                    let data = &PreparedGraph::new(&batch.graph, Vec::new());
+                    let data = &PreparedGraph::new(&batch.graph, Vec::new(), context.pool.is_shape_only());
                     let pass = ObjectivePass { context, task, objective: &*objective, data, purpose };
                     step::differentiate(pass, step, recompute, grads, dropper)
                 })

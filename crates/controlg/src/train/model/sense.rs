@@ -87,8 +87,8 @@ impl<'m> Sensor<'m> {
             Tape::forward_only(self.context.params, pool)
         };
         let encoded: Vec<Var> = augmented.iter().map(|view| first.encode(&mut tape, view, None)).collect();
-        let z: Vec<Var> = encoded.iter().map(|&z| tape.cut(z)).collect();
-        tape.hold_params();
+        let z: Vec<Var> = encoded.iter().map(|&z| tape.detached_leaf(z)).collect();
+        tape.freeze_params();
         for &member in &group.members {
             let pass = self.pass(member);
             let mark = tape.mark();
@@ -103,7 +103,9 @@ impl<'m> Sensor<'m> {
             tape.backward_since(mark, loss, grads);
             let z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
             let blocks: Vec<&[Real]> = z_grads.iter().filter_map(|grad| grad.as_deref()).collect();
-            measured.rq[member] = self.data.laplacian.rayleigh(&blocks);
+            if !tape.is_shape_only() {
+                measured.rq[member] = self.data.laplacian.rayleigh(&blocks);
+            }
             for (&encoded, z_grad) in encoded.iter().zip(z_grads) {
                 if let Some(z_grad) = z_grad {
                     tape.backward_from(encoded, z_grad, grads);

@@ -1,15 +1,13 @@
 //! Loss and gradient of one objective at a training step.
 
 use super::forward::{ENCODER, ObjectivePass, head_group};
-use crate::Real;
 use crate::config::Recompute;
-use crate::encoder::Encoder;
 use crate::error::Result;
 use crate::graph::EdgeDropper;
 use crate::kernels::reduce;
-use crate::objective::{AugmentedView, Objective};
+use crate::objective::AugmentedView;
 use crate::rng::Stream;
-use crate::tensor::{Buffer, Grads, Tape, Var};
+use crate::tensor::{Buffer, Grads, Pool, Tape, Var};
 
 /// The loss of an objective at a step; adds its gradient to `grads`.
 pub(in crate::train) fn differentiate(
@@ -24,8 +22,7 @@ pub(in crate::train) fn differentiate(
     let views = pass.objective.views();
     let augmented: Vec<AugmentedView<'_>> =
         views.iter().map(|spec| pass.augment(spec, dropper, &mut stream)).collect();
-    let checkpointed = recomputes(recompute, pass.context.encoder, pass.objective, pass.data.graph.n_nodes());
-    let value = if checkpointed {
+    let value = if recomputes(recompute, pass, &augmented, step) {
         recomputing_backward(pass, &augmented, stream, step, grads)?
     } else {
         backward(pass, &augmented, stream, step, grads)?
@@ -72,7 +69,7 @@ fn recomputing_backward(
         let mut tape = Tape::forward_only(params, pool);
         let encoded = pass.encode(&mut tape, view, Some(&mut dropout));
         let (shape, values) = tape.into_value(encoded);
-        z.push(head.leaf_of(shape, values));
+        z.push(head.leaf_from(shape, values));
     }
     let mark = head.mark();
     let (loss, value) = pass.loss(&mut head, augmented, &z, &mut stream, step)?;
@@ -95,19 +92,27 @@ fn dropout_stream(pass: ObjectivePass<'_>, step: u64) -> Stream {
 /// Bytes of activations from which `auto` recomputes them.
 const KEPT_UP_TO: usize = 512 << 20;
 
-/// Whether a step on a graph of this size recomputes the activations of its views in the backward pass.
-pub(in crate::train) fn recomputes(
+/// Whether a step recomputes the activations of its views in the backward pass.
+fn recomputes(
     recompute: Recompute,
-    encoder: &dyn Encoder,
-    objective: &dyn Objective,
-    nodes: usize,
+    pass: ObjectivePass<'_>,
+    augmented: &[AugmentedView<'_>],
+    step: u64,
 ) -> bool {
     match recompute {
         Recompute::Never => false,
         Recompute::Always => true,
-        Recompute::Auto => {
-            let kept = objective.views().len() * nodes * encoder.kept_per_node();
-            kept * size_of::<Real>() > KEPT_UP_TO
-        }
+        Recompute::Auto => activation_bytes(pass, augmented, step) > KEPT_UP_TO,
     }
+}
+
+/// Bytes of the activations that a tape would save for all views, from a pass over shapes.
+fn activation_bytes(pass: ObjectivePass<'_>, augmented: &[AugmentedView<'_>], step: u64) -> usize {
+    let pool = Pool::shape_only();
+    let mut tape = Tape::new(pass.context.params, &pool);
+    let mut dropout = dropout_stream(pass, step);
+    for view in augmented {
+        pass.encode(&mut tape, view, Some(&mut dropout));
+    }
+    pool.live_bytes()
 }
