@@ -105,6 +105,21 @@ mod tests {
         assert_eq!(sizes, [21; 4]);
     }
 
+    /// Training batches depend on the partition, so it must not change with the version or build options of METIS,
+    /// which draws from the C library's generator.
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[test]
+    fn the_partition_of_a_grid_is_pinned() {
+        let side = 30;
+        let right = (0..side * side).filter(|u| u % side + 1 < side).map(|u| (u, u + 1));
+        let down = (0..side * (side - 1)).map(|u| (u, u + side));
+        let pairs = right.chain(down).collect();
+        let adjacency = EdgeList { pairs, weights: None }.into_adjacency((side * side) as usize).unwrap().0;
+        let part = partition(&adjacency, 9, 1.03, 0).unwrap();
+        let fnv = |hash: u64, &p: &u32| (hash ^ u64::from(p)).wrapping_mul(0x0100_0000_01b3);
+        assert_eq!(part.iter().fold(0xcbf2_9ce4_8422_2325, fnv), 0xdaee_80d8_41d2_2698);
+    }
+
     #[test]
     fn more_parts_than_nodes_are_refused_and_few_connected_ones_served() {
         let message = partition(&cliques(1, 0), 11, 1.03, 0).unwrap_err().to_string();
