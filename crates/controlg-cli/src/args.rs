@@ -21,6 +21,7 @@ pub(crate) struct Args {
 
 /// Flags of every command.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct CommonArgs {
     /// Print the result as one JSON document on stdout.
     #[arg(long, global = true)]
@@ -108,7 +109,7 @@ pub(crate) struct PretrainArgs {
     /// Name (`cora`, `synthetic`) or path of a graph; may also come from --config.
     #[arg(required_unless_present = "config")]
     pub(crate) data: Option<String>,
-    /// Scheduling or mixing method, see `controlg list methods` [default: controlg].
+    /// Method; see `controlg list methods` [default: controlg].
     #[arg(long, value_name = "M")]
     pub(crate) method: Option<String>,
     /// Objectives to train with [default: all five].
@@ -117,11 +118,11 @@ pub(crate) struct PretrainArgs {
     /// Random seed [default: 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Downstream task: nc, lp or cluster; lp trains on training edges only [default: nc].
+    /// Downstream task: nc, cluster, or lp (training edges only) [default: nc].
     #[arg(long, alias = "for", value_name = "TASK")]
     pub(crate) task: Option<Task>,
-    /// Source of the node features [default: given].
-    #[arg(long, value_parser = feature_source())]
+    /// Node features [default: given].
+    #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
     /// Run folder [default: runs/DATA-METHOD-SEED, plus -lp for --task lp].
     #[arg(long, value_name = "DIR")]
@@ -159,10 +160,10 @@ pub(crate) struct EvaluateArgs {
     /// Tasks among nc, lp, cluster [default: all that run and labels allow].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tasks: Vec<Task>,
-    /// Node-classification protocol, see `controlg list protocols`.
+    /// Node-classification protocol; see `controlg list protocols`.
     #[arg(long, value_name = "NAME")]
     pub(crate) protocol: Option<String>,
-    /// Linear probe: lbfgs (run to convergence) or adam-es (early stopping).
+    /// Linear probe: lbfgs, or adam-es (early stopping).
     #[arg(long, default_value = "lbfgs")]
     pub(crate) probe: Probe,
     /// Normalization before the probe: l2, none or zscore.
@@ -171,8 +172,8 @@ pub(crate) struct EvaluateArgs {
     /// Seed of random splits [default: the run's, else 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Source of the node features of raw and sgc [default: given].
-    #[arg(long, value_parser = feature_source())]
+    /// Features of floors [default: given].
+    #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
 }
 
@@ -199,13 +200,13 @@ pub(crate) struct CompareArgs {
     /// Override a setting of every run, e.g. train.epochs=4.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Source of the node features [default: given].
-    #[arg(long, value_parser = feature_source())]
+    /// Node features [default: given].
+    #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
-    /// Budget shared by all methods: steps, or evaluations of objectives.
+    /// Budget shared by all methods: steps or evaluations.
     #[arg(long, default_value = "steps")]
     pub(crate) budget: Budget,
-    /// Tune settings on validation first; FILE lists values, `paper` is built in.
+    /// Tune settings on validation first: a file of values, or `paper`.
     #[arg(long, value_name = "FILE")]
     pub(crate) grid: Option<PathBuf>,
     /// Sample at most N combinations of the grid per method.
@@ -223,7 +224,7 @@ pub(crate) struct CompareArgs {
     /// Normalization before the probe: l2, none or zscore.
     #[arg(long, alias = "embedding", value_name = "HOW", default_value = "l2")]
     pub(crate) normalize: EmbeddingNormalization,
-    /// Number of parallel runs [default: one per core, fewer if memory is short].
+    /// Parallel runs [default: one per core, fewer if memory is short].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Do not add the single objectives.
@@ -248,8 +249,8 @@ pub(crate) enum DataCommand {
     Info {
         /// Name (`cora`, `synthetic:nodes=10000`) or path.
         data: String,
-        /// Source of the node features.
-        #[arg(long, value_parser = feature_source(), default_value = "given")]
+        /// Node features.
+        #[arg(long, value_name = "SOURCE", value_parser = feature_source(), default_value = "given")]
         features: FeatureSource,
     },
     /// Download data sets and verify their SHA-256 hashes.
@@ -270,8 +271,8 @@ pub(crate) enum DataCommand {
         /// Output format.
         #[arg(long, value_enum, default_value_t)]
         to: ConvertFormat,
-        /// Source of the node features.
-        #[arg(long, value_parser = feature_source(), default_value = "given")]
+        /// Node features.
+        #[arg(long, value_name = "SOURCE", value_parser = feature_source(), default_value = "given")]
         features: FeatureSource,
     },
 }
@@ -282,7 +283,7 @@ pub(crate) enum ConvertFormat {
     #[default]
     Folder,
     /// Raw arrays; features can stay on disk during training.
-    #[value(alias = "mapped")]
+    #[value(alias = "mapped")] // its name in version 0.1
     Binary,
 }
 

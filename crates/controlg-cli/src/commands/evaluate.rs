@@ -28,7 +28,12 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
     let mut scores = serde_json::Map::new();
     let mut text = String::new();
     for task in tasks {
-        console.log(format_args!("{}: {} on {}", task.name(), input.embeddings.display(), input.data));
+        console.log(format_args!(
+            "evaluating {}: {} on {}",
+            task.name(),
+            input.embeddings.display(),
+            input.data
+        ));
         let computed = match input.floor {
             Some(floor) => Some(input.compute_floor(floor, task, &dataset)?),
             None => None,

@@ -28,7 +28,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     let dataset = data::load(&config.data, &options)?;
     let graph = dataset.graph;
     console.log(format_args!(
-        "{}: {} nodes, {} edges, {} features; {} on {}, seed {}, {} steps",
+        "{}: {} nodes, {} edges, {} features; method {}, objectives {}, seed {}, {} steps",
         config.data,
         graph.n_nodes(),
         graph.n_edges(),

@@ -93,7 +93,7 @@ fn cost(report: &ComparisonReport, cells: &[ResultCell]) -> Option<Figure> {
     let task = report.tasks.first()?.task;
     let quality = means(cells, task, |cell| cell.value);
     let speed = means(cells, task, |cell| 1e3 * cell.seconds / cell.steps.max(1) as f64);
-    let mut csv = "data,method,ms_a_step,value\n".to_owned();
+    let mut csv = "data,method,ms_per_step,value\n".to_owned();
     let mut images = Vec::new();
     for data in &report.comparison.data {
         let own: Vec<(&String, f64, f64)> = quality

@@ -88,7 +88,7 @@ fn plan_leaders(trace: &RunTrace) -> Option<String> {
     let leader = longest.0;
     let at_start = trace.sensings.iter().find(|line| line.step >= longest.1).unwrap_or(first);
     text += &format!(
-        " Its normalized loss was then {:.2}, with a reference point of {:.2}: it had decreased least and had the most to gain.",
+        " At that point its normalized loss was {:.2} (reference point {:.2}): it had decreased least and had the most to gain.",
         value_at(&at_start.sensing.state.loss_norm, leader),
         value_at(&at_start.sensing.state.reference, leader)
     );
