@@ -221,6 +221,16 @@ impl ConfigBuilder {
     }
 
     /// Uses an encoder of your own, which the run file and the record show as `encoder.kind = name`.
+    ///
+    /// ```
+    /// # use controlg::config::Config;
+    /// use controlg::encoder::{Gcn, LayerSettings};
+    ///
+    /// let encoder = Gcn::new(LayerSettings { width: 24, ..LayerSettings::default() })?; // any `impl Encoder`
+    /// let config = Config::for_data("my graph")?.custom_encoder("my-encoder", encoder).build()?;
+    /// assert_eq!(config.encoder.width(), 24);
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
     pub fn custom_encoder(mut self, name: &str, encoder: impl Encoder + 'static) -> Self {
         self.custom.add_encoder(name, encoder);
         self.with("encoder.kind", name)
@@ -239,6 +249,30 @@ impl ConfigBuilder {
     }
 
     /// Lets a coordinator of your own schedule the objectives; see [`Custom::add_coordinator`].
+    ///
+    /// ```
+    /// # use controlg::config::Config;
+    /// use controlg::coordinator::{Coordinator, Decision};
+    ///
+    /// /// Trains the first objective only.
+    /// struct First;
+    ///
+    /// impl Coordinator for First {
+    ///     fn next(&mut self) -> Decision {
+    ///         Decision { objective: 0, ..Decision::default() }
+    ///     }
+    ///     fn save(&self) -> controlg::Result<String> {
+    ///         Ok(String::new())
+    ///     }
+    ///     fn restore(&mut self, _: &str) -> controlg::Result<()> {
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let config = Config::for_data("my graph")?.custom_coordinator("first", |_objectives| First).build()?;
+    /// assert_eq!((config.method.as_str(), config.warm_up_steps()), ("first", 0));
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
     pub fn custom_coordinator<C: Coordinator + 'static>(
         mut self,
         name: &str,
