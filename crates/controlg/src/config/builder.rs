@@ -238,6 +238,33 @@ impl ConfigBuilder {
 
     /// Adds an objective of your own to those that take part. To train it alone, clear the list first:
     /// `.objectives([])`.
+    ///
+    /// ```
+    /// # use controlg::config::Config;
+    /// # use controlg::{graph::Subgraph, rng::Stream, tensor::{Params, Tape, Var}};
+    /// use controlg::objective::{HeadDims, LossInput, Objective, ViewSpec};
+    ///
+    /// /// L = mean_v ‖z_v‖² on the clean graph, without a head.
+    /// #[derive(Clone)]
+    /// struct Energy;
+    ///
+    /// impl Objective for Energy {
+    ///     fn on_batch(&self, _: &Subgraph) -> controlg::Result<Box<dyn Objective>> {
+    ///         Ok(Box::new(self.clone()))
+    ///     }
+    ///     fn init_head(&self, _: HeadDims, _: &mut Params, _: usize, _: &mut Stream) {}
+    ///     fn views(&self) -> Vec<ViewSpec> {
+    ///         vec![ViewSpec::default()]
+    ///     }
+    ///     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+    ///         tape.mean_row_dot(input.z[0], input.z[0])
+    ///     }
+    /// }
+    ///
+    /// let config = Config::for_data("my graph")?.objectives([]).custom_objective("energy", Energy).build()?;
+    /// assert_eq!(config.objectives, ["energy"]);
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
     pub fn custom_objective(mut self, name: &str, objective: impl Objective + 'static) -> Self {
         self.custom.add_objective(name, objective);
         let mut names = match self.settings.get("objectives") {
