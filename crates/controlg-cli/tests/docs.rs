@@ -6,12 +6,16 @@
 //!   `controlg` on the PATH. Python blocks with this mark are run by `crates/controlg-py/tests/test_docs.py`.
 //! - `<!-- from: PATH -->` before any block: its text stands in that file of the repository, line by line.
 
+#[path = "docs/encoder.rs"]
+mod encoder;
 #[path = "docs/format.rs"]
 mod format;
 #[path = "docs/method.rs"]
 mod method;
 #[path = "docs/tour.rs"]
 mod tour;
+#[path = "docs/usage.rs"]
+mod usage;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -248,7 +252,7 @@ fn every_page_is_in_the_summary() {
 mod code {
     use std::fs;
 
-    use super::{format, method, tour};
+    use super::{format, method, tour, usage};
 
     use controlg::coordinator::Coordinator;
 
@@ -283,5 +287,13 @@ mod code {
         tour::pretrain_a_data_set(&home.path().join("run")).unwrap();
         tour::pretrain_on_arrays().unwrap();
         tour::schedule_your_own_loop(&home.path().join("record.jsonl")).unwrap();
+    }
+
+    #[test]
+    fn own_encoder_and_method_train() {
+        let graph = controlg::data::load("synthetic:nodes=200", &Default::default()).unwrap().graph;
+        let model = usage::train_with_own_parts(&graph).unwrap();
+        assert_eq!((model.embeddings().n_rows(), model.embeddings().n_cols()), (200, 16));
+        assert_eq!(model.config().method, "shuffled");
     }
 }

@@ -36,7 +36,13 @@ impl Encoder for Linear {
 
     // The same layers for a block of nodes at a time, to embed graphs that do not fit in memory.
 
-    fn transform<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, rows: BlockSource<'a>) -> Option<Var> {
+    fn transform<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        layer: usize,
+        rows: BlockSource<'a>,
+    ) -> Option<Var> {
         let p = tape.group(group);
         match rows {
             // Sparse features: Â·(X·W).
