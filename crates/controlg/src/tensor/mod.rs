@@ -38,7 +38,7 @@ mod params;
 mod pool;
 mod tape;
 
-pub use crate::kernels::norm::Moments;
+pub(crate) use crate::kernels::norm::Moments;
 pub use ops::*;
 pub use optim::{AdamW, Decay, OptimizerSettings, Schedule};
 pub use params::{Grads, Group, Init, ParamEntry, ParamId, Params};
