@@ -1,6 +1,6 @@
-//! Every op, encoder and loss against central differences. With `--features f64` the bound is 1e-5 for each entry. In
-//! f32 a step that is large enough to be seen also crosses kinks, so there the same checks hold three quarters
-//! of the entries to the bound that f32 can show.
+//! Checks the gradients of every op, encoder and loss against central differences. With `--features f64` every entry must
+//! agree to 1e-5. In f32 a step that is large enough to measure also crosses kinks, so only three quarters of the entries
+//! must agree, to a wider bound.
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
@@ -69,7 +69,7 @@ fn dense_ops() {
 }
 
 #[test]
-fn activations_alone_and_after_products() {
+fn activations_on_their_own_and_fused() {
     for which in 0..6 {
         check(&format!("activate {which}"), &[(5, 4), (1, 4), (1, 1)], &|t, v| {
             t.activate(v[0], Some(v[1]), activations(v[2])[which])
@@ -78,7 +78,7 @@ fn activations_alone_and_after_products() {
             t.linear(v[0], v[1], Some(v[2]), activations(v[3])[which])
         });
     }
-    // A slope that is negative or zero cannot be undone; the argument is kept then.
+    // A slope that is not positive cannot be inverted, so the op saves its argument.
     for slope in [-0.5, 0.0] {
         let mut params = params(&[(5, 4), (1, 1)]);
         params.get_mut(ParamId { group: 0, entry: 1 })[0] = slope;
@@ -134,7 +134,7 @@ fn products_with_the_graph() {
     }
 }
 
-/// All ways to look at a graph.
+/// All kinds of views.
 fn views(of: &'static EncoderInput<'static>, width: usize) -> Vec<(&'static str, View<'static>)> {
     let mut stream = Stream::new(8, "test", "views", 0);
     let adjacency = forever(graph(edges(), dense_features(2)));
@@ -200,7 +200,8 @@ fn products_with_features() {
     }
 }
 
-/// The products above are too small for strips. These are not, and have the bytes of their parts, which the differences check.
+/// The products above are too small for strips. These are large enough, and equal their parts bit for bit, whose gradients are
+/// checked above.
 #[test]
 fn convolutions_in_strips_equal_their_parts() {
     let (n, width) = (8400, 128);
@@ -308,7 +309,7 @@ fn losses() {
 
 #[test]
 fn reconstruction() {
-    // Node 4 has no features, sparse or dense.
+    // Node 4 has no features.
     let sparse = sparse_features(7);
     let both = [prepared(spread(&sparse)), prepared(sparse)];
     let ids = forever(vec![0u32, 2, 4, 9, 11]);
@@ -346,7 +347,7 @@ fn encoders_through_every_view() {
                 let mut params = Params::new();
                 let group = params.add_group("encoder");
                 network.init(5, &mut params, group, &mut Stream::new(4, "init", "", 0));
-                // Away from the zeros of a fresh network, where some derivatives vanish.
+                // Moved away from the zeros of an initialized network, where some derivatives vanish.
                 let mut stream = Stream::new(6, "test", "", 0);
                 params.group_mut(0).data_mut().iter_mut().for_each(|x| *x += 0.1 * stream.normal() as Real);
                 for (name, view) in views(of, 5) {
@@ -362,7 +363,7 @@ fn encoders_through_every_view() {
 }
 
 #[test]
-fn a_cut_tape_gives_the_same_gradients_in_two_parts() {
+fn backward_in_two_stages_gives_the_same_gradients() {
     let of = prepared(sparse_features(6));
     let params = forever(params(&[(6, 4), (4, 3), (1, 1)]));
     let whole = of.whole();

@@ -1,5 +1,4 @@
-//! Against independent implementations: values and gradients of PyTorch and PyTorch Geometric, written by
-//! `fixtures/make_reference.py`.
+//! Compares values and gradients with PyTorch and PyTorch Geometric. `fixtures/make_reference.py` writes the references.
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 mod common;
@@ -47,7 +46,7 @@ fn assert_near(name: &str, expected: &[f64], found: &[Real]) {
     }
 }
 
-/// Runs a case and compares output and gradients of the inputs that are given by name.
+/// Runs a case and compares its output and the gradients of the named inputs.
 fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'a Data, &[Var]) -> Var) {
     let case: Case = serde_json::from_value(fixture(name)).expect("a case");
     let mut params = Params::new();
@@ -84,7 +83,7 @@ fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'
     }
 }
 
-/// The case's `x` on the common graph.
+/// The features `x` of the case on the common graph.
 struct Data<'g> {
     prepared: EncoderInput<'g>,
     operator: Operator,
