@@ -31,12 +31,12 @@ const BROKEN: &[Broken] = &[
     (
         "weight 0",
         &[("edges.csv", "src,dst,weight\na,b,1\nb,c,0\n")],
-        &["edges.csv: line 3: found weight 0, expected"],
+        &["edges.csv: line 3: found '0' in column 'weight', expected a positive number"],
     ),
     (
         "weight < 0",
         &[("edges.csv", "src,dst,weight\na,b,-2\n")],
-        &["edges.csv: line 2: found weight -2", "a positive weight"],
+        &["edges.csv: line 2: found '-2' in column 'weight'", "a positive number"],
     ),
     (
         "weight inf",

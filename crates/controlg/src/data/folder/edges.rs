@@ -74,9 +74,12 @@ fn ends(table: &Table) -> Result<(&Column, &Column)> {
 
 fn weights(table: &Table) -> Result<Option<Vec<crate::Real>>> {
     let Some(column) = table.find(&WEIGHT) else { return Ok(None) };
-    let weight = |row| match table.number(column, row)? {
-        weight if weight > 0.0 => Ok(weight),
-        weight => Err(table.bad(row, format_args!("weight {weight}"), "a positive weight")),
+    let weight = |row| match table.number(column, row) {
+        Ok(weight) if weight > 0.0 => Ok(weight),
+        _ => {
+            let found = format!("{} in column '{}'", table::quoted(&table.text(column, row)), column.name);
+            Err(table.bad(row, found, "a positive number"))
+        }
     };
     (0..table.n_rows()).map(weight).collect::<Result<Vec<_>>>().map(Some)
 }

@@ -100,8 +100,7 @@ impl LabelFile {
         let there: BTreeSet<i64> = numbers.iter().copied().collect();
         if let Some((gap, class)) = (0..).zip(&there).find(|(want, class)| want != *class) {
             let at = numbers.iter().position(|number| number == class).unwrap_or_default();
-            let expected =
-                format!("also a node of class {gap}: integer classes are numbered from 0 without a gap");
+            let expected = format!("class numbers from 0 without a gap (no node has class {gap})");
             return Err(self.bad(&cells[at], expected));
         }
         let mut classes = vec![Labels::NONE; nodes.len()];
