@@ -228,6 +228,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Do not add the single objectives.
+    // The alias is kept from version 0.1.
     #[arg(long, alias = "skip-singles")]
     pub(crate) no_singles: bool,
     /// Keep the embeddings and models of all runs.

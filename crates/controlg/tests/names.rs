@@ -68,7 +68,7 @@ fn every_type_name_has_one_meaning() {
 }
 
 /// Types of version 0.1 that are called something else now, and words that nobody in the field uses.
-const RETIRED_TYPES: [&str; 25] = [
+const RETIRED_TYPES: [&str; 24] = [
     "Outfit",
     "Scene",
     "Ground",
@@ -89,7 +89,6 @@ const RETIRED_TYPES: [&str; 25] = [
     "Tally",
     "Neighbours",
     "Outlook",
-    "Decider",
     "Wants",
     "Drawn",
     "Places",
@@ -97,9 +96,8 @@ const RETIRED_TYPES: [&str; 25] = [
 ];
 
 /// Words that are retired in any case and inside identifiers.
-const RETIRED_WORDS: [&str; 40] = [
+const RETIRED_WORDS: [&str; 39] = [
     "outfit",
-    "own_loop",
     "sights",
     "thinning",
     "foretold",
@@ -141,8 +139,14 @@ const RETIRED_WORDS: [&str; 40] = [
 ];
 
 /// Files that must name old things: what reads them, what tests that, and what tells of the change.
-const MAY_NAME_OLD_THINGS: [&str; 5] =
-    ["config/legacy.rs", "tests/names.rs", "tests/version_0_1.rs", "CHANGELOG.md", "typos.toml"];
+const MAY_NAME_OLD_THINGS: [&str; 6] = [
+    "config/legacy.rs",
+    "tests/names.rs",
+    "tests/version_0_1.rs",
+    "controlg-cli/tests/args.rs",
+    "CHANGELOG.md",
+    "typos.toml",
+];
 
 /// The title of a paper is quoted as it is.
 const TITLE: &str = "Scene Geometry";
@@ -165,7 +169,10 @@ fn no_retired_name_is_left() {
             let lower = line.to_lowercase();
             let word = RETIRED_WORDS.iter().find(|word| lower.contains(**word));
             let is_type = |word: &&str| RETIRED_TYPES.contains(word);
-            let named = line.split(|c: char| !c.is_alphanumeric() && c != '_').find(is_type);
+            // Outside of string literals: titles of papers have words of their own.
+            let code = line.split('"').step_by(2);
+            let named =
+                code.flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_')).find(is_type);
             // A type's name may start a sentence.
             let is_code = |name: &&str| {
                 !line.trim_start().starts_with("//") && path.extension().is_some_and(|ending| ending == "rs")

@@ -46,6 +46,7 @@ fn document(config: &Config) -> Result<Ordered> {
     let mut table = setting::table_of(config)?;
     legacy::to_old_names(&mut table);
     let mut document = Ordered::default();
+    // The names are kept from version 0.1: hashes are taken over them.
     for name in ["data", "method", "objectives", "seed", "features", "normalise", "edges"] {
         document.take(&mut table, name);
     }

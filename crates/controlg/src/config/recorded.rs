@@ -21,6 +21,7 @@ pub struct RecordedConfig {
     pub objectives: Vec<String>,
     pub seed: u64,
     pub features: FeatureSource,
+    // The alias is kept from version 0.1: stored in records.
     #[serde(alias = "normalise")]
     pub normalize: FeatureNormalization,
     pub edges: EdgeScope,

@@ -54,6 +54,7 @@ pub enum BatchMode {
     #[serde(alias = "parts")]
     Cluster,
     /// Mini-batches of random nodes with sampled neighbors (GraphSAGE).
+    // The alias is kept from version 0.1: stored in records.
     #[serde(alias = "neighbours")]
     Neighbor,
 }
