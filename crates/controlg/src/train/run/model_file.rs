@@ -97,8 +97,8 @@ pub(in crate::train) fn trained_features(
         return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
     }
     if is_structural(tensors) && !graph.has_features_from_edges() {
-        let expected = format!("structural ones, as {} was trained on", path.display());
-        return Err(Error::value("features", "features of the graph's own", expected));
+        let expected = format!("structural features, as {} was trained on", path.display());
+        return Err(Error::value("features", "given features", expected));
     }
     Ok(width)
 }
