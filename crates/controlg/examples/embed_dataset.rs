@@ -20,10 +20,11 @@ fn main() -> controlg::Result<()> {
     let embeddings = model.embeddings();
     println!("embeddings: {} × {}", embeddings.n_rows(), embeddings.n_cols());
 
-    if let Some(labels) = dataset.labels.as_ref().filter(|_| !dataset.splits.is_empty()) {
+    if let Some(labels) = &dataset.labels {
+        let splits = data::select_splits(&name, &dataset.splits, labels, None, 0)?;
         let embeddings = Features::Dense(embeddings.clone());
-        let score = eval::evaluate_nc(&embeddings, labels, &dataset.splits, &ProbeSettings::default())?;
-        println!("node classification: {:.1} % ({})", score.value, score.protocol);
+        let score = eval::evaluate_nc(&embeddings, labels, &splits, &ProbeSettings::default())?;
+        println!("node classification: {:.1} % accuracy ({})", score.value, score.protocol);
     }
     Ok(())
 }

@@ -43,7 +43,7 @@ impl Config {
     ///
     /// let known = Config::for_data("cora")?.build()?;
     /// let own = Config::for_data("my graph")?.build()?;
-    /// assert_ne!(known.train, own.train); // the preset of Cora, and the defaults
+    /// assert_ne!(known.control, own.control); // the preset of Cora, and the defaults
     /// assert!(Config::for_data("").is_err());
     /// # Ok::<(), controlg::Error>(())
     /// ```
