@@ -1,7 +1,7 @@
-//! Cutting a graph into parts of equal size with few edges between them: METIS, k-way.
+//! Graph partitioning: parts of about equal size with few edges between them, by METIS (multilevel k-way).
 //!
-//! METIS keeps a copy of the graph for each of its levels. Graphs of more than [`METIS_UP_TO`] edge ends are cut in one
-//! stream over their nodes instead (`streamed.rs`), which needs a few numbers a node.
+//! METIS keeps a copy of the graph for each of its levels. Graphs with more than [`METIS_UP_TO`] adjacency entries are
+//! partitioned by streaming instead (`streamed.rs`), which needs only a few numbers per node.
 
 mod streamed;
 
@@ -10,13 +10,16 @@ use std::sync::Mutex;
 use super::{Adjacency, Csr};
 use crate::error::{Error, Result};
 
-/// The most edge ends that METIS is given.
+/// The largest number of adjacency entries (twice the number of edges) that is given to METIS.
 pub const METIS_UP_TO: usize = 1 << 25;
 
-/// The part, 0..parts, of each node. METIS minimizes the edges between parts and keeps each within `imbalance` of
-/// the mean size; nodes without neighbors fill the smallest parts, whose edges they cannot change.
+/// The part (0..parts) of each node. METIS minimizes the number of edges between parts and keeps the size of each part below
+/// `imbalance` times the mean. Isolated nodes, which do not affect the cut, fill the smallest parts.
 ///
-/// The same graph, parts and seed give the same answer.
+/// Deterministic for the same graph, number of parts and seed.
+///
+/// # Errors
+/// If `parts` is 0 or larger than the number of nodes, or if METIS fails.
 pub fn partition(adjacency: &Adjacency, parts: usize, imbalance: f64, seed: i32) -> Result<Vec<u32>> {
     let n = adjacency.n_rows();
     if parts == 0 || parts > n {
@@ -30,7 +33,7 @@ pub fn partition(adjacency: &Adjacency, parts: usize, imbalance: f64, seed: i32)
         (0..n as u32).filter(|&node| !adjacency.row(node as usize).is_empty()).collect();
     let mut part = vec![u32::MAX; n];
     if parts == 1 || connected.len() <= parts {
-        // Nothing to optimize: METIS wants at least as many nodes as parts.
+        // Nothing to optimize; METIS needs at least as many nodes as parts.
         connected.iter().enumerate().for_each(|(i, &node)| part[node as usize] = (i % parts) as u32);
     } else {
         let found = kway(adjacency, &connected, parts, imbalance, seed)?;
@@ -46,26 +49,28 @@ pub fn partition(adjacency: &Adjacency, parts: usize, imbalance: f64, seed: i32)
     Ok(part)
 }
 
-/// METIS draws from one generator of the whole process: two calls at once would disturb each other.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// METIS uses one random number generator per process, so concurrent calls would not be deterministic.
+static METIS_LOCK: Mutex<()> = Mutex::new(());
 
 fn kway(adjacency: &Csr, nodes: &[u32], parts: usize, imbalance: f64, seed: i32) -> Result<Vec<metis::Idx>> {
-    let failed = |why: &dyn std::fmt::Display| Error::Failed(format!("METIS could not cut the graph: {why}"));
-    let index = |x: usize| metis::Idx::try_from(x).map_err(|_| failed(&"it has more than 2³¹ − 1 edge ends"));
-    let mut place = vec![0; adjacency.n_rows()];
+    let failed =
+        |why: &dyn std::fmt::Display| Error::Failed(format!("METIS failed to partition the graph: {why}"));
+    let index =
+        |x: usize| metis::Idx::try_from(x).map_err(|_| failed(&"more than 2³¹ − 1 adjacency entries"));
+    let mut index_of = vec![0; adjacency.n_rows()];
     for (i, &node) in nodes.iter().enumerate() {
-        place[node as usize] = index(i)?;
+        index_of[node as usize] = index(i)?;
     }
     let (mut offsets, mut neighbors) = (vec![0], Vec::with_capacity(adjacency.n_entries()));
     for &node in nodes {
-        neighbors.extend(adjacency.row(node as usize).iter().map(|&other| place[other as usize]));
+        neighbors.extend(adjacency.row(node as usize).iter().map(|&other| index_of[other as usize]));
         offsets.push(index(neighbors.len())?);
     }
     let graph = metis::Graph::new(1, index(parts)?, &offsets, &neighbors).map_err(|error| failed(&error))?;
-    // In thousandths above the mean.
+    // METIS takes the allowed imbalance above the mean in thousandths.
     let tolerance = ((imbalance - 1.0) * 1000.0).round() as metis::Idx;
     let mut found = vec![0; nodes.len()];
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _guard = METIS_LOCK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     graph
         .set_option(metis::option::Seed(seed))
         .set_option(metis::option::UFactor(tolerance.max(1)))
@@ -79,8 +84,8 @@ mod tests {
     use super::*;
     use crate::graph::EdgeList;
 
-    /// Cliques of ten nodes in a row, one edge from each to the next, and some nodes without any.
-    fn cliques(count: u32, alone: usize) -> Adjacency {
+    /// A chain of cliques of ten nodes, connected by single edges, and some isolated nodes.
+    fn cliques(count: u32, isolated: usize) -> Adjacency {
         let mut pairs = Vec::new();
         for c in 0..count {
             let nodes = c * 10..c * 10 + 10;
@@ -89,11 +94,11 @@ mod tests {
                 pairs.push((c * 10 - 1, c * 10));
             }
         }
-        EdgeList { pairs, weights: None }.into_adjacency(count as usize * 10 + alone).unwrap().0
+        EdgeList { pairs, weights: None }.into_adjacency(count as usize * 10 + isolated).unwrap().0
     }
 
     #[test]
-    fn cliques_stay_whole_and_lone_nodes_fill_up() {
+    fn cliques_stay_together_and_isolated_nodes_balance_the_parts() {
         let adjacency = cliques(8, 4);
         let part = partition(&adjacency, 4, 1.03, 0).unwrap();
         assert_eq!(part, partition(&adjacency, 4, 1.03, 0).unwrap());
@@ -121,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn more_parts_than_nodes_are_refused_and_few_connected_ones_served() {
+    fn more_parts_than_nodes_are_an_error_and_few_connected_nodes_are_not() {
         let message = partition(&cliques(1, 0), 11, 1.03, 0).unwrap_err().to_string();
         assert_eq!(message, "parts: found 11, expected 1 to 10, the number of nodes");
         let pair = EdgeList { pairs: vec![(0, 1)], weights: None }.into_adjacency(6).unwrap().0;
