@@ -119,7 +119,7 @@ pub(crate) struct PretrainArgs {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Downstream task: nc, cluster, or lp (training edges only) [default: nc].
-    #[arg(long, alias = "for", value_name = "TASK")]
+    #[arg(long, alias = "for", value_name = "TASK")] // alias kept from version 0.1
     pub(crate) task: Option<Task>,
     /// Node features [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
@@ -167,6 +167,7 @@ pub(crate) struct EvaluateArgs {
     #[arg(long, default_value = "lbfgs")]
     pub(crate) probe: Probe,
     /// Normalization before the probe: l2, none or zscore.
+    // Alias kept from version 0.1.
     #[arg(long, alias = "embedding", value_name = "HOW", default_value = "l2")]
     pub(crate) normalize: EmbeddingNormalization,
     /// Seed of random splits [default: the run's, else 0].
@@ -222,14 +223,14 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "lbfgs")]
     pub(crate) probe: Probe,
     /// Normalization before the probe: l2, none or zscore.
+    // Alias kept from version 0.1.
     #[arg(long, alias = "embedding", value_name = "HOW", default_value = "l2")]
     pub(crate) normalize: EmbeddingNormalization,
     /// Parallel runs [default: one per core, fewer if memory is short].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Do not add the single objectives.
-    // The alias is kept from version 0.1.
-    #[arg(long, alias = "skip-singles")]
+    #[arg(long, alias = "skip-singles")] // alias kept from version 0.1
     pub(crate) no_singles: bool,
     /// Keep the embeddings and models of all runs.
     #[arg(long)]
@@ -284,7 +285,7 @@ pub(crate) enum ConvertFormat {
     #[default]
     Folder,
     /// Raw arrays; features can stay on disk during training.
-    #[value(alias = "mapped")] // its name in version 0.1
+    #[value(alias = "mapped")] // alias kept from version 0.1
     Binary,
 }
 

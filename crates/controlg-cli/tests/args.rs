@@ -71,6 +71,7 @@ fn flags_of_version_0_1_work_but_are_hidden() {
     let (old, new) = (scores("--embedding"), scores("--normalize"));
     assert_eq!((&old["nc"]["value"], &old["nc"]["embedding"]), (&new["nc"]["value"], &"none".into()));
 
+    // The old flag is kept from version 0.1.
     for (out, singles) in [("old", "--skip-singles"), ("new", "--no-singles")] {
         let args = ["compare", "--data", data, "--methods", "raw", "--seeds", "1", "--tasks", "nc", singles];
         stdout(&folder, &[&args[..], &["--out", out], &small].concat());
@@ -87,7 +88,7 @@ fn flags_of_version_0_1_work_but_are_hidden() {
         (&["pretrain"][..], "--for"),
         (&["evaluate"], "--embedding"),
         (&["compare"], "--embedding"),
-        (&["compare"], "--skip-singles"),
+        (&["compare"], "--skip-singles"), // kept from version 0.1
         (&["data", "convert"], "mapped"),
     ] {
         let help = stdout(&folder, &[command, &["--help"]].concat());
