@@ -118,9 +118,9 @@ fn errors_are_one_line_with_exit_code_2() {
     assert!(failure(&["data", "info", "./nowhere"], 2).contains("no such file or folder"));
     let empty = folder(&[]);
     assert!(failure(&["data", "info", path(empty.path())], 2).contains("an unknown format"));
-    assert!(failure(&["data", "info", "synthetic:nodes=-1"], 2).contains("a whole number"));
+    assert!(failure(&["data", "info", "synthetic:nodes=-1"], 2).contains("an integer"));
     assert!(failure(&["data", "fetch", "cora", "nope"], 2).contains("unknown data set 'nope'"));
-    assert!(failure(&["data", "fetch", "synthetic"], 2).contains("made here"));
+    assert!(failure(&["data", "fetch", "synthetic"], 2).contains("which is generated"));
     let full = folder(&[("precious.txt", "mine")]);
     failure(&["data", "convert", "synthetic", path(full.path())], 2);
     assert_eq!(fs::read_to_string(full.path().join("precious.txt")).unwrap(), "mine");
