@@ -48,7 +48,10 @@ fn dry_run_prints_an_estimate_and_writes_nothing() {
     let output = pretrain(GRAPH, &out, &["--dry-run", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&plan["batch"], &plan["steps"], &plan["nodes"]), (&"parts".into(), &60.into(), &900.into()));
+    assert_eq!(
+        (&plan["batch"], &plan["steps"], &plan["nodes"]),
+        (&"cluster".into(), &60.into(), &900.into())
+    );
     assert!(plan["memory_bytes"].as_u64() > Some(10_000_000) && plan["seconds"].as_f64() > Some(0.0));
     let text = String::from_utf8(pretrain(GRAPH, &out, &["--dry-run"]).stdout).unwrap();
     assert!(text.contains("METIS clusters, about 128 nodes") && text.contains("(measured on"), "{text}");

@@ -93,7 +93,8 @@ fn gradient_checkpointing_gives_the_same_bytes() {
     }
     let need = |recompute: &str| {
         let set = format!("train.recompute={recompute}");
-        train::memory::need(&graph, &settings(&[&set, "encoder.width=64"])).unwrap().passes
+        // Without sensing, which saves the activations in any case.
+        train::memory::need(&graph, &settings(&[&set, "encoder.width=64", "method=random"])).unwrap().passes
     };
     assert!(need("always") < need("never"));
     assert_eq!(need("auto"), need("never"));

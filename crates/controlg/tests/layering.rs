@@ -31,9 +31,9 @@ fn is_test_file(path: &Path) -> bool {
 
 /// The lines outside of comments and of the tests at a file's end.
 fn code(text: &str) -> impl Iterator<Item = &str> {
-    let ends = ["#[cfg(test)]\nmod tests", "#[cfg(test)]\n#[allow"]
-        .map(|tests| text.find(tests).unwrap_or(text.len()));
-    text[..ends[0].min(ends[1])].lines().filter(|line| !line.trim_start().starts_with("//"))
+    let starts = ["#[cfg(test)]\nmod tests {", "#[cfg(test)]\n#[allow"];
+    let end = starts.iter().filter_map(|tests| text.find(tests)).min().unwrap_or(text.len());
+    text[..end].lines().filter(|line| !line.trim_start().starts_with("//"))
 }
 
 /// A file's place in the tree of modules: `train/model/step.rs` is `[train, model, step]`.

@@ -31,7 +31,7 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<(PathBuf, String)> {
 
 /// The text before the tests at a file's end.
 fn without_tests(text: &str) -> &str {
-    &text[..text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len())]
+    &text[..text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len())]
 }
 
 /// The name that a line defines, if it defines a type at the top level of a file.

@@ -56,11 +56,11 @@ pub(super) fn run(out: &Path, common: &CommonArgs, console: &Console) -> Result<
     // Five lines that fit on 80 columns.
     let scores = |method: &str| scores_of(&cells, &args.tasks, method);
     let text = format!(
-        "Pretrained on a synthetic graph: 5 objectives, {} steps. Scores ({}):\n\
+        "Synthetic graph, 5 objectives, {} steps; scores in % ({}):\n\
          controlg {}, random {}, untrained {},\n\
          raw features {}, smoothed features (sgc) {}.\n\
          Report: {} shows what was trained when, and why.\n\
-         Next: controlg pretrain my-graph/ (with edges.csv), or controlg compare --help.",
+         Next: controlg pretrain my-graph/ (with edges.csv) or controlg compare --help",
         config.total_steps(),
         args.tasks.iter().map(|task| task.name()).collect::<Vec<_>>().join("/"),
         scores("controlg"),

@@ -21,8 +21,9 @@ def evaluate(
     graph: Any = None,
     random_state: int = 0,
     probe: str = "lbfgs",
-    embedding: str = "l2",
+    normalize: str = "l2",
     n_jobs: Optional[int] = None,
+    embedding: Optional[str] = None,
 ) -> dict[str, Any]:
     """Scores embeddings from any source with the protocols of ``controlg evaluate``.
 
@@ -33,6 +34,7 @@ def evaluate(
     task : ``nc`` (node classification, accuracy), ``cluster`` (NMI) or ``lp`` (link prediction, ROC-AUC of the held-out
         edges of the split of ``random_state``; pretrain with ``ControlG(edges="train")`` and the same seed, so that the
         embeddings have not seen these edges).
+    normalize : ``l2`` (unit rows), ``zscore`` or ``none``, before a linear probe; ``embedding`` is its old name.
     graph : required for ``cluster`` and ``lp``; as in ``ControlG.fit``. Its labels and the splits of its first protocol are
         the defaults.
 
@@ -60,7 +62,7 @@ def evaluate(
         splits,
         protocol,
         seed(random_state),
-        (probe, embedding),
+        (probe, normalize if embedding is None else embedding),
         made,
         threads(n_jobs),
     )

@@ -21,6 +21,9 @@ const LINE: usize = 64;
 /// Buffers of at least this many bytes are large. The system takes them back as soon as they are freed.
 const LARGE: usize = 64 << 20;
 
+/// Allocations of at least this many bytes are always mapped from the system (the largest threshold of glibc).
+const MAPPED: usize = 32 << 20;
+
 /// A store of free buffers. Dropping a [`Buffer`] returns it to the pool.
 #[derive(Debug, Default)]
 pub struct Pool {
@@ -72,7 +75,7 @@ struct Storage<T> {
     /// `class` elements and a cache line; empty in a shape-only pool.
     data: Vec<T>,
     class: usize,
-    /// The longest buffer that it has served. What lies beyond was never written, so the system has not backed it.
+    /// Elements that are backed by memory. What lies beyond was never written.
     touched: usize,
 }
 
@@ -120,9 +123,11 @@ impl Pool {
             }
             self.allocate(class)
         });
-        if len > storage.touched {
-            self.usage.grow((len - storage.touched) * size_of::<T>());
-            storage.touched = len;
+        // The allocator clears recycled memory, so a buffer is touched in full unless it is mapped from the system.
+        let touched = if class * size_of::<T>() < MAPPED { storage.class } else { len };
+        if touched > storage.touched {
+            self.usage.grow((touched - storage.touched) * size_of::<T>());
+            storage.touched = touched;
         }
         self.usage.live.set(self.usage.live.get() + storage.touched * size_of::<T>());
         let (start, end) = if self.shape_only {

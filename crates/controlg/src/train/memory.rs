@@ -39,7 +39,11 @@ impl MemoryEstimate {
     }
 }
 
-const PROGRAM: usize = 14 << 20;
+/// Code, stacks and small allocations.
+const PROGRAM: usize = 20 << 20;
+
+/// Working memory of matrix products, per thread.
+const PER_THREAD: usize = 4 << 20;
 
 /// Pieces of a subgraph that stands for a mini-batch.
 const BALLS: usize = 8;
@@ -81,7 +85,7 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let loader = step.map(|step| BatchLoader::constant(&seen, step));
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
     Ok(MemoryEstimate {
-        program: PROGRAM as u64,
+        program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,
         graph: graph_bytes(graph, config, whole) as u64,
         prepared: prepared as u64,
         parameters: parameter_bytes(&initial, config, encoded)? as u64,
@@ -103,7 +107,9 @@ fn pass_bytes<'g>(
         ActiveMethod::Mix(_) => false,
         ActiveMethod::Schedule(coordinator) => coordinator.needs_warm_up() || coordinator.needs_reading(),
     };
-    Model::shape_only(graph, probe, loader, spec)?.peak_step_bytes(senses)
+    let peak = Model::shape_only(graph, probe, loader, spec)?.peak_step_bytes(senses)?;
+    // Buffers of many sizes fragment the heap.
+    Ok(peak + peak / 10)
 }
 
 /// The graph with features of the kind that training sees. Scaling columns makes sparse features dense; their values are

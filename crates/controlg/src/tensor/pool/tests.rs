@@ -50,7 +50,7 @@ fn a_shape_only_pool_keeps_the_accounts_of_a_real_one() {
         [pool.live_bytes(), pool.idle_bytes(), pool.peak_bytes()]
     });
     assert_eq!(real, shapes);
-    assert_eq!(real[2], 10_000 * size_of::<Real>() + 700);
+    assert_eq!(real[2], 2 * size_class(5000) * size_of::<Real>() + size_class(700));
 }
 
 #[test]
