@@ -64,7 +64,7 @@ fn mini_batches_give_the_same_bytes_at_any_number_of_threads() {
             assert_eq!((one.n_rows(), one.n_cols()), (1200, 16));
         }
     }
-    let message = train::pretrain(&graph, &settings(&["method=mvgrl", "train.batch=cluster"])).unwrap_err();
+    let message = train::pretrain(&graph, settings(&["method=mvgrl", "train.batch=cluster"])).unwrap_err();
     assert!(message.to_string().starts_with("train.batch: found mvgrl"), "{message}");
 }
 
@@ -82,7 +82,7 @@ fn gradient_checkpointing_gives_the_same_bytes() {
                 "encoder.feature_dropout=0.2",
             ];
             let mut losses = Vec::new();
-            let run = train::pretrain_with(&graph, &settings(&set.map(|s| s as &str)), |record| {
+            let run = train::pretrain_with(&graph, settings(&set.map(|s| s as &str)), |record| {
                 if let Record::Block(line) = record {
                     losses.push(line.loss);
                 }
