@@ -92,7 +92,7 @@ impl Error {
     /// A file that cannot be read: an input error if it is missing or not permitted, an I/O failure otherwise.
     pub fn reading(path: &Path, source: std::io::Error) -> Self {
         match source.kind() {
-            std::io::ErrorKind::NotFound => Error::input(path, "", "no such file", "a file that exists"),
+            std::io::ErrorKind::NotFound => Error::input(path, "", "no such file", "an existing file"),
             std::io::ErrorKind::PermissionDenied => {
                 Error::input(path, "", "permission denied", "a readable file")
             }
