@@ -106,8 +106,8 @@ pub(crate) enum GenerateCommand {
 
 #[derive(clap::Args)]
 pub(crate) struct PretrainArgs {
-    /// Name (`cora`, `synthetic`) or path of a graph; may also come from --config.
-    #[arg(required_unless_present = "config")]
+    /// Name (`cora`, `synthetic`) or path of a graph; may also come from --config or --resume.
+    #[arg(required_unless_present_any = ["config", "resume"])]
     pub(crate) data: Option<String>,
     /// Method; see `controlg list methods` [default: controlg].
     #[arg(long, value_name = "M")]
@@ -133,9 +133,12 @@ pub(crate) struct PretrainArgs {
     /// Override a setting, e.g. train.epochs=4; see `controlg list config`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Resume the run from its last checkpoint.
-    #[arg(long)]
+    /// Continue the run in --out from its last checkpoint, with its settings.
+    #[arg(long, conflicts_with = "force")]
     pub(crate) resume: bool,
+    /// Replace a run in the output folder.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Serve a live report on localhost [default port: any free one].
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub(crate) watch: Option<u16>,

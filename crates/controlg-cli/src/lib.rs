@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod console;
+mod interrupt;
 mod png;
 mod progress;
 mod watch;

@@ -39,6 +39,8 @@ pub enum Error {
         /// The error of the operating system.
         source: std::io::Error,
     },
+    /// Work that was stopped on request and can be continued.
+    Interrupted(String),
     /// A computation that cannot continue.
     Failed(String),
     /// A requested check that failed.
@@ -100,12 +102,14 @@ impl Error {
         }
     }
 
-    /// The exit code of the program: 1 for a failed check, 2 for wrong usage or invalid input, 3 for a runtime failure.
+    /// The exit code of the program: 1 for a failed check, 2 for wrong usage or invalid input, 3 for a runtime failure,
+    /// 130 for an interrupt.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Check { .. } => 1,
             Error::Input { .. } | Error::Unknown { .. } => 2,
             Error::Io { .. } | Error::Failed(_) => 3,
+            Error::Interrupted(_) => 130,
         }
     }
 }
@@ -137,7 +141,7 @@ impl Display for Error {
                 }
             }
             Error::Io { doing, source } => line += &format!("{doing}: {source}"),
-            Error::Failed(words) => line += words,
+            Error::Failed(words) | Error::Interrupted(words) => line += words,
             Error::Check { file, place, found, expected } => {
                 line += &format!("{}: {place}: found {found}, but {expected} follows", file.display());
             }

@@ -18,3 +18,22 @@ pub const CHECKPOINTS: &str = "checkpoint";
 pub const METRICS: &str = "metrics.json";
 /// The report, a self-contained page.
 pub const REPORT: &str = "report.html";
+/// The folder of TensorBoard event files.
+pub const TENSORBOARD: &str = "tensorboard";
+/// The folder of embeddings of other graphs.
+pub const EMBED: &str = "embed";
+
+/// Everything that a run folder can hold.
+pub const ALL: [&str; 11] = [
+    CONFIG,
+    TRACE,
+    EMBEDDINGS_NPY,
+    EMBEDDINGS_PARQUET,
+    IDS,
+    MODEL,
+    CHECKPOINTS,
+    METRICS,
+    REPORT,
+    TENSORBOARD,
+    EMBED,
+];

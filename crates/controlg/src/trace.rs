@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::config::RecordedConfig;
+use crate::config::{FeatureNormalization, RecordedConfig};
 use crate::coordinator::{Decision, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
@@ -47,6 +47,9 @@ pub struct RunLine {
     pub seed: u64,
     /// The objectives; all arrays are in this order.
     pub objectives: Vec<String>,
+    /// The feature normalization that `normalize = auto` chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<FeatureNormalization>,
     /// All settings.
     pub config: RecordedConfig,
 }

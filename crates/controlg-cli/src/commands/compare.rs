@@ -7,6 +7,7 @@ mod job_runner;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::thread::available_parallelism;
 
@@ -20,6 +21,7 @@ use controlg::{Error, Result, files, train};
 
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
+use crate::interrupt;
 use crate::progress::format_duration;
 use job_runner::JobRunner;
 
@@ -32,8 +34,18 @@ pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) ->
     let report = manifest.report(&cells)?;
     manifest.write(&args.out)?;
     write_tables(&args.out, &report)?;
-    console.log(format_args!("tables: {}", args.out.join("tables.md").display()));
-    console.result(&report, report.markdown())?;
+    let tables = args.out.join("tables.md");
+    if std::io::stdout().is_terminal() {
+        let all = format_args!(
+            "All tables: {}; as a page: controlg report {}",
+            tables.display(),
+            args.out.display()
+        );
+        console.result(&report, format_args!("{}{all}", report.plain()))?;
+    } else {
+        console.log(format_args!("tables: {}", tables.display()));
+        console.result(&report, report.markdown())?;
+    }
     match failures.first() {
         None => Ok(()),
         Some(first) => Err(Error::Failed(format!("{} runs failed; the first: {first}", failures.len()))),
@@ -71,6 +83,7 @@ pub(super) fn execute(
     if !comparison.methods.contains(&reference) {
         return Err(Error::unknown("method", reference, comparison.methods.iter().map(String::as_str)));
     }
+    interrupt::exit_with("interrupted; the same command continues the comparison".to_owned())?;
     let largest = survey(&mut comparison, common)?;
     let parallel = parallel_jobs(largest, args, common);
     let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
@@ -84,7 +97,8 @@ pub(super) fn execute(
     let jobs = comparison.jobs(&choices)?;
     let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
     let remaining = remaining_jobs(&jobs, args, |job| comparison.remaining(job, results.all()));
-    let failures = run_all(remaining, parallel, console, &runner, |_, outcome| match outcome {
+    let run = |job: &Job, threads: usize| runner.run(job, threads);
+    let failures = run_all(remaining, (parallel, cores(common)), console, run, |_, outcome| match outcome {
         Ok(cells) => results.append(cells),
         Err(_) => Ok(()),
     })?;
@@ -131,7 +145,9 @@ fn search_grid(
     };
     let remaining = remaining_jobs(&jobs, args, |job| (!succeeded(job)).then(|| job.clone()));
     console.log(format_args!("grid: {} combinations of settings, {} to run", jobs.len(), remaining.len()));
-    run_all(remaining, parallel, console, runner, |job, outcome| {
+    // Test scores are neither computed into a file nor printed.
+    let run = |job: &Job, threads: usize| runner.validate(job, threads);
+    run_all(remaining, (parallel, cores(runner.common)), console, run, |job, outcome| {
         let found: Result<Vec<GridTrial>> =
             job.tasks.iter().map(|task| trial(job, *task, outcome, runner.comparison)).collect();
         trials.append(&found?)
@@ -156,17 +172,16 @@ fn search_grid(
 fn trial(
     job: &Job,
     task: Task,
-    outcome: &Result<Vec<ResultCell>>,
+    outcome: &Result<ValidationFigures>,
     comparison: &Comparison,
 ) -> Result<GridTrial> {
-    let cell = outcome.iter().flatten().find(|cell| cell.task == task.name());
     Ok(GridTrial {
         data: job.data.clone(),
         method: job.method.clone(),
         seed: job.seed,
         task,
         settings: job.settings.clone(),
-        validation: cell.and_then(|cell| cell.validation),
+        validation: outcome.as_ref().ok().and_then(|figures| figures.0.get(&task).copied()),
         config_hash: job.source.hash()?,
         probe: comparison.probe.name().to_owned(),
         embedding: comparison.normalize.name().to_owned(),
@@ -174,30 +189,46 @@ fn trial(
     })
 }
 
+/// The result of a job in one line.
+trait Summary {
+    fn summary(&self) -> String;
+}
+
+impl Summary for Vec<ResultCell> {
+    fn summary(&self) -> String {
+        self.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The validation scores of a trial, in percent.
+struct ValidationFigures(BTreeMap<Task, f64>);
+
+impl Summary for ValidationFigures {
+    fn summary(&self) -> String {
+        let figure = |(task, value): (&Task, &f64)| format!("validation {} {value:.2}", task.name());
+        self.0.iter().map(figure).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// Runs jobs, passes each outcome to `store`, and returns the messages of the failed ones.
-fn run_all(
+fn run_all<T: Summary + Send>(
     jobs: Vec<Job>,
-    parallel: usize,
+    (parallel, cores): (usize, usize),
     console: &Console,
-    runner: &JobRunner<'_>,
-    mut store: impl FnMut(&Job, &Result<Vec<ResultCell>>) -> Result<()> + Send,
+    run: impl Fn(&Job, usize) -> Result<T> + Sync,
+    mut store: impl FnMut(&Job, &Result<T>) -> Result<()> + Send,
 ) -> Result<Vec<String>> {
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
     console.log(format_args!("{} runs to do, {parallel} in parallel", jobs.len()));
     let mut failures = Vec::new();
-    let run = |job: &Job, threads: usize| runner.run(job, threads);
-    let on_end = |progress: JobProgress<'_, Vec<ResultCell>>| {
+    let on_end = |progress: JobProgress<'_, T>| {
         let JobProgress { job, outcome, done, total, left } = progress;
         store(job, outcome)?;
         let title = job.title();
         let summary = match outcome {
-            Ok(cells) => {
-                let values: Vec<String> =
-                    cells.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect();
-                values.join(", ")
-            }
+            Ok(result) => result.summary(),
             Err(error) => {
                 failures.push(format!("{title}: {error}"));
                 format!("failed: {error}")
@@ -206,7 +237,7 @@ fn run_all(
         console.log(format_args!("[{done}/{total}, {} left] {title}: {summary}", format_duration(left)));
         Ok(())
     };
-    compare::run_jobs(jobs, parallel, cores(runner.common), run, on_end)?;
+    compare::run_jobs(jobs, parallel, cores, run, on_end)?;
     Ok(failures)
 }
 

@@ -13,6 +13,7 @@ use controlg::{Error, Result, run_files};
 
 use crate::args::{CommonArgs, PretrainArgs};
 use crate::console::Console;
+use crate::interrupt;
 use crate::progress::ProgressBar;
 use crate::watch;
 
@@ -21,7 +22,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
     // Check the folder before loading the data, unless --memory may still change the settings.
     if args.memory.is_none() && !args.dry_run {
-        RunFolder::open(&folder, &config, args.resume)?;
+        open(&folder, &config, args)?;
     }
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
@@ -54,7 +55,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         let plan = RunEstimate::new(&graph, &config)?;
         return console.result(&plan, &plan);
     }
-    let run = RunFolder::open(&folder, &config, args.resume)?;
+    let run = open(&folder, &config, args)?.stop_when(interrupt::stop_flag()?);
 
     if let Some(port) = args.watch {
         let address = watch::serve(&folder, port)?;
@@ -65,7 +66,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     let mut event_error = None;
     let open_events = |events: &mut Option<EventFile>, event_error: &mut Option<Error>| {
         if args.tensorboard && events.is_none() && event_error.is_none() {
-            match EventFile::create(&folder.join("tensorboard"), &config.objectives) {
+            match EventFile::create(&folder.join(run_files::TENSORBOARD), &config.objectives) {
                 Ok(file) => *events = Some(file),
                 Err(error) => *event_error = Some(error),
             }
@@ -77,6 +78,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         RunEvent::Memory(bytes) => {
             console.log(format_args!("estimated memory: {} MB", bytes.div_ceil(1_000_000)))
         }
+        RunEvent::Note(note) => console.log(format_args!("note: {note}")),
         RunEvent::Damaged(error) => console.log(format_args!("{error}; trying the previous checkpoint")),
         RunEvent::Resumed(steps) => {
             console.log(format_args!("resumed after step {steps}"));
@@ -97,7 +99,13 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         }
     });
     progress.end();
-    let outcome = outcome?;
+    let outcome = outcome.map_err(|error| match error {
+        Error::Interrupted(what) => {
+            let command = format!("controlg pretrain --out {} --resume", quoted(&folder));
+            Error::Interrupted(format!("{what}; to continue: {command}"))
+        }
+        other => other,
+    })?;
     if let Some(error) = event_error {
         console.log(format_args!("the TensorBoard event file is incomplete: {error}"));
     }
@@ -112,6 +120,17 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         if outcome.features == FeatureSource::Structural { ", structural features" } else { "" },
     );
     console.result(&outcome, text)
+}
+
+fn open<'a>(folder: &'a Path, config: &'a Config, args: &PretrainArgs) -> Result<RunFolder<'a>> {
+    if args.force { RunFolder::replace(folder, config) } else { RunFolder::open(folder, config, args.resume) }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 /// Writes the events of the record up to the step at which the run resumes.
@@ -141,7 +160,7 @@ fn orphaned(parent: Option<u32>) -> bool {
     return false;
 }
 
-/// Merges preset, run file, `--set` and flags, in this order. If only the feature file of a known data set is missing and
+/// Merges preset, run file, `--set` and flags, in this order. With `--resume`, the settings of the run come first. If only the feature file of a known data set is missing and
 /// `features` is not set, structural features are used.
 fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<Config> {
     let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
@@ -169,6 +188,9 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
         let edges = if task == Task::Lp { "train" } else { "all" };
         table.insert("edges".to_owned(), edges.into());
     }
+    if args.resume {
+        table = with_stored(table, args)?;
+    }
     let name = table.get("data").and_then(toml::Value::as_str).unwrap_or_default();
     if let (Some(known), false) = (catalog::find(name), table.contains_key("features")) {
         let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
@@ -183,6 +205,28 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
         Some(path) if has_error(file, &error) => in_file(error, path),
         _ => error,
     })
+}
+
+/// Puts the given settings over those of the run to resume, if there is one.
+fn with_stored(given: toml::Table, args: &PretrainArgs) -> Result<toml::Table> {
+    let folder = match &args.out {
+        Some(folder) => folder.clone(),
+        None if given.contains_key("data") => default_folder(&Config::from_table(given.clone())?),
+        None => return Err(Error::value("--resume", "no folder", "--out RUN, or the graph of the run")),
+    };
+    let path = folder.join(run_files::CONFIG);
+    if !path.exists() {
+        if given.contains_key("data") {
+            return Ok(given);
+        }
+        return Err(Error::input(&folder, "", "no run", "the folder of a run to resume"));
+    }
+    // Runs of older versions have other names for some settings.
+    let stored = Config::from_table(config::read(&path)?)?.to_toml()?;
+    let mut table: toml::Table =
+        stored.parse().map_err(|error: toml::de::Error| Error::Failed(error.to_string()))?;
+    config::merge(&mut table, given);
+    Ok(table)
 }
 
 /// Whether the run file alone has this error.

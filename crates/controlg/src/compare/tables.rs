@@ -82,6 +82,19 @@ impl ComparisonReport {
         out
     }
 
+    /// The result tables as aligned text for a terminal, without differences and costs.
+    pub fn plain(&self) -> String {
+        let seeds = self.comparison.seeds.len();
+        let spread = if seeds > 1 { ", mean ± 95 % interval" } else { "" };
+        let mut out = String::new();
+        for report in &self.tasks {
+            let plural = if seeds == 1 { "" } else { "s" };
+            let _ = writeln!(out, "{}, {seeds} seed{plural}{spread}, * is best:", report.title());
+            let _ = writeln!(out, "{}", report.table.plain());
+        }
+        out
+    }
+
     /// Renders all tables as an HTML page.
     pub fn html(&self) -> String {
         format!("{HTML_HEAD}{}</body>\n</html>\n", self.fragment())

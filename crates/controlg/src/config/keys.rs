@@ -23,8 +23,8 @@ pub(super) const TOP: &[Key] = &[
     ),
     Key::new(
         "normalize",
-        Range::OneOf(&["rows", "columns", "none"]),
-        "feature normalization: divide rows by their sum, standardize columns, or none",
+        Range::OneOf(&["auto", "rows", "columns", "none"]),
+        "feature normalization: divide rows by their sum, standardize columns, none, or what fits the features",
     ),
     Key::new(
         "edges",
@@ -57,7 +57,7 @@ impl Default for TopSettings {
             objectives: OBJECTIVES.iter().map(|entry| entry.name.to_owned()).collect(),
             seed: 0,
             features: FeatureSource::Given,
-            normalize: FeatureNormalization::Rows,
+            normalize: FeatureNormalization::Auto,
             edges: EdgeScope::All,
         }
     }

@@ -89,12 +89,30 @@ pub struct Config {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FeatureNormalization {
+    /// What fits the features; the record says which.
+    Auto,
     /// Divide each row by its sum.
     Rows,
     /// Standardize each column to mean 0 and standard deviation 1.
     Columns,
     /// Use the features as they are.
     None,
+}
+
+impl FeatureNormalization {
+    /// What [`FeatureNormalization::Auto`] chooses from.
+    pub const CHOICES: [FeatureNormalization; 3] =
+        [FeatureNormalization::Rows, FeatureNormalization::Columns, FeatureNormalization::None];
+
+    /// The name that run files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FeatureNormalization::Auto => "auto",
+            FeatureNormalization::Rows => "rows",
+            FeatureNormalization::Columns => "columns",
+            FeatureNormalization::None => "none",
+        }
+    }
 }
 
 /// The edges that pretraining sees.

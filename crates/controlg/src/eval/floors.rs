@@ -9,7 +9,7 @@ use super::normalize::dense_data;
 use crate::Real;
 use crate::coordinator::UNTRAINED;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
-use crate::graph::{Csr, Dense, Features, Graph, Operator};
+use crate::graph::{Csr, Dense, FeatureKind, Features, Graph, Operator};
 use crate::kernels::spmm;
 use crate::registry::EntrySummary;
 use rayon::prelude::*;
@@ -30,14 +30,14 @@ pub const SUMMARIES: [EntrySummary; 2] = [
     },
 ];
 
-/// Raw features: rows scaled to sum 1 if no value is negative, otherwise columns standardized.
+/// Raw features: columns standardized if some values are negative or the columns are on different scales, otherwise
+/// rows scaled to sum 1.
 pub fn raw(graph: &Graph) -> Features {
-    let negative = match graph.features() {
-        Features::Dense(dense) => dense.data().iter().any(|&x| x < 0.0),
-        Features::Sparse(csr) => csr.values().is_some_and(|values| values.iter().any(|&x| x < 0.0)),
-    };
     let features = graph.features();
-    if negative { ColumnScale::of(features).apply(features) } else { divide_rows_by_sums(features) }
+    if FeatureKind::of(features).needs_column_scaling() {
+        return ColumnScale::of(features).apply(features);
+    }
+    divide_rows_by_sums(features).expect("no value is negative")
 }
 
 /// The features of [`raw`] smoothed over two hops: Â²X with the normalized adjacency Â of a GCN (Wu et al., Simplifying

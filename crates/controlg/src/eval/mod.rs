@@ -28,7 +28,7 @@ pub use adam_es::{DECAYS, EPOCHS};
 pub use logistic::PENALTIES;
 pub use normalize::EmbeddingNormalization;
 pub use probe::{Probe, ProbeSettings};
-pub use score::Score;
+pub use score::{Score, ValidationScore};
 pub use task::Task;
 
 use std::time::Instant;

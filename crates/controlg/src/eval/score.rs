@@ -25,7 +25,33 @@ pub struct Score {
     pub seconds: f64,
 }
 
+/// The validation part of a [`Score`], without test figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValidationScore {
+    /// Validation score in percent.
+    pub validation: f64,
+    /// Name of the protocol.
+    pub protocol: String,
+    /// Hash of the split or splits.
+    pub split_hash: Option<String>,
+    /// Normalization of the embeddings.
+    pub embedding: String,
+    /// Probe or decoder.
+    pub probe: String,
+}
+
 impl Score {
+    /// The score without test figures; `None` for a task without validation data.
+    pub fn validation_only(&self) -> Option<ValidationScore> {
+        Some(ValidationScore {
+            validation: self.metric("validation")?,
+            protocol: self.protocol.clone(),
+            split_hash: self.split_hash.clone(),
+            embedding: self.embedding.clone(),
+            probe: self.probe.clone(),
+        })
+    }
+
     /// Adds a metric or setting.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.more.insert(name.to_owned(), value.into());

@@ -2,34 +2,47 @@
 
 use super::{Csr, Dense, Features, StoredFeatures};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-/// Divides each row by its sum. Rows that sum to zero are unchanged. Sparse features stay sparse.
-pub fn divide_rows_by_sums(features: &Features) -> Features {
-    let factor = |sum: f64| if sum.abs() > 0.0 { 1.0 / sum } else { 1.0 };
+/// Divides each row by its sum. Rows of zeros are unchanged. Sparse features stay sparse.
+///
+/// # Errors
+/// If another row has a sum that is not positive: the division would flip its signs or blow it up.
+pub fn divide_rows_by_sums(features: &Features) -> Result<Features> {
     match features {
         Features::Dense(dense) => {
             let mut data = dense.data().to_vec();
-            for row in data.chunks_exact_mut(dense.n_cols()) {
-                let factor = factor(row.iter().map(|&x| f64::from(x)).sum());
+            for (at, row) in data.chunks_exact_mut(dense.n_cols()).enumerate() {
+                let factor = row_factor(at, row.iter().map(|&x| f64::from(x)))?;
                 row.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as Real);
             }
-            Features::Dense(Dense::from_parts(dense.n_rows(), dense.n_cols(), data))
+            Ok(Features::Dense(Dense::from_parts(dense.n_rows(), dense.n_cols(), data)))
         }
         Features::Sparse(csr) => {
             let mut values = Vec::with_capacity(csr.n_entries());
             for row in 0..csr.n_rows() {
-                let factor = factor(csr.entries(row).map(|(_, x)| f64::from(x)).sum());
+                let factor = row_factor(row, csr.entries(row).map(|(_, x)| f64::from(x)))?;
                 values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) * factor) as Real));
             }
             let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
-            Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values)))
+            Ok(Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values))))
         }
     }
 }
 
-/// Rows read from disk at a time.
-const BLOCK: usize = 8192;
+/// The factor that scales the values of a row to sum 1.
+fn row_factor(row: usize, values: impl Iterator<Item = f64>) -> Result<f64> {
+    let (mut sum, mut zeros) = (0.0, true);
+    values.for_each(|x| {
+        sum += x;
+        zeros &= x == 0.0;
+    });
+    if sum > 0.0 || zeros {
+        return Ok(if zeros { 1.0 } else { 1.0 / sum });
+    }
+    let expected = "a positive sum for normalize = rows; normalize = columns suits negative values";
+    Err(Error::value(format_args!("features, row {row}"), format_args!("values that sum to {sum}"), expected))
+}
 
 /// Mean and standard deviation of each column, as in scikit-learn's `StandardScaler`; 1e-8 is added to the deviation.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,14 +65,7 @@ impl ColumnScale {
 
     /// Computes the statistics of features on disk.
     pub fn of_stored(stored: &StoredFeatures) -> Result<Self> {
-        let n = stored.n_rows() as u32;
-        ColumnScale::of_blocks(stored.n_rows(), stored.n_cols(), |visit| {
-            for first in (0..n).step_by(BLOCK) {
-                let rows: Vec<u32> = (first..n.min(first + BLOCK as u32)).collect();
-                visit(&stored.rows(&rows)?);
-            }
-            Ok(())
-        })
+        ColumnScale::of_blocks(stored.n_rows(), stored.n_cols(), |visit| stored.each_block(visit))
     }
 
     /// Computes the statistics of blocks of rows. `blocks` is called twice and must visit the same blocks in the same order.
@@ -136,10 +142,19 @@ mod tests {
     #[test]
     fn rows_are_divided_by_their_sum_and_zero_rows_stay() {
         let csr = Csr::from_parts(3, vec![0, 2, 2], vec![0, 2], Some(vec![1.0, 3.0]));
-        let scaled = divide_rows_by_sums(&Features::Sparse(csr));
+        let scaled = divide_rows_by_sums(&Features::Sparse(csr)).unwrap();
         assert!(matches!(scaled, Features::Sparse(_)));
         assert_eq!(scaled.row(0), [(0, 0.25), (2, 0.75)]);
         assert_eq!(scaled.row(1), []);
+    }
+
+    #[test]
+    fn rows_without_a_positive_sum_are_refused() {
+        for row in [[-1.0, 0.5], [1.0, -1.0]] {
+            let features = Features::dense(2, 2, [[0.0, 0.0], row].concat()).unwrap();
+            let error = divide_rows_by_sums(&features).unwrap_err().to_string();
+            assert!(error.contains("row 1") && error.contains("normalize = columns"), "{error}");
+        }
     }
 
     #[test]

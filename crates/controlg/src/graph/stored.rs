@@ -9,6 +9,9 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::rowfile::RowFile;
 
+/// Rows read at a time by [`StoredFeatures::each_block`].
+const BLOCK: usize = 8192;
+
 /// Node features that stay on disk.
 #[derive(Clone, Debug)]
 pub struct StoredFeatures {
@@ -140,9 +143,22 @@ impl StoredFeatures {
         }
         Ok(match &self.scaling {
             Scaling::Nothing => read,
-            Scaling::RowSums => divide_rows_by_sums(&read),
+            Scaling::RowSums => divide_rows_by_sums(&read)?,
             Scaling::Columns(scale) => scale.apply(&read),
         })
+    }
+
+    /// Visits all rows in order, some at a time.
+    ///
+    /// # Errors
+    /// If the rows cannot be read; see [`StoredFeatures::rows`].
+    pub fn each_block(&self, visit: &mut dyn FnMut(&Features)) -> Result<()> {
+        let n = self.n_rows as u32;
+        for first in (0..n).step_by(BLOCK) {
+            let rows: Vec<u32> = (first..n.min(first + BLOCK as u32)).collect();
+            visit(&self.rows(&rows)?);
+        }
+        Ok(())
     }
 
     fn sparse_rows(

@@ -34,6 +34,11 @@ pub trait Objective: CloneObjective + Send + Sync {
         Ok(())
     }
 
+    /// What it adapts to a graph, in one line for the user; `None` if nothing.
+    fn note(&self, _graph: &Graph) -> Option<String> {
+        None
+    }
+
     /// Computes what stays fixed during the run, such as a partition or an operator.
     fn prepare(&mut self, _graph: &Graph) -> Result<()> {
         Ok(())

@@ -1,7 +1,8 @@
 //! `p_par`, partition prediction: classify nodes into METIS clusters.
 //!
 //! L = mean over all nodes of the cross-entropy between Z·W + b and the node's cluster. METIS partitions the training graph
-//! into `parts` clusters once. Z: n×h, W: h×parts. The initial loss is about ln(parts).
+//! into `parts` clusters once, fewer if the graph is small: clusters of less than ten nodes say little. Z: n×h, W: h×parts.
+//! The initial loss is about ln(parts).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,12 +23,16 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     keys: KEYS,
     defaults: || setting::table_of(&ParSettings::default()),
     build: |table| {
-        Ok(Box::new(Par { settings: setting::settings("objective.p_par", KEYS, table)?, cluster: vec![] }))
+        let settings: ParSettings = setting::settings("objective.p_par", KEYS, table)?;
+        Ok(Box::new(Par { parts: settings.parts, settings, cluster: vec![] }))
     },
 };
 
+/// Fewest nodes per cluster on average.
+const NODES_PER_PART: usize = 10;
+
 const KEYS: &[Key] = &[
-    Key::new("parts", Range::Whole(2, 1 << 20), "number of clusters"),
+    Key::new("parts", Range::Whole(2, 1 << 20), "number of clusters, at most one per ten nodes"),
     Key::new("imbalance", Range::Number(1.001, 2.0), "maximum cluster size relative to the mean"),
     Key::new("seed", Range::Whole(0, i32::MAX as u64), "random seed of METIS, independent of the run's seed"),
 ];
@@ -49,23 +54,37 @@ impl Default for ParSettings {
 #[derive(Clone)]
 struct Par {
     settings: ParSettings,
+    /// The number of clusters on the graph that it is prepared for.
+    parts: usize,
     /// The cluster of each node.
     cluster: Vec<u32>,
 }
 
+impl Par {
+    /// The number of clusters on a graph.
+    fn parts_on(&self, graph: &Graph) -> usize {
+        self.settings.parts.min((graph.n_nodes() / NODES_PER_PART).max(2))
+    }
+}
+
 impl Objective for Par {
     fn check(&self, graph: &Graph) -> Result<()> {
-        let (n, parts) = (graph.n_nodes(), self.settings.parts);
-        if n < parts {
-            let found = format!("{n} nodes for objective.p_par.parts = {parts}");
-            return Err(unsuitable("p_par", found, "at least one node per cluster"));
+        if graph.n_nodes() < 2 {
+            return Err(unsuitable("p_par", "one node", "at least two nodes"));
         }
         Ok(())
     }
 
+    fn note(&self, graph: &Graph) -> Option<String> {
+        let (parts, wanted) = (self.parts_on(graph), self.settings.parts);
+        let reason = format!("because the graph has only {} nodes", graph.n_nodes());
+        (parts < wanted).then(|| format!("p_par uses {parts} clusters instead of {wanted}, {reason}"))
+    }
+
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
-        let ParSettings { parts, imbalance, seed } = self.settings;
-        self.cluster = partition::partition(graph.adjacency(), parts, imbalance, seed)?;
+        let ParSettings { imbalance, seed, .. } = self.settings;
+        self.parts = self.parts_on(graph);
+        self.cluster = partition::partition(graph.adjacency(), self.parts, imbalance, seed)?;
         Ok(())
     }
 
@@ -74,6 +93,7 @@ impl Objective for Par {
     }
 
     fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        self.parts = self.parts_on(graph);
         self.cluster = vec![0; graph.n_nodes()];
         Ok(())
     }
@@ -81,12 +101,12 @@ impl Objective for Par {
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         // The head predicts the clusters of the whole graph, so a node keeps its own.
         let cluster = batch.nodes.iter().map(|&node| self.cluster[node as usize]).collect();
-        Ok(Box::new(Par { settings: self.settings.clone(), cluster }))
+        Ok(Box::new(Par { cluster, ..self.clone() }))
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        params.add(group, "weight", (dims.width, self.settings.parts), Init::XavierUniform, stream);
-        params.add(group, "bias", (1, self.settings.parts), Init::Constant(0.0), stream);
+        params.add(group, "weight", (dims.width, self.parts), Init::XavierUniform, stream);
+        params.add(group, "bias", (1, self.parts), Init::Constant(0.0), stream);
     }
 
     fn prepared_bytes(&self, graph: &Graph) -> usize {

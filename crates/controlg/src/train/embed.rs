@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::input::{Input, normalized_graph};
+use super::input::Input;
 use super::model::{add_aux, aux_name};
+use super::normalization::normalized_graph;
 use super::run::files::{EmbeddingShape, stream_embeddings};
-use super::run::model_file::{read_stats, trained_features};
+use super::run::model_file::{normalization, read_stats, trained_features};
 use super::run::safetensors::TensorFile;
 use crate::Real;
 use crate::config::{self, BatchMode, Config, EdgeScope};
@@ -87,6 +88,7 @@ fn embed_rows(
     } else {
         None
     };
+    let normalize = normalization(path, tensors, config.normalize)?;
     let mut single = match &config.objectives[..] {
         [name] => Some((name, config.objective[name].clone_box())),
         _ => None,
@@ -95,11 +97,11 @@ fn embed_rows(
         single.as_mut().filter(|(_, objective)| objective.aux_network() == Some(AuxNetwork::Trained));
     let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
     if in_blocks && with_aux.is_none() {
-        let graph = normalized_graph(graph.clone(), config.normalize, scale.as_ref())?;
+        let graph = normalized_graph(graph.clone(), normalize, scale.as_ref())?;
         let network = Network { encoder, params: &params, group };
         return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
     }
-    let graph = normalized_graph(graph.resident()?, config.normalize, scale.as_ref())?;
+    let graph = normalized_graph(graph.resident()?, normalize, scale.as_ref())?;
     let prepared = EncoderInput::new(&graph);
     let z = encoder::embed_with(encoder, &params, group, &prepared, &stats, &Pool::new());
     let Some((name, objective)) = with_aux else { return rows(z.data()) };

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::batch::BatchLoader;
 use super::model::init::InitialModel;
 use super::model::{Model, ModelSpec};
+use super::normalization::Normalization;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
 use crate::coordinator::ActiveMethod;
@@ -86,7 +87,7 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,
-        graph: graph_bytes(graph, config, whole) as u64,
+        graph: graph_bytes(graph, config, whole)? as u64,
         prepared: prepared as u64,
         parameters: parameter_bytes(&initial, config, encoded)? as u64,
         passes: pass_bytes(&seen, probe.as_ref(), loader, config)? as u64,
@@ -115,7 +116,7 @@ fn pass_bytes<'g>(
 /// The graph with features of the kind that training sees. Scaling columns makes sparse features dense; their values are
 /// left zero, so that the system does not back them with memory.
 fn normalized_shape(graph: Graph, config: &Config) -> Result<Graph> {
-    match (config.normalize, graph.features()) {
+    match (Normalization::of(config.normalize, &graph)?.how, graph.features()) {
         (FeatureNormalization::Columns, Features::Sparse(x)) => {
             let dense = Dense::from_parts(x.n_rows(), x.n_cols(), vec![0.0; x.n_rows() * x.n_cols()]);
             graph.with_features(Features::Dense(dense))
@@ -125,19 +126,19 @@ fn normalized_shape(graph: Graph, config: &Config) -> Result<Graph> {
 }
 
 /// The graph as read, and what the one trained on does not share with it.
-fn graph_bytes(graph: &Graph, config: &Config, whole: bool) -> usize {
+fn graph_bytes(graph: &Graph, config: &Config, whole: bool) -> Result<usize> {
     let in_memory = graph.stored_features().is_none();
     let dense = graph.n_nodes() * graph.n_features() * size_of::<Real>();
     let features = if in_memory { graph.features().memory_bytes() } else { 0 };
     let read_in = if in_memory || !whole { 0 } else { dense };
-    let normalized = match config.normalize {
+    let normalized = match Normalization::of(config.normalize, graph)?.how {
         _ if !in_memory && !whole => 0,
-        FeatureNormalization::None => 0,
+        FeatureNormalization::None | FeatureNormalization::Auto => 0,
         FeatureNormalization::Rows => features.max(read_in),
         FeatureNormalization::Columns => dense,
     };
     let edges = if config.edges == EdgeScope::Train { graph.adjacency().memory_bytes() } else { 0 };
-    graph.memory_bytes() + read_in + normalized + edges
+    Ok(graph.memory_bytes() + read_in + normalized + edges)
 }
 
 /// What is prepared once for passes on a graph: its operator and those with edges dropped, the transpose of sparse

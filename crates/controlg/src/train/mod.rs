@@ -13,6 +13,7 @@ mod input;
 pub mod memory;
 mod mixing;
 mod model;
+mod normalization;
 mod pretrain;
 mod run;
 mod trained_model;

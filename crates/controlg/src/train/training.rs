@@ -8,6 +8,7 @@ use super::batch::BatchLoader;
 use super::input::Input;
 use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
+use super::normalization::Normalization;
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator};
 use crate::error::Result;
@@ -31,6 +32,7 @@ use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 /// ```
 pub struct Training<'g> {
     config: Config,
+    normalization: Normalization,
     model: Model<'g>,
     method: Driver,
     progress: TrainProgress,
@@ -86,6 +88,7 @@ impl<'g> Training<'g> {
                 ActiveMethod::Mix(mixer) => Driver::Mix(Mixing::new(mixer, &model)),
             },
             model,
+            normalization: input.normalization,
             config: config.clone(),
             progress: TrainProgress::default(),
             timings: Timings::default(),
@@ -102,6 +105,7 @@ impl<'g> Training<'g> {
             method,
             seed,
             objectives,
+            normalize: self.normalization.chosen_for.map(|_| self.normalization.how),
             config: RecordedConfig::from(&self.config),
         }))
     }

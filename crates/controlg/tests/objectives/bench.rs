@@ -201,6 +201,6 @@ pub(crate) const SEED: u64 = 3;
 /// A stochastic block model with row-normalized features.
 pub(crate) fn block_model(settings: &str) -> Graph {
     let data = controlg::data::load(&format!("synthetic{settings}"), &Default::default()).expect("a graph");
-    let features = controlg::graph::norm::divide_rows_by_sums(data.graph.features());
+    let features = controlg::graph::norm::divide_rows_by_sums(data.graph.features()).unwrap();
     data.graph.with_features(features).expect("features of these nodes")
 }

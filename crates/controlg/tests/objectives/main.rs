@@ -56,7 +56,7 @@ fn tables(name: &str) -> &'static [&'static str] {
             "head = 'none'",
             "head = 'none'\nall_up_to = 11\nbatch = 9\ndrop_edges = 0",
         ],
-        "p_par" => &["parts = 3", "parts = 2\nimbalance = 1.5\nseed = 4"],
+        "p_par" => &["parts = 2", "parts = 2\nimbalance = 1.5\nseed = 4"],
         "grace" => &["projector = 5", "projector = 3\nbatch = 7\ntemperature = 1\ndrop_edges_2 = 0"],
         "gca" => {
             &["projector = 5", "projector = 3\nbatch = 7\ncentrality = 'pagerank'\nmask_features_1 = 0.5"]

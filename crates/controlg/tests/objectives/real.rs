@@ -25,7 +25,7 @@ fn every_loss_decreases_on_cora_citeseer_and_chameleon() {
     let Some(data) = real_data("every_loss_decreases_on_cora_citeseer_and_chameleon") else { return };
     for name in ["cora", "citeseer", "chameleon"] {
         let graph = load_path(&data.join(name), FeatureSource::Given).unwrap().graph;
-        let features = norm::divide_rows_by_sums(graph.features());
+        let features = norm::divide_rows_by_sums(graph.features()).unwrap();
         let graph = graph.with_features(features).unwrap();
         for entry in OBJECTIVES {
             let start = std::time::Instant::now();

@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 
 use controlg::compare::{Comparison, EmbeddingSource, Job, ResultCell};
 use controlg::data::FeatureSource;
-use controlg::eval::{Score, Task};
+use controlg::eval::{Score, Task, ValidationScore};
 use controlg::trace::{self, Record};
 use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
 
+use super::ValidationFigures;
 use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
@@ -44,37 +45,9 @@ struct RunCost {
 impl JobRunner<'_> {
     /// Pretrains unless the job is a floor, evaluates, and returns one cell per task.
     pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<ResultCell>> {
-        let tasks: Vec<&str> = job.tasks.iter().map(|task| task.name()).collect();
-        let (tasks, seed) = (tasks.join(","), job.seed.to_string());
-        let (probe, normalize) = (self.comparison.probe.name(), self.comparison.normalize.name());
-        let mut evaluate = vec!["evaluate", "--tasks", &tasks, "--seed", &seed];
-        evaluate.extend(["--probe", probe, "--normalize", normalize]);
-        let (scores, cost) = match &job.source {
-            EmbeddingSource::Floor(name) => {
-                evaluate.extend([name, "--data", &job.data]);
-                if self.comparison.feature_source(&job.data)? == FeatureSource::Structural {
-                    evaluate.extend(["--features", "structural"]);
-                }
-                (self.call::<BTreeMap<Task, Score>>(&evaluate, threads)?, RunCost::default())
-            }
-            EmbeddingSource::Run(config) => {
-                let run = self.folder.join("runs").join(job.folder_name()?);
-                fs::create_dir_all(&run)
-                    .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
-                let settings = run.join(run_files::CONFIG);
-                files::atomic_write_bytes(&settings, config.to_toml()?)?;
-                let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
-                let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"];
-                let outcome: ChildOutcome = self.call(&arguments, threads)?;
-                evaluate.push(folder);
-                let scores = self.call(&evaluate, threads)?;
-                let cost = cost(&run, &outcome, config.evaluations())?;
-                if !self.keep {
-                    remove_artifacts(&run)?;
-                }
-                (scores, cost)
-            }
-        };
+        let (subject, cost) = self.pretrain(job, threads)?;
+        let scores: BTreeMap<Task, Score> = self.call(&self.evaluate(job, &subject)?, threads)?;
+        self.clean_up(job, &subject)?;
         let hash = job.source.hash()?;
         let data_hash = self.comparison.data_hashes.get(&job.data).cloned().unwrap_or_default();
         Ok(scores
@@ -83,8 +56,63 @@ impl JobRunner<'_> {
             .collect())
     }
 
+    /// Pretrains and returns the validation scores of the tasks that have one. Test scores are not stored.
+    pub(super) fn validate(&self, job: &Job, threads: usize) -> Result<ValidationFigures> {
+        let (subject, _) = self.pretrain(job, threads)?;
+        let mut evaluate = self.evaluate(job, &subject)?;
+        evaluate.push("--validation-only".to_owned());
+        let scores: BTreeMap<Task, ValidationScore> = self.call(&evaluate, threads)?;
+        self.clean_up(job, &subject)?;
+        Ok(ValidationFigures(scores.into_iter().map(|(task, score)| (task, score.validation)).collect()))
+    }
+
+    /// Pretrains unless the job is a floor. Returns the run folder or the floor's name, and the cost.
+    fn pretrain(&self, job: &Job, threads: usize) -> Result<(String, RunCost)> {
+        let config = match &job.source {
+            EmbeddingSource::Floor(name) => return Ok((name.to_string(), RunCost::default())),
+            EmbeddingSource::Run(config) => config,
+        };
+        let run = self.folder.join("runs").join(job.folder_name()?);
+        fs::create_dir_all(&run)
+            .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
+        let settings = run.join(run_files::CONFIG);
+        files::atomic_write_bytes(&settings, config.to_toml()?)?;
+        let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
+        let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"].map(str::to_owned);
+        let outcome: ChildOutcome = self.call(&arguments, threads)?;
+        Ok((folder.to_owned(), cost(&run, &outcome, config.evaluations())?))
+    }
+
+    /// The arguments of `controlg evaluate` for a run or a floor.
+    fn evaluate(&self, job: &Job, subject: &str) -> Result<Vec<String>> {
+        let tasks: Vec<&str> = job.tasks.iter().map(|task| task.name()).collect();
+        let (tasks, seed) = (tasks.join(","), job.seed.to_string());
+        let (probe, normalize) = (self.comparison.probe.name(), self.comparison.normalize.name());
+        let mut arguments = vec!["evaluate", subject, "--tasks", &tasks, "--seed", &seed];
+        arguments.extend(["--probe", probe, "--normalize", normalize]);
+        match &job.source {
+            EmbeddingSource::Floor(_) => {
+                arguments.extend(["--data", &job.data]);
+                if self.comparison.feature_source(&job.data)? == FeatureSource::Structural {
+                    arguments.extend(["--features", "structural"]);
+                }
+            }
+            // A comparison has the floors as rows of their own.
+            EmbeddingSource::Run(_) => arguments.push("--no-floors"),
+        }
+        Ok(arguments.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Removes the large files of a run unless they are to be kept.
+    fn clean_up(&self, job: &Job, subject: &str) -> Result<()> {
+        match &job.source {
+            EmbeddingSource::Run(_) if !self.keep => remove_artifacts(Path::new(subject)),
+            _ => Ok(()),
+        }
+    }
+
     /// Runs this program with other arguments and parses the JSON that it prints.
-    fn call<T: serde::de::DeserializeOwned>(&self, arguments: &[&str], threads: usize) -> Result<T> {
+    fn call<T: serde::de::DeserializeOwned>(&self, arguments: &[String], threads: usize) -> Result<T> {
         let launcher = crate::launcher();
         let Some((program, first)) = launcher.split_first() else {
             return Err(Error::Failed("the path of this program is unknown".to_owned()));

@@ -3,6 +3,7 @@
 //!
 //! If `results.jsonl` has several lines for the same [`ResultCell`], the last one counts. A column never mixes protocols.
 
+mod plain;
 mod render;
 mod text;
 

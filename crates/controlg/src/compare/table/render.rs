@@ -117,7 +117,7 @@ impl ResultTable {
 }
 
 /// Mean and interval; only the mean if there is a single value.
-fn value(summary: &MeanInterval, sign: &str) -> String {
+pub(super) fn value(summary: &MeanInterval, sign: &str) -> String {
     match summary.half_width {
         Some(half) => format!("{:.2} {sign} {half:.2}", summary.mean),
         None => format!("{:.2}", summary.mean),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -45,6 +46,8 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 pub struct RunFolder<'a> {
     path: &'a Path,
     config: &'a Config,
+    stop: Option<&'a AtomicBool>,
+    replace: bool,
 }
 
 /// The summary of a finished run.
@@ -70,6 +73,8 @@ pub struct RunSummary {
 pub enum RunEvent<'e> {
     /// Predicted peak memory in bytes.
     Memory(u64),
+    /// What was chosen for this graph; see [`Input::notes`].
+    Note(&'e str),
     /// A damaged checkpoint, which is skipped.
     Damaged(&'e Error),
     /// The run resumes after this many steps.
@@ -84,11 +89,11 @@ impl<'a> RunFolder<'a> {
     pub fn open(path: &'a Path, config: &'a Config, resume: bool) -> Result<Self> {
         let existing = path.join(run_files::CONFIG);
         if existing.exists() {
-            if !resume {
-                let expected = "a new folder, or --resume to continue this run";
-                return Err(Error::input(path, "", "a run", expected));
-            }
             let before = Config::from_table(config::read(&existing)?)?;
+            if !resume {
+                let expected = "a new folder, --resume to continue this run, or --force to replace it";
+                return Err(Error::input(path, "", describe(path, &before), expected));
+            }
             if let Some((key, was, is)) = config::first_difference(&before, config)? {
                 return Err(Error::input(
                     &existing,
@@ -100,7 +105,21 @@ impl<'a> RunFolder<'a> {
         } else if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) && !resume {
             return Err(Error::input(path, "", "a folder with other files", "a new or empty folder"));
         }
-        Ok(RunFolder { path, config })
+        Ok(RunFolder { path, config, stop: None, replace: false })
+    }
+
+    /// Like [`RunFolder::open`], but a run in the folder is replaced when the new one starts. Other files stay.
+    pub fn replace(path: &'a Path, config: &'a Config) -> Result<Self> {
+        if !path.join(run_files::CONFIG).exists() {
+            return RunFolder::open(path, config, false);
+        }
+        Ok(RunFolder { path, config, stop: None, replace: true })
+    }
+
+    /// Stops the training after the current block when the flag is set: saves a checkpoint and returns
+    /// [`Error::Interrupted`].
+    pub fn stop_when(self, flag: &'a AtomicBool) -> Self {
+        RunFolder { stop: Some(flag), ..self }
     }
 
     /// Trains to the end and writes all files.
@@ -108,9 +127,13 @@ impl<'a> RunFolder<'a> {
         let start = Instant::now();
         on_event(RunEvent::Memory(memory::need(graph, self.config)?.total()));
         let input = Input::new(graph, self.config)?;
+        input.notes.iter().for_each(|note| on_event(RunEvent::Note(note)));
         let mut training = Training::new(&input, self.config)?;
         let identity = RunIdentity::of(self.config, &input)?;
 
+        if self.replace {
+            remove_run(self.path)?;
+        }
         fs::create_dir_all(self.path)
             .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
         files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
@@ -148,6 +171,11 @@ impl<'a> RunFolder<'a> {
                 save(&training, &trace.sync()?)?;
                 last = Instant::now();
             }
+            let (steps, total) = (training.progress().steps, self.config.total_steps());
+            if steps < total && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                save(&training, &trace.sync()?)?;
+                return Err(Error::Interrupted(format!("interrupted after step {steps} of {total}")));
+            }
         }
         save(&training, &trace.sync()?)?;
         self.write_results(&training, &input, &identity)?;
@@ -171,4 +199,26 @@ impl<'a> RunFolder<'a> {
         identity.sign(&mut model);
         model.write(&self.path.join(run_files::MODEL))
     }
+}
+
+/// A run folder in a few words, for messages.
+fn describe(path: &Path, config: &Config) -> String {
+    let Config { method, data, .. } = config;
+    let state = if path.join(run_files::MODEL).exists() { "a finished" } else { "an unfinished" };
+    format!("{state} run of {method} on {data}, {} steps", config.total_steps())
+}
+
+/// Removes the files of a run, and nothing else.
+fn remove_run(path: &Path) -> Result<()> {
+    for name in run_files::ALL {
+        let file = path.join(name);
+        let removed = if file.is_dir() { fs::remove_dir_all(&file) } else { fs::remove_file(&file) };
+        match removed {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(format_args!("removing {}", file.display()), error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::safetensors::TensorFile;
-use crate::config::Config;
+use crate::config::{Config, FeatureNormalization};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::graph::norm::ColumnScale;
@@ -14,6 +14,9 @@ use crate::train::model::Model;
 /// Metadata key and value of a model that was trained on structural features.
 const FEATURE_SOURCE: &str = "feature_source";
 const STRUCTURAL: &str = "structural";
+
+/// Metadata key of the normalization that `normalize = auto` chose.
+const NORMALIZE: &str = "normalize";
 
 /// The settings and data that a model or checkpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +66,9 @@ pub(in crate::train) fn model_file<'t>(
         tensors.add_doubles("features/deviation".to_owned(), deviation);
     }
     tensors.metadata.insert("features".to_owned(), input.graph.n_features().to_string());
+    if input.normalization.chosen_for.is_some() {
+        tensors.metadata.insert(NORMALIZE.to_owned(), input.normalization.how.name().to_owned());
+    }
     tensors
 }
 
@@ -77,6 +83,22 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
         });
     }
     Ok(stats)
+}
+
+/// How the features of a model's training graph were normalized.
+pub(in crate::train) fn normalization(
+    path: &Path,
+    tensors: &TensorFile<'_>,
+    setting: FeatureNormalization,
+) -> Result<FeatureNormalization> {
+    if setting != FeatureNormalization::Auto {
+        return Ok(setting);
+    }
+    let chosen = tensors.metadata.get(NORMALIZE).map_or("nothing", String::as_str);
+    FeatureNormalization::CHOICES
+        .into_iter()
+        .find(|choice| choice.name() == chosen)
+        .ok_or_else(|| Error::input(path, NORMALIZE, chosen, "rows, columns or none"))
 }
 
 /// Whether a model was trained on structural features.
