@@ -66,7 +66,8 @@ impl JobRunner<'_> {
                 let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
                 let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"];
                 let outcome: ChildOutcome = self.call(&arguments, threads)?;
-                evaluate.push(folder);
+                // The floors are jobs of their own.
+                evaluate.extend([folder, "--no-floors"]);
                 let scores = self.call(&evaluate, threads)?;
                 let cost = cost(&run, &outcome, config.evaluations())?;
                 if !self.keep {
