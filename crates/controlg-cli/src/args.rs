@@ -160,7 +160,7 @@ pub(crate) struct EvaluateArgs {
     /// Graph of the embeddings [default: the run's].
     #[arg(long, value_name = "DATA")]
     pub(crate) data: Option<String>,
-    /// Tasks among nc, lp, cluster [default: all that run and labels allow].
+    /// Tasks among nc, lp, cluster [default: all that run, labels and splits allow].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tasks: Vec<Task>,
     /// Node-classification protocol; see `controlg list protocols`.
@@ -176,6 +176,12 @@ pub(crate) struct EvaluateArgs {
     /// Seed of random splits [default: the run's, else 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    /// Do not score the floors (raw, untrained, sgc) next to a run.
+    #[arg(long)]
+    pub(crate) no_floors: bool,
+    /// Print and store validation figures only, for tuning.
+    #[arg(long)]
+    pub(crate) validation_only: bool,
     /// Features of floors [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,

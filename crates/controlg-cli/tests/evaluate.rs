@@ -111,7 +111,7 @@ fn invalid_input_is_reported() {
     let own = folder.path().join("graph");
     fs::create_dir(&own).unwrap();
     fs::write(own.join("edges.csv"), "src,dst\n0,1\n1,2\n").unwrap();
-    assert!(error_of(&[path(&file), "--data", path(&own)]).contains("no labels"));
+    assert!(error_of(&[path(&file), "--data", path(&own), "--tasks", "nc"]).contains("no labels"));
     let words = error_of(&[path(&file), "--data", DATA, "--protocol", "planetoid-pulbic"]);
     assert!(words.contains("mine.csv") || words.contains("planetoid-public"), "{words}");
 }
@@ -131,4 +131,80 @@ fn floors_are_evaluated_like_runs() {
     let structural = scores(&["raw", "--data", DATA, "--features", "structural"]);
     assert_ne!(structural["nc"]["value"], raw["nc"]["value"]);
     assert!(error_of(&["rav", "--data", DATA]).contains("the floor raw or sgc"));
+}
+
+#[test]
+fn a_run_is_scored_next_to_its_floors() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("run");
+    pretrain(&out, &["--task", "lp"]);
+    let found = scores(&[path(&out)]);
+    let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("metrics.json")).unwrap()).unwrap();
+    assert_eq!(kept, found);
+    for floor in ["raw", "sgc"] {
+        let alone = scores(&[floor, "--data", DATA]);
+        for task in ["nc", "lp", "cluster"] {
+            assert_eq!(found[task]["floors"][floor], alone[task]["value"], "{floor} {task}");
+        }
+    }
+    // The encoder before its first step, trained and evaluated as a run of its own.
+    let untrained = folder.path().join("untrained");
+    pretrain(&untrained, &["--task", "lp", "--method", "untrained"]);
+    let alone = scores(&[path(&untrained)]);
+    assert_eq!(found["lp"]["floors"]["untrained"], alone["lp"]["value"]);
+    assert!(alone["lp"]["floors"].get("untrained").is_none() && alone["lp"]["floors"]["raw"].is_number());
+
+    let output = run(&["evaluate", path(&out), "--tasks", "nc"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("% accuracy; floors: raw ") && text.contains(", sgc "), "{text}");
+    let without = scores(&[path(&out), "--no-floors"]);
+    assert!(without["nc"].get("floors").is_none() && without["nc"]["value"] == found["nc"]["value"]);
+}
+
+/// The graph of the README: six nodes and seven edges.
+fn friends(folder: &Path) -> std::path::PathBuf {
+    let graph = folder.join("my-graph");
+    fs::create_dir(&graph).unwrap();
+    let edges = "src,dst\nann,bob\nbob,carl\ncarl,ann\ncarl,dora\ndora,eve\neve,fred\nfred,dora\n";
+    fs::write(graph.join("edges.csv"), edges).unwrap();
+    let small = ["--set=objective.p_par.parts=2", "--set=train.epochs=2", "--quiet", "--out"];
+    let output = run(&[&["pretrain", path(&graph)], &small[..], &[path(&folder.join("run"))]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    graph
+}
+
+#[test]
+fn tasks_that_cannot_be_judged_are_skipped_with_their_reason() {
+    let folder = TempDir::new().unwrap();
+    let graph = friends(folder.path());
+    let out = folder.path().join("run");
+
+    // Without labels there is nothing to judge, which is no error unless a task was requested.
+    let output = run(&["evaluate", path(&out)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("nothing to evaluate on ") && text.lines().count() == 1, "{text}");
+    assert!(text.contains("labels.csv") && text.contains("--task lp"), "{text}");
+    assert!(!out.join("metrics.json").exists());
+    let found = scores(&[path(&out)]);
+    assert!(found["skipped"]["nc"].as_str().unwrap().ends_with("has no labels"), "{found}");
+    assert!(error_of(&[path(&out), "--tasks", "nc"]).contains("no labels"));
+
+    // Two nodes per class leave none for validation: clustering is judged all the same.
+    let labels = "id,label\nann,a\nbob,a\ncarl,b\ndora,b\n";
+    fs::write(graph.join("labels.csv"), labels).unwrap();
+    let output = run(&["evaluate", path(&out)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.contains("note: nc skipped: split 0 of random-10-10-80: found no val nodes"), "{notes}");
+    let found = scores(&[path(&out)]);
+    assert!(found["cluster"]["value"].is_number() && found["skipped"]["nc"].is_string(), "{found}");
+    let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("metrics.json")).unwrap()).unwrap();
+    assert!(kept.get("skipped").is_none(), "{kept}");
+    assert!(error_of(&[path(&out), "--tasks", "nc,cluster"]).contains("no val nodes"));
+
+    // Too few edges for a split; the floor is judged on the other tasks.
+    let found = scores(&["raw", "--data", path(&graph)]);
+    assert!(found["skipped"]["lp"].as_str().unwrap().contains("at least 10 edges"), "{found}");
+    assert!(found["cluster"]["value"].is_number(), "{found}");
 }

@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config, EdgeScope};
+use controlg::coordinator::UNTRAINED;
 use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions};
 use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
-use controlg::{Error, Result, files, run_files};
+use controlg::{Error, Graph, Result, files, run_files};
 
 use crate::args::{CommonArgs, EvaluateArgs};
 use crate::console::Console;
@@ -26,8 +27,16 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
         None => Some(data::read_embeddings(&input.embeddings, dataset.graph.ids(), &input.data)?),
     };
     let mut scores = serde_json::Map::new();
+    let mut skipped = serde_json::Map::new();
     let mut text = String::new();
     for task in tasks {
+        if args.tasks.is_empty()
+            && let Some(reason) = skip_reason(task, &dataset, &input, args)?
+        {
+            console.log(format_args!("note: {} skipped: {reason}", task.name()));
+            skipped.insert(task.name().to_owned(), reason.into());
+            continue;
+        }
         console.log(format_args!(
             "evaluating {}: {} on {}",
             task.name(),
@@ -39,16 +48,38 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
             None => None,
         };
         let Some(embeddings) = computed.as_ref().or(given.as_ref()) else { continue };
-        let score = evaluate(task, embeddings, &dataset, &input, args)?;
+        let mut score = evaluate(task, embeddings, &dataset, &input, args)?;
+        if args.validation_only {
+            // Tuning must not see test figures: neither the terminal nor a file gets them.
+            let Some(score) = score.validation_only() else {
+                console.log(format_args!("note: {} skipped: it has no validation data", task.name()));
+                continue;
+            };
+            let _ = writeln!(text, "{:<8} validation {:.2} % ({})", task.name(), score.validation, score.protocol);
+            scores.insert(task.name().to_owned(), to_json(&score)?);
+            continue;
+        }
+        if let (Some(run), false) = (&input.run, args.no_floors) {
+            let floors = floor_scores(task, run, &dataset, &input, args, console);
+            score.more.insert("floors".to_owned(), floors.into());
+        }
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<8} {}", task.name(), describe(&score));
-        let score = serde_json::to_value(&score).map_err(|error| Error::Failed(error.to_string()))?;
-        scores.insert(task.name().to_owned(), score);
+        let _ = writeln!(text, "{:<8} {}", task.name(), describe(task, &score));
+        scores.insert(task.name().to_owned(), to_json(&score)?);
     }
-    if let Some((run, _)) = &input.run {
+    if scores.is_empty() {
+        text = nothing_to_evaluate(&input.data, dataset.labels.is_some());
+    } else if let Some((run, _)) = &input.run {
         update_metrics(&run.join(run_files::METRICS), &scores)?;
     }
+    if !skipped.is_empty() {
+        scores.insert("skipped".to_owned(), skipped.into());
+    }
     console.result(&scores, text)
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(value).map_err(|error| Error::Failed(error.to_string()))
 }
 
 /// The embeddings to evaluate and their origin.
@@ -114,21 +145,12 @@ impl EvaluationInput {
         })
     }
 
-    /// The requested tasks; by default all that the training edges and the labels allow.
+    /// The requested tasks; by default nc and cluster, and lp where the training edges allow it.
     fn tasks(&self, requested: &[Task], labeled: bool) -> Result<Vec<Task>> {
         if requested.is_empty() {
             let held_out = self.run.as_ref().is_some_and(|(_, config)| config.edges == EdgeScope::Train);
             let lp = (held_out || self.floor.is_some()).then_some(Task::Lp);
-            let with_labels = if labeled { vec![Task::Nc, Task::Cluster] } else { Vec::new() };
-            let tasks: Vec<Task> = with_labels.into_iter().chain(lp).collect();
-            if tasks.is_empty() {
-                return Err(Error::value(
-                    &self.data,
-                    "no labels",
-                    "labels (for nc and cluster) or a run made with --task lp",
-                ));
-            }
-            return Ok(tasks);
+            return Ok([Task::Nc, Task::Cluster].into_iter().chain(lp).collect());
         }
         let saw_all = self.run.as_ref().filter(|(_, config)| config.edges == EdgeScope::All);
         if let (true, Some((run, _))) = (requested.contains(&Task::Lp), saw_all) {
@@ -207,12 +229,84 @@ fn evaluate(
     }
 }
 
-fn describe(score: &Score) -> String {
+/// Why a task cannot be judged on this graph; `None` if it can be.
+fn skip_reason(
+    task: Task,
+    dataset: &Dataset,
+    input: &EvaluationInput,
+    args: &EvaluateArgs,
+) -> Result<Option<String>> {
+    if task == Task::Lp {
+        return Ok(EdgeSplit::draw(&dataset.graph, input.seed).err().map(|error| error.to_string()));
+    }
+    let Some(labels) = &dataset.labels else { return Ok(Some(format!("{} has no labels", input.data))) };
+    if task == Task::Cluster {
+        let mut classes: Vec<u32> = (0..labels.classes().len()).filter_map(|node| labels.get(node)).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let few = classes.len() < 2;
+        return Ok(few.then(|| format!("found {} classes, expected at least two", classes.len())));
+    }
+    let protocol = args.protocol.as_deref();
+    let splits = data::select_splits(&input.data, &dataset.splits, labels, protocol, input.seed)?;
+    let wrong = splits.iter().find_map(|split| eval::check_split(labels, split).err());
+    Ok(wrong.map(|error| error.to_string()))
+}
+
+/// One line for a graph on which no task can be judged.
+fn nothing_to_evaluate(data: &str, labeled: bool) -> String {
+    let needed = if labeled { "more labeled nodes" } else { "labels (labels.csv)" };
+    format!("nothing to evaluate on {data}: nc and cluster need {needed}, lp needs a run with --task lp")
+}
+
+/// Scores of the floors under the protocol, the splits and the seed of the run, by name. A floor that cannot be judged,
+/// for example one whose rows are all the same, is left out with a note.
+fn floor_scores(
+    task: Task,
+    (run, config): &(PathBuf, Config),
+    dataset: &Dataset,
+    input: &EvaluationInput,
+    args: &EvaluateArgs,
+    console: &Console,
+) -> serde_json::Map<String, serde_json::Value> {
+    let mut scores = serde_json::Map::new();
+    for floor in floors::NAMES.into_iter().filter(|floor| *floor != config.method) {
+        let embeddings = if floor == UNTRAINED {
+            untrained(run, &dataset.graph)
+        } else {
+            input.compute_floor(floor, task, dataset)
+        };
+        match embeddings.and_then(|embeddings| evaluate(task, &embeddings, dataset, input, args)) {
+            Ok(score) => {
+                scores.insert(floor.to_owned(), score.value.into());
+            }
+            Err(error) => {
+                console.log(format_args!("note: {} of the floor {floor} left out: {error}", task.name()));
+            }
+        }
+    }
+    scores
+}
+
+/// Embeddings of the run's encoder before its first step. For link prediction the run's settings hide the test edges.
+fn untrained(run: &Path, graph: &Graph) -> Result<Features> {
+    let mut table = config::read(&run.join(run_files::CONFIG))?;
+    table.insert("method".to_owned(), UNTRAINED.into());
+    let model = controlg::pretrain(graph, Config::from_table(table)?)?;
+    Ok(Features::Dense(model.embeddings().clone()))
+}
+
+fn describe(task: Task, score: &Score) -> String {
     let figure =
         |name: &str| score.metric(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
+    let floors = score.more.get("floors").and_then(serde_json::Value::as_object).into_iter().flatten();
+    let floors: Vec<String> =
+        floors.filter_map(|(name, value)| Some(format!("{name} {:.2}", value.as_f64()?))).collect();
+    let floors = if floors.is_empty() { String::new() } else { format!("; floors: {}", floors.join(", ")) };
     format!(
-        "{:.2} % ({}, {} embeddings, {}{}{}{}, {:.1} s)",
+        "{:.2} % {}{floors} ({}, {} embeddings, {}{}{}{}, {:.1} s)",
         score.value,
+        task.metric(),
         score.protocol,
         score.embedding,
         score.probe,

@@ -30,7 +30,7 @@ pub(super) fn embeddings(matrix: &Features, n_nodes: usize) -> Result<()> {
 }
 
 /// Checks that a split has labeled nodes in each part and training nodes of every class in validation and test.
-pub(super) fn split(labels: &Labels, split: &Split) -> Result<()> {
+pub fn split(labels: &Labels, split: &Split) -> Result<()> {
     let place = format!("split {} of {}", split.index, split.protocol);
     for (part, nodes) in split.parts() {
         if nodes.is_empty() {

@@ -25,6 +25,7 @@ pub mod stats;
 mod task;
 
 pub use adam_es::{DECAYS, EPOCHS};
+pub use check::split as check_split;
 pub use logistic::PENALTIES;
 pub use normalize::EmbeddingNormalization;
 pub use probe::{Probe, ProbeSettings};
