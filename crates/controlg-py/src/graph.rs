@@ -68,7 +68,7 @@ impl PyGraph {
                 }
                 (None, None) => None,
             };
-            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, ids };
+            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, feature_names: None, ids };
             arrays.into_dataset("graph", source(structural))
         };
         let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;
