@@ -18,3 +18,19 @@ pub const CHECKPOINTS: &str = "checkpoint";
 pub const METRICS: &str = "metrics.json";
 /// The report, a self-contained page.
 pub const REPORT: &str = "report.html";
+/// The folder of TensorBoard events.
+pub const TENSORBOARD: &str = "tensorboard";
+
+/// Everything that a run folder may hold.
+pub const ALL: &[&str] = &[
+    CONFIG,
+    TRACE,
+    EMBEDDINGS_NPY,
+    EMBEDDINGS_PARQUET,
+    IDS,
+    MODEL,
+    CHECKPOINTS,
+    METRICS,
+    REPORT,
+    TENSORBOARD,
+];
