@@ -22,6 +22,14 @@ pub(crate) struct PyGraph {
 type PyCsr<'py> =
     ((usize, usize), PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>);
 
+/// A split from Python: protocol, index, and the train, validation and test nodes.
+pub(crate) type GivenSplit = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
+
+/// Checks a split of a graph with `n` nodes.
+pub(crate) fn split_of((protocol, index, train, val, test): GivenSplit, n: usize) -> Result<data::Split> {
+    memory::split(&protocol, index, [train, val, test], n)
+}
+
 #[pymethods]
 impl PyGraph {
     /// Loads a data set by name or path.
@@ -32,7 +40,8 @@ impl PyGraph {
         Ok(PyGraph { dataset: dataset.map_err(|error| to_exception(&error))? })
     }
 
-    /// Makes a graph from a 2 × E edge array with optional weights, features and ids.
+    /// Makes a graph from a 2 × E edge array with optional weights, features and ids. Labels and splits are kept for
+    /// evaluation.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)] // one per part of a graph
     fn from_arrays(
@@ -43,6 +52,9 @@ impl PyGraph {
         dense: Option<PyReadonlyArray2<'_, f32>>,
         sparse: Option<PyCsr<'_>>,
         ids: Option<Vec<String>>,
+        labels: Option<Vec<i64>>,
+        splits: Vec<GivenSplit>,
+        notes: Vec<String>,
         structural: bool,
     ) -> PyResult<Self> {
         let edges = edges.as_array();
@@ -69,7 +81,17 @@ impl PyGraph {
                 (None, None) => None,
             };
             let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, ids };
-            arrays.into_dataset("graph", source(structural))
+            let mut dataset = arrays.into_dataset("graph", source(structural))?;
+            let n = dataset.graph.n_nodes();
+            if let Some(classes) = labels {
+                if classes.len() != n {
+                    return Err(Error::value("y", format_args!("{} labels", classes.len()), n));
+                }
+                dataset.labels = Some(memory::labels(&classes)?);
+            }
+            dataset.notes.splice(0..0, notes);
+            dataset.splits = splits.into_iter().map(|split| split_of(split, n)).collect::<Result<_>>()?;
+            Ok(dataset)
         };
         let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;
         Ok(PyGraph { dataset })
