@@ -51,6 +51,7 @@ impl PyGraph {
         n_nodes: Option<usize>,
         dense: Option<PyReadonlyArray2<'_, f32>>,
         sparse: Option<PyCsr<'_>>,
+        feature_names: Option<Vec<String>>,
         ids: Option<Vec<String>>,
         labels: Option<Vec<i64>>,
         splits: Vec<GivenSplit>,
@@ -80,7 +81,7 @@ impl PyGraph {
                 }
                 (None, None) => None,
             };
-            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, ids };
+            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, feature_names, ids };
             let mut dataset = arrays.into_dataset("graph", source(structural))?;
             let n = dataset.graph.n_nodes();
             if let Some(classes) = labels {
@@ -119,6 +120,12 @@ impl PyGraph {
     #[getter]
     fn n_features(&self) -> usize {
         self.dataset.graph.n_features()
+    }
+
+    /// The names of the feature columns; `None` if they have none.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        self.dataset.graph.feature_names().map(<[String]>::to_vec)
     }
 
     /// Whether the features were computed from the edges.

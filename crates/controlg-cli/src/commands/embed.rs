@@ -23,7 +23,9 @@ pub(super) fn run(
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(data, &options)?;
     dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
-    let graph = dataset.graph;
+    let matched = train::match_features(run, &dataset.graph)?;
+    matched.note.iter().for_each(|note| console.log(format_args!("note: {note}")));
+    let graph = matched.graph;
     let folder = out.cloned().unwrap_or_else(|| run.join("embed"));
     let (nodes, width) = (graph.n_nodes(), train::embed_into(run, &graph, &folder)?);
     let text = format!("{}: embeddings of {nodes} nodes, width {width}", folder.display());

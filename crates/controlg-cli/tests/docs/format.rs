@@ -40,6 +40,7 @@ pub(crate) fn read_adjacency_lists(path: &Path) -> Result<Dataset> {
     let raw = RawDataset {
         edges: EdgeList { pairs, weights: None },
         features: None,
+        feature_names: None,
         ids: Ids::from_names(names),
         labels: None,
         splits: vec![],

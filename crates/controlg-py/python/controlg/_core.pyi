@@ -42,6 +42,7 @@ class Graph:
         n_nodes: Optional[int],
         dense: Optional[NDArray[np.float32]],
         sparse: Optional[_Sparse],
+        feature_names: Optional[list[str]],
         ids: Optional[list[str]],
         labels: Optional[list[int]],
         splits: list[_Split],
@@ -56,6 +57,8 @@ class Graph:
     def n_edges(self) -> int: ...
     @property
     def n_features(self) -> int: ...
+    @property
+    def feature_names(self) -> Optional[list[str]]: ...
     @property
     def has_features_from_edges(self) -> bool: ...
     @property

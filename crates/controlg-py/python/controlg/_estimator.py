@@ -85,7 +85,6 @@ class ControlG(Parameters):
         run, interrupted = self._train(made, settings)
         self._set_run(run, nodes)
         self.notes_ = made.notes
-        self._set_features(made.n_features, None)
         if interrupted:
             words = f"training was interrupted: the embeddings are those after {self.n_steps_} steps"
             warnings.warn(words, stacklevel=2)
@@ -167,8 +166,6 @@ class ControlG(Parameters):
         estimator = cls(**canonical(params))
         estimator._set_run(run, None)
         estimator.notes_ = []
-        metadata = _metadata(estimator.model_)
-        estimator._set_features(int(metadata["features"]), None)
         return estimator
 
     def _settings(self, graph: Any) -> str:
@@ -196,11 +193,25 @@ class ControlG(Parameters):
         """A graph to embed, and its nodes."""
         structural = json.loads(_core.described(self.config_))["features"] == "structural"
         made, nodes = as_graph(*graph_and_features(X, features), structural, self.data_dir)
-        if made.n_features != self.n_features_in_:
-            # The words of scikit-learn.
-            name, expected = type(self).__name__, self.n_features_in_
-            raise ValueError(f"X has {made.n_features} features, but {name} is expecting {expected} features as input")
+        self._check_features(made)
         return made, list(range(made.n_nodes)) if nodes is None else nodes
+
+    def _check_features(self, graph: _core.Graph) -> None:
+        """Compares features with those of ``fit``, in the words of scikit-learn. The library puts named columns in order."""
+        name, known, found = type(self).__name__, getattr(self, "feature_names_in_", None), graph.feature_names
+        if known is not None and found is not None:
+            others, lacking = sorted(set(found) - set(known)), sorted(set(known) - set(found))
+            if others or lacking:
+                parts = [("no column", lacking), ("other columns", others)]
+                words = [f"{what} {', '.join(map(repr, names[:5]))}" for what, names in parts if names]
+                raise ValueError(f"X: found {' and '.join(words)}; the feature names should match those passed during fit")
+        elif graph.n_features != self.n_features_in_:
+            expected = self.n_features_in_
+            raise ValueError(f"X has {graph.n_features} features, but {name} is expecting {expected} features as input")
+        elif known is not None:
+            warnings.warn(f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=4)
+        elif found is not None:
+            warnings.warn(f"X has feature names, but {name} was fitted without feature names", stacklevel=4)
 
     def _contained(self, rows: NDArray[np.float32], nodes: list[Any]) -> Any:
         kind = container(getattr(self, "_sklearn_output_config", {}))
@@ -212,11 +223,10 @@ class ControlG(Parameters):
             nodes = self._ids if self._ids is not None else list(range(len(self.embedding_)))
         self.nodes_ = nodes
         self.n_steps_ = steps_done(self.record_)
-
-    def _set_features(self, count: int, names: Optional[list[str]]) -> None:
-        self.n_features_in_ = count
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
+        metadata = _metadata(self.model_)
+        self.n_features_in_ = int(metadata["features"])
+        if "feature_names" in metadata:
+            self.feature_names_in_ = np.array(json.loads(metadata["feature_names"]), dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # of an earlier fit
 

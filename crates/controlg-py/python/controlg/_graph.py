@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import features as as_features
-from ._arrays import kind, numpy_of
+from ._arrays import numpy_of
 from ._parts import Parts, parts_of
 from ._tables import numbered
 
@@ -92,6 +92,7 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
         parts.count if parts.nodes is None else len(parts.nodes),
         dense,
         sparse,
+        names,
         ids,
         parts.labels,
         parts.splits,
@@ -156,6 +157,3 @@ def _names(nodes: list[Any]) -> Optional[list[str]]:
     names = [str(node) for node in nodes]
     plain = all(name and not any(c in name for c in "\r\n") for name in names)
     return names if plain and len(set(names)) == len(names) else None
-
-
-__all__ = ["as_graph", "graph_and_features", "kind", "load_graph", "refuse_features_as_labels"]

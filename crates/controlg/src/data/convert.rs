@@ -8,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::atomic_folder::{AtomicFolder, check_new_or_empty, writing};
-use super::folder::NO_LABEL;
+use super::folder::{FEATURE_NAMES, NO_LABEL};
 use super::{Dataset, Labels, Split, arrays, table};
 use crate::error::{Error, Result};
 use crate::graph::{Features, Graph, Ids};
@@ -28,6 +28,9 @@ pub fn to_folder(dataset: &Dataset, out: &Path) -> Result<()> {
         Features::Dense(dense) => {
             arrays::write_npy(&folder.path("features.npy"), dense.n_rows(), dense.n_cols(), dense.data())?;
         }
+    }
+    if let Some(names) = graph.feature_names() {
+        write_lines(names.iter().map(|name| Cow::Borrowed(name.as_str())), &folder.path(FEATURE_NAMES))?;
     }
     if let Some(labels) = &dataset.labels {
         write_labels(graph.ids(), labels, &folder)?;

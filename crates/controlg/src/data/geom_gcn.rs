@@ -42,6 +42,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
     Ok(RawDataset {
         edges: EdgeList { pairs, weights: None },
         features: Some(Features::Sparse(nodes.features)),
+        feature_names: None,
         ids: Ids::Numbered(n),
         labels: Some(checks::labels(&path, "", nodes.classes)?),
         splits: read_splits(folder, n)?,

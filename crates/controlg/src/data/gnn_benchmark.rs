@@ -60,6 +60,7 @@ fn parse(path: &Path, mut file: NpzFile) -> Result<RawDataset> {
     Ok(RawDataset {
         edges: read_edges(path, &adjacency)?,
         features: features.map(Features::Sparse),
+        feature_names: None,
         ids: if file.contains("node_names") { read_ids(&mut file, n)? } else { Ids::Numbered(n) },
         labels: labels.map(|classes| checks::labels(path, "array 'labels'", classes)).transpose()?,
         splits: vec![],

@@ -22,6 +22,8 @@ pub struct GraphArrays {
     pub weights: Option<Vec<Real>>,
     /// Node features; structural ones are computed if there are none.
     pub features: Option<Features>,
+    /// The names of the feature columns. Names that are not distinct are left out, with a note.
+    pub feature_names: Option<Vec<String>>,
     /// Node ids. Default: 0, 1, 2, ….
     pub ids: Option<Vec<String>>,
 }
@@ -30,7 +32,7 @@ impl GraphArrays {
     /// Checks the arrays and builds a data set.
     pub fn into_dataset(self, name: &str, source: FeatureSource) -> Result<Dataset> {
         let n = self.count_nodes()?;
-        let GraphArrays { edges, weights, features, ids, .. } = self;
+        let GraphArrays { edges, weights, features, feature_names, ids, .. } = self;
         let end = |at: usize, side: &str, end: i64| match u32::try_from(end) {
             Ok(node) if (node as usize) < n => Ok(node),
             _ => {
@@ -46,6 +48,7 @@ impl GraphArrays {
         let raw = RawDataset {
             edges: EdgeList { pairs, weights },
             features,
+            feature_names,
             ids: ids.map_or(Ids::Numbered(n), Ids::from_names),
             labels: None,
             splits: Vec::new(),
@@ -163,6 +166,23 @@ mod tests {
         let arrays = GraphArrays { edges: vec![(0, 1), (1, 2), (2, 1)], ..GraphArrays::default() };
         let dataset = arrays.into_dataset("own", FeatureSource::Given).unwrap();
         assert_eq!((dataset.graph.n_nodes(), dataset.graph.n_edges(), dataset.notes.len()), (3, 2, 1));
+    }
+
+    #[test]
+    fn feature_names_are_kept_if_they_are_distinct() {
+        let names = |names: [&str; 2]| {
+            let arrays = GraphArrays {
+                edges: vec![(0, 1)],
+                features: Some(dense_features(2, 2, vec![1.0, 2.0, 3.0, 4.0]).unwrap()),
+                feature_names: Some(names.map(str::to_owned).to_vec()),
+                ..GraphArrays::default()
+            };
+            let dataset = arrays.into_dataset("own", FeatureSource::Given).unwrap();
+            (dataset.graph.feature_names().map(<[_]>::to_vec), dataset.notes)
+        };
+        assert_eq!(names(["age", "height"]), (Some(vec!["age".to_owned(), "height".to_owned()]), vec![]));
+        let note = "feature names are ignored: found two columns named 'age'".to_owned();
+        assert_eq!(names(["age", "age"]), (None, vec![note]));
     }
 
     #[test]

@@ -35,7 +35,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids};
+use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids, name_problem};
 
 pub use folder::read_embeddings;
 pub use split::{EdgeSplit, PROTOCOLS, Split, select_splits};
@@ -129,6 +129,8 @@ pub struct RawDataset {
     pub edges: EdgeList,
     /// Node features, if the files have any.
     pub features: Option<Features>,
+    /// The names of the feature columns, if the files have any.
+    pub feature_names: Option<Vec<String>>,
     /// Node ids.
     pub ids: Ids,
     /// Labels, if the files have any.
@@ -247,10 +249,13 @@ pub fn assemble(
     raw: RawDataset,
     source: FeatureSource,
 ) -> Result<Dataset> {
-    let RawDataset { edges, features, ids, labels, splits, mut notes } = raw;
+    let RawDataset { edges, features, feature_names, ids, labels, splits, mut notes } = raw;
     let (adjacency, edge_counts) = edges.into_adjacency(ids.len())?;
     let graph = match (source, features) {
-        (FeatureSource::Given, Some(features)) => Graph::new(adjacency, features, ids)?,
+        (FeatureSource::Given, Some(features)) => {
+            let graph = Graph::new(adjacency, features, ids)?;
+            named(graph, feature_names, &mut notes)?
+        }
         (source, _) => {
             let why = if source == FeatureSource::Given { " (the files have none)" } else { "" };
             notes.push(format!("features are structural, computed from the edges alone{why}"));
@@ -258,4 +263,16 @@ pub fn assemble(
         }
     };
     Ok(Dataset { name, format, graph, labels, splits, edge_counts, notes })
+}
+
+/// A graph with the names of its feature columns. Names that cannot identify the columns are left out, with a note.
+fn named(graph: Graph, names: Option<Vec<String>>, notes: &mut Vec<String>) -> Result<Graph> {
+    let Some(names) = names else { return Ok(graph) };
+    match name_problem(&names, graph.n_features()) {
+        Some(found) => {
+            notes.push(format!("feature names are ignored: found {found}"));
+            Ok(graph)
+        }
+        None => graph.with_feature_names(names),
+    }
 }

@@ -46,6 +46,7 @@ fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
     Ok(RawDataset {
         edges: EdgeList { pairs, weights: None },
         features: read_features(folder, source, n)?,
+        feature_names: None,
         ids: Ids::Numbered(n),
         labels: Some(checks::labels(&label_file, "", classes)?),
         splits: read_splits(folder, n)?,

@@ -101,6 +101,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
     Ok(RawDataset {
         edges: EdgeList { pairs: edges.pairs, weights: None },
         features: Some(Features::Sparse(place_rows(n, &allx, &tx, &test))),
+        feature_names: None,
         ids: Ids::Numbered(n),
         labels: Some(Labels::new(classes, class_names)),
         splits,

@@ -85,6 +85,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<RawDataset> {
     Ok(RawDataset {
         edges: EdgeList { pairs: pairs(path, &data.links)?, weights: None },
         features: Some(Features::Dense(dense(path, &data.features)?)),
+        feature_names: None,
         ids: Ids::Numbered(n),
         labels: Some(checks::labels(path, "labels", data.labels)?),
         splits,

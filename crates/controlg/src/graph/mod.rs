@@ -4,6 +4,7 @@
 
 mod adjacency;
 mod build;
+mod columns;
 mod csr;
 pub mod diffusion;
 mod features;
@@ -23,6 +24,7 @@ pub mod view;
 
 pub use adjacency::Adjacency;
 pub use build::{EdgeCounts, EdgeList};
+pub(crate) use columns::name_problem;
 pub use csr::Csr;
 pub use features::{Dense, Features};
 pub use ids::Ids;
@@ -62,6 +64,8 @@ pub struct Graph {
     /// Whether the features are computed from the edges, so that they change with the edges.
     features_from_edges: bool,
     ids: Arc<Ids>,
+    /// The names of the feature columns.
+    feature_names: Option<Arc<[String]>>,
 }
 
 impl Graph {
@@ -135,7 +139,7 @@ impl Graph {
         if ids.len() != n {
             return Err(Error::value("ids", ids.len(), format_args!("{n}, one per node")));
         }
-        Ok(Graph { adjacency, features, features_from_edges: false, ids })
+        Ok(Graph { adjacency, features, features_from_edges: false, ids, feature_names: None })
     }
 
     /// Whether the features are structural, that is, computed from the edges.
@@ -205,6 +209,7 @@ impl Graph {
                 let all: Vec<u32> = (0..self.n_nodes() as u32).collect();
                 let features = FeatureRows::InMemory(Arc::new(stored.rows(&all)?));
                 let graph = Graph::of_parts(self.adjacency.clone(), features, self.ids.clone())?;
+                let graph = graph.named_like(self.feature_names.clone());
                 Ok(graph.with_features_from_edges(self.features_from_edges))
             }
         }
@@ -237,18 +242,21 @@ impl Graph {
         if self.features_from_edges {
             return Graph::structural(adjacency, Ids::clone(&self.ids));
         }
-        Graph::of_parts(Arc::new(adjacency), self.features.clone(), self.ids.clone())
+        let graph = Graph::of_parts(Arc::new(adjacency), self.features.clone(), self.ids.clone())?;
+        Ok(graph.named_like(self.feature_names.clone()))
     }
 
     /// The same nodes and edges with other features.
     pub fn with_features(self, features: Features) -> Result<Self> {
         features.check_finite()?;
-        Graph::of_parts(self.adjacency, FeatureRows::InMemory(Arc::new(features)), self.ids)
+        let features = FeatureRows::InMemory(Arc::new(features));
+        Ok(Graph::of_parts(self.adjacency, features, self.ids)?.named_like(self.feature_names))
     }
 
     /// The same nodes and edges with features that stay on disk.
     pub fn with_stored(self, features: StoredFeatures) -> Result<Self> {
-        Graph::of_parts(self.adjacency, FeatureRows::Stored(Arc::new(features)), self.ids)
+        let features = FeatureRows::Stored(Arc::new(features));
+        Ok(Graph::of_parts(self.adjacency, features, self.ids)?.named_like(self.feature_names))
     }
 
     /// Bytes held in memory.

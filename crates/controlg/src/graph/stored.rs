@@ -3,10 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::norm::{ColumnScale, divide_rows_by_sums};
 use super::{Csr, Dense, Features};
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::rowfile::RowFile;
 
 /// Node features that stay on disk.
@@ -15,6 +18,8 @@ pub struct StoredFeatures {
     n_rows: usize,
     n_cols: usize,
     layout: Arc<StoredLayout>,
+    /// The column on disk of each column, if the order is another one.
+    order: Option<Arc<[u32]>>,
     scaling: Scaling,
     identity: String,
 }
@@ -47,7 +52,7 @@ impl StoredFeatures {
             return Err(Error::value("features", "no columns", "at least one column"));
         }
         let layout = StoredLayout::Dense(RowFile::open(path, n_rows, n_cols.saturating_mul(4))?);
-        Ok(StoredFeatures { n_rows, n_cols, layout: Arc::new(layout), scaling: Scaling::Nothing, identity })
+        Ok(StoredFeatures::of_layout(n_rows, n_cols, layout, identity))
     }
 
     /// Sparse features in CSR form: the row offsets in memory, the columns (32-bit integers) and the values (32-bit
@@ -77,7 +82,12 @@ impl StoredFeatures {
         let (columns, values) = (open(columns)?, open(values)?);
         let n_rows = offsets.len() - 1;
         let layout = StoredLayout::Sparse { offsets, columns, values };
-        Ok(StoredFeatures { n_rows, n_cols, layout: Arc::new(layout), scaling: Scaling::Nothing, identity })
+        Ok(StoredFeatures::of_layout(n_rows, n_cols, layout, identity))
+    }
+
+    fn of_layout(n_rows: usize, n_cols: usize, layout: StoredLayout, identity: String) -> Self {
+        let (layout, scaling) = (Arc::new(layout), Scaling::Nothing);
+        StoredFeatures { n_rows, n_cols, layout, order: None, scaling, identity }
     }
 
     /// Number of rows (nodes).
@@ -117,6 +127,24 @@ impl StoredFeatures {
         StoredFeatures { scaling: Scaling::Columns(Arc::new(scale)), ..self.clone() }
     }
 
+    /// The same features with their columns in another order: column j of the result is column `order[j]`.
+    pub(super) fn with_order(&self, order: &[u32]) -> Self {
+        let on_disk = |&from: &u32| self.order.as_ref().map_or(from, |order| order[from as usize]);
+        let moved: Arc<[u32]> = order.iter().map(on_disk).collect();
+        let scaling = match &self.scaling {
+            Scaling::Columns(scale) => {
+                let pick = |values: &[f64]| order.iter().map(|&from| values[from as usize]).collect();
+                let (mean, deviation) = (pick(&scale.mean), pick(&scale.deviation));
+                Scaling::Columns(Arc::new(ColumnScale { mean, deviation }))
+            }
+            other => other.clone(),
+        };
+        // The file on disk is another one than that of a graph with this order.
+        let hash = Sha256::digest(moved.iter().flat_map(|column| column.to_le_bytes()).collect::<Vec<u8>>());
+        let identity = format!("{} columns {}", self.identity, hex(hash));
+        StoredFeatures { order: Some(moved), scaling, identity, ..self.clone() }
+    }
+
     /// Reads selected rows, in the given order.
     ///
     /// # Errors
@@ -138,6 +166,10 @@ impl StoredFeatures {
         if let Err(Error::Input { place, found, expected, .. }) = read.check_finite() {
             return Err(Error::input(self.path(), place, found, expected));
         }
+        let read = match &self.order {
+            Some(order) => read.reordered(order),
+            None => read,
+        };
         Ok(match &self.scaling {
             Scaling::Nothing => read,
             Scaling::RowSums => divide_rows_by_sums(&read),

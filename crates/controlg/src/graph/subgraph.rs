@@ -95,7 +95,8 @@ impl SubgraphBuilder {
             Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
         let features = FeatureRows::InMemory(Arc::new(of.rows(&nodes)?));
         let adjacency = Arc::new(Adjacency::new_unchecked(adjacency));
-        Ok(Subgraph { graph: Graph::of_parts(adjacency, features, Arc::new(ids))?, nodes })
+        let graph = Graph::of_parts(adjacency, features, Arc::new(ids))?;
+        Ok(Subgraph { graph: graph.named_like(of.feature_names.clone()), nodes })
     }
 }
 

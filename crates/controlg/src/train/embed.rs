@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::input::{Input, normalized_graph};
 use super::model::{add_aux, aux_name};
+use super::run::feature_match::{self, MatchedGraph};
 use super::run::files::{EmbeddingShape, stream_embeddings};
-use super::run::model_file::{read_stats, trained_features};
+use super::run::model_file::read_stats;
 use super::run::safetensors::TensorFile;
 use crate::Real;
 use crate::config::{self, BatchMode, Config, EdgeScope};
@@ -19,7 +20,9 @@ use crate::rng::Stream;
 use crate::run_files;
 use crate::tensor::{Params, Pool};
 
-/// The embeddings of a graph by the encoder of a finished run. The graph needs the same features as the training graph.
+/// The embeddings of a graph by the encoder of a finished run. The graph needs the same features as the training graph;
+/// if both have feature names, the columns may be in another order (see [`match_features`]).
+///
 /// Batch norms and feature scaling use the statistics of the training graph: a node's embedding depends only on its
 /// neighborhood, and the training graph gives the same bytes again.
 ///
@@ -34,7 +37,7 @@ pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
 pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let (config, path) = config_and_model(run)?;
     let tensors = TensorFile::read(&path)?;
-    trained_features(&path, &tensors, graph)?;
+    let graph = &feature_match::match_features(&path, &tensors, graph)?.graph;
     let width = config.encoder.width();
     std::fs::create_dir_all(folder)
         .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
@@ -44,6 +47,16 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
         embed_rows(&config, &path, &tensors, graph, folder, rows)
     })?;
     Ok(width)
+}
+
+/// The graph with its feature columns in the order of a finished run, as [`embed`] uses it, and a note for the user if
+/// the order was another one. Columns are compared by name if the graph and the run have names, else by number.
+///
+/// # Errors
+/// If the graph has other features than the run.
+pub fn match_features(run: &Path, graph: &Graph) -> Result<MatchedGraph> {
+    let path = run.join(run_files::MODEL);
+    feature_match::match_features(&path, &TensorFile::read(&path)?, graph)
 }
 
 fn config_and_model(run: &Path) -> Result<(Config, PathBuf)> {
@@ -57,6 +70,7 @@ pub(super) fn embed_with(
     tensors: &TensorFile<'_>,
     graph: &Graph,
 ) -> Result<Dense> {
+    let graph = &feature_match::match_features(path, tensors, graph)?.graph;
     let (mut data, n) = (Vec::new(), graph.n_nodes());
     embed_rows(config, path, tensors, graph, &std::env::temp_dir(), &mut |rows| {
         data.extend_from_slice(rows);
@@ -65,6 +79,7 @@ pub(super) fn embed_with(
     Ok(Dense::from_parts(n, data.len() / n, data))
 }
 
+/// The embeddings of a graph with matched features, some rows at a time.
 fn embed_rows(
     config: &Config,
     path: &Path,
@@ -73,7 +88,7 @@ fn embed_rows(
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<()> {
-    let n_features = trained_features(path, tensors, graph)?;
+    let n_features = graph.n_features();
     let graph = &visible_graph(config, tensors, graph)?;
     let encoder = &*config.encoder;
     let mut params = Params::new();

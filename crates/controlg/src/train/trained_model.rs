@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::embed::embed_with;
 use super::input::Input;
+use super::run::feature_match::{self, MatchedGraph};
 use super::run::files::{EmbeddingShape, stream_embeddings};
 use super::run::model_file::{RunIdentity, is_structural, model_file};
 use super::run::safetensors::TensorFile;
@@ -182,7 +183,8 @@ impl TrainedModel {
         self.timings.as_ref()
     }
 
-    /// Embeds another graph with the same features, for example one with new nodes. Batch norms and feature scaling use
+    /// Embeds another graph with the same features, for example one with new nodes. Named feature columns may be in another
+    /// order ([`TrainedModel::match_features`]). Batch norms and feature scaling use
     /// the statistics of the training graph, so the training graph gives the same bytes again.
     ///
     /// ```
@@ -196,6 +198,39 @@ impl TrainedModel {
     /// ```
     pub fn embed(&self, graph: &Graph) -> Result<Dense> {
         embed_from_bytes(&self.parts.config, &self.parts.model, graph)
+    }
+
+    /// The graph with its feature columns in the order of the training graph, as [`TrainedModel::embed`] uses it, and a note
+    /// if the order was another one.
+    ///
+    /// # Errors
+    /// If the graph has other features: other names if both graphs have names, else another number of columns.
+    ///
+    /// ```
+    /// use controlg::Graph;
+    /// use controlg::graph::Features;
+    ///
+    /// # let graph = controlg::data::load("synthetic:nodes=200,features=2", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let graph = graph.with_feature_names(vec!["age".into(), "height".into()])?;
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// assert_eq!(model.feature_names()?.unwrap(), ["age", "height"]);
+    /// let features = Features::dense(2, 2, vec![1.7, 31.0, 1.8, 45.0])?;
+    /// let other = Graph::from_edges(2, &[(0, 1)], features)?;
+    /// let other = other.with_feature_names(vec!["height".into(), "age".into()])?;
+    /// let matched = model.match_features(&other)?;
+    /// assert_eq!(matched.graph.feature_names().unwrap(), ["age", "height"]);
+    /// assert!(matched.note.is_some());
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn match_features(&self, graph: &Graph) -> Result<MatchedGraph> {
+        match_features_from_bytes(&self.parts.model, graph)
+    }
+
+    /// The names of the feature columns that the model was trained on, if they have any.
+    pub fn feature_names(&self) -> Result<Option<Vec<String>>> {
+        let path = Path::new(run_files::MODEL);
+        feature_match::trained_names(path, &TensorFile::parse(path, &self.parts.model)?)
     }
 
     /// Writes a run folder, which `controlg audit`, `evaluate`, `embed` and `report` accept. It has no checkpoints, so
@@ -317,6 +352,12 @@ impl TrainedModel {
 pub fn embed_from_bytes(config: &Config, model: &[u8], graph: &Graph) -> Result<Dense> {
     let path = Path::new(run_files::MODEL);
     embed_with(config, path, &TensorFile::parse(path, model)?, graph)
+}
+
+/// [`TrainedModel::match_features`] for the bytes of `model.safetensors`.
+pub fn match_features_from_bytes(model: &[u8], graph: &Graph) -> Result<MatchedGraph> {
+    let path = Path::new(run_files::MODEL);
+    feature_match::match_features(path, &TensorFile::parse(path, model)?, graph)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! features.columns.u32     columns of the non-zero values of each row
 //! features.values.f32      the non-zero values
 //! ids.txt                  one node id per line; absent if the ids are 0, 1, 2, …
+//! feature_names.txt        the name of each feature column, one per line; absent if they have none
 //! ```
 //!
 //! All numbers are little-endian. Labels and splits are not included: they stay in the original data set, which

@@ -9,10 +9,11 @@ use sha2::{Digest, Sha256};
 
 use super::{BinaryHeader, COLUMNS, DENSE, FORMAT_TAG, HEADER, IDS, NAME, OFFSETS, SPARSE, WEIGHTS};
 use crate::Real;
+use crate::data::folder::FEATURE_NAMES;
 use crate::data::{Dataset, FeatureSource, LoadOptions, limits};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::graph::{Adjacency, Csr, EdgeCounts, Graph, Ids, StoredFeatures};
+use crate::graph::{Adjacency, Csr, EdgeCounts, Graph, Ids, StoredFeatures, name_problem};
 
 /// Loads a binary folder. Features stay on disk if the options ask for it.
 pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
@@ -28,6 +29,10 @@ pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Datase
         FeatureSource::Given => {
             let graph = Graph::stored(adjacency, header.features(path)?, ids)?;
             let graph = graph.with_features_from_edges(header.features_from_edges);
+            let graph = match header.feature_names(path)? {
+                Some(names) => graph.with_feature_names(names)?,
+                None => graph,
+            };
             if options.stay_on_disk { graph } else { graph.resident()? }
         }
     };
@@ -112,10 +117,7 @@ impl BinaryHeader {
             return Ok(Ids::Numbered(self.nodes));
         };
         let path = folder.join(IDS);
-        let bytes = self.numbers(folder, IDS, info.bytes as usize, |[byte]: [u8; 1]| byte)?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| Error::input(&path, "", "bytes that are not UTF-8", "UTF-8 text"))?;
-        let names: Vec<String> = text.lines().map(str::to_owned).collect();
+        let names = self.lines(folder, IDS, info.bytes)?;
         if names.len() != self.nodes {
             let expected = format!("{}, one per node", self.nodes);
             return Err(Error::input(&path, "", format_args!("{} lines", names.len()), expected));
@@ -126,6 +128,26 @@ impl BinaryHeader {
             return Err(Error::input(&path, place, found, "each id once"));
         }
         Ok(Ids::from_names(names))
+    }
+
+    fn feature_names(&self, folder: &Path) -> Result<Option<Vec<String>>> {
+        let Some(info) = self.files.get(FEATURE_NAMES) else { return Ok(None) };
+        let names = self.lines(folder, FEATURE_NAMES, info.bytes)?;
+        match name_problem(&names, self.features) {
+            Some(found) => {
+                let expected = format!("{} distinct names, one per line", self.features);
+                Err(Error::input(&folder.join(FEATURE_NAMES), "", found, expected))
+            }
+            None => Ok(Some(names)),
+        }
+    }
+
+    /// The lines of a text file.
+    fn lines(&self, folder: &Path, name: &str, bytes: u64) -> Result<Vec<String>> {
+        let bytes = self.numbers(folder, name, bytes as usize, |[byte]: [u8; 1]| byte)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::input(&folder.join(name), "", "bytes that are not UTF-8", "UTF-8 text"))?;
+        Ok(text.lines().map(str::to_owned).collect())
     }
 
     /// The start of each row, ascending from 0.

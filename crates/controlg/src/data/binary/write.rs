@@ -14,6 +14,7 @@ use crate::Real;
 use crate::data::Dataset;
 use crate::data::atomic_folder::{AtomicFolder, check_new_or_empty};
 use crate::data::convert::check_lines;
+use crate::data::folder::FEATURE_NAMES;
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::graph::{Csr, Features, Ids};
@@ -25,6 +26,7 @@ pub fn to_binary(dataset: &Dataset, out: &Path) -> Result<()> {
     writer.header.features_from_edges = graph.has_features_from_edges();
     writer.adjacency(graph.adjacency())?;
     writer.ids(graph.ids())?;
+    writer.feature_names(graph.feature_names())?;
     match graph.features() {
         Features::Dense(dense) => {
             writer.dense(|to| write_numbers(to, dense.data().iter().map(|&x| f32_bytes(x))))?;
@@ -74,6 +76,12 @@ impl BinaryWriter {
         let Ids::Named(names) = ids else { return Ok(()) };
         check_lines("id", names.iter().map(|name| name.as_str().into()))?;
         self.file(IDS, |to| names.iter().try_for_each(|name| writeln!(to, "{name}")))
+    }
+
+    /// Writes the names of the feature columns.
+    pub fn feature_names(&mut self, names: Option<&[String]>) -> Result<()> {
+        let Some(names) = names else { return Ok(()) };
+        self.file(FEATURE_NAMES, |to| names.iter().try_for_each(|name| writeln!(to, "{name}")))
     }
 
     /// Writes dense features. `rows` writes little-endian f32 values in row-major order.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::FeatureSource;
 use super::super::arrays::{self, Array, NpzFile};
+use super::super::limits;
 use super::super::table::{self, Column, Table};
 use super::nodes::{self, ID, NodeTable};
 use crate::Real;
@@ -57,6 +58,21 @@ impl FeatureFile {
         }
     }
 
+    /// The names of the columns of a table; those of an array are in `list`, one per line.
+    pub(super) fn column_names(&self, list: Option<&Path>) -> Result<Option<Vec<String>>> {
+        match self {
+            FeatureFile::Table(table) => {
+                let columns: Vec<_> = feature_columns(table);
+                let named = columns.iter().all(|column| !column.holds_lists());
+                Ok(named.then(|| columns.iter().map(|column| column.name.clone()).collect()))
+            }
+            FeatureFile::Rows(..) => {
+                let text = list.map(limits::read_text).transpose()?;
+                Ok(text.map(|text| text.lines().map(str::to_owned).collect()))
+            }
+        }
+    }
+
     /// The features of these nodes, in node order.
     pub(super) fn into_features(self, nodes: &NodeTable<'_>) -> Result<Features> {
         match self {
@@ -94,13 +110,18 @@ fn archive(path: &Path) -> Result<Features> {
     }
 }
 
+/// All columns but that of the ids.
+fn feature_columns(table: &Table) -> Vec<&Column> {
+    table.columns().iter().filter(|column| !table::is_one_of(&column.name, &ID)).collect()
+}
+
 fn table_rows(table: &Table, nodes: &NodeTable<'_>) -> Result<Dense> {
     if let Some(column) = table.find(&LABELS) {
         let found = format_args!("column '{}'", column.name);
         return Err(table.bad_header(found, "no labels among the features; move the column to labels.csv"));
     }
     let rows = nodes.of_rows(table)?;
-    let columns: Vec<&Column> = table.columns().iter().filter(|c| !table::is_one_of(&c.name, &ID)).collect();
+    let columns = feature_columns(table);
     let lists = columns.iter().filter(|column| column.holds_lists()).count();
     let width = match &columns[..] {
         [column] if lists == 1 && table.n_rows() > 0 => table.list(column, 0)?.len(),

@@ -7,6 +7,7 @@
 //! splits.csv      id,<protocol>[:<index>],…  train, val, test or empty; column `split` is protocol `own`
 //! ids.txt         one node id per line, in row order
 //! classes.txt     one class name per line, in class order
+//! feature_names.txt   one column name per line, for features.npy or .npz
 //! ```
 //!
 //! Only the edges are required. A table is `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`; two files for the same
@@ -85,14 +86,17 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     if edges.pairs.is_empty() {
         notes.push(format!("{} has no edges", files.edges.display()));
     }
-    let features = match (given, source) {
-        (Some(given), FeatureSource::Given) => Some(given.into_features(&nodes)?),
-        _ => None,
+    let (feature_names, features) = match (given, source) {
+        (Some(given), FeatureSource::Given) => {
+            (given.column_names(files.feature_names.as_deref())?, Some(given.into_features(&nodes)?))
+        }
+        _ => (None, None),
     };
     let labels = label_file.map(|file| file.labels(&nodes, files.classes.as_deref())).transpose()?;
     let splits = files.splits.as_deref().map(|file| splits::read(file, &nodes)).transpose()?;
     drop(nodes);
-    Ok(RawDataset { edges, features, ids: names, labels, splits: splits.unwrap_or_default(), notes })
+    let splits = splits.unwrap_or_default();
+    Ok(RawDataset { edges, features, feature_names, ids: names, labels, splits, notes })
 }
 
 /// The nodes, the file that lists them, and the edges if they had to be read for that.
@@ -137,6 +141,7 @@ struct FolderFiles {
     splits: Option<PathBuf>,
     ids: Option<PathBuf>,
     classes: Option<PathBuf>,
+    feature_names: Option<PathBuf>,
     /// A note on each file that is not used despite its name.
     unused: Vec<String>,
 }
@@ -151,6 +156,7 @@ impl FolderFiles {
                 splits: None,
                 ids: None,
                 classes: None,
+                feature_names: None,
                 unused: Vec::new(),
             });
         }
@@ -166,9 +172,13 @@ impl FolderFiles {
             splits,
             ids: named(path, "ids.txt").into_iter().next(),
             classes: named(path, "classes.txt").into_iter().next(),
+            feature_names: named(path, FEATURE_NAMES).into_iter().next(),
         })
     }
 }
+
+/// The names of the columns of a feature array, one per line.
+pub(super) const FEATURE_NAMES: &str = "feature_names.txt";
 
 /// The parts of a data set: file names without the extension.
 const PARTS: [&str; 4] = ["edges", "features", "labels", "splits"];

@@ -143,6 +143,7 @@ pub fn dataset(name: &str, settings: &SyntheticSettings, source: FeatureSource) 
     let raw = RawDataset {
         edges: EdgeList { pairs, weights: None },
         features,
+        feature_names: None,
         ids: Ids::Numbered(settings.nodes),
         labels: Some(labels),
         splits: Vec::new(),

@@ -1,6 +1,7 @@
 //! Runs on disk: the run folder, its checkpoints and its files.
 
 pub(super) mod checkpoint;
+pub(super) mod feature_match;
 pub(super) mod files;
 pub(super) mod folder;
 pub(super) mod model_file;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use super::feature_match::write_features;
 use super::safetensors::TensorFile;
 use crate::config::Config;
-use crate::error::{Error, Result};
-use crate::graph::Graph;
+use crate::error::Result;
 use crate::graph::norm::ColumnScale;
 use crate::tensor::ColumnStats;
 use crate::train::input::Input;
@@ -62,7 +62,7 @@ pub(in crate::train) fn model_file<'t>(
         tensors.add_doubles("features/mean".to_owned(), mean);
         tensors.add_doubles("features/deviation".to_owned(), deviation);
     }
-    tensors.metadata.insert("features".to_owned(), input.graph.n_features().to_string());
+    write_features(&mut tensors, &input.graph);
     tensors
 }
 
@@ -82,23 +82,4 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
 /// Whether a model was trained on structural features.
 pub(in crate::train) fn is_structural(tensors: &TensorFile<'_>) -> bool {
     tensors.metadata.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
-}
-
-/// The number of features that a model was trained on. Fails if the graph has other features.
-pub(in crate::train) fn trained_features(
-    path: &Path,
-    tensors: &TensorFile<'_>,
-    graph: &Graph,
-) -> Result<usize> {
-    let width = tensors.metadata.get("features").and_then(|text| text.parse::<usize>().ok());
-    let width = width.ok_or_else(|| Error::input(path, "features", "nothing", "the number of features"))?;
-    if graph.n_features() != width {
-        let expected = format!("{width}, as in the graph that {} was trained on", path.display());
-        return Err(Error::value("features", format_args!("{} columns", graph.n_features()), expected));
-    }
-    if is_structural(tensors) && !graph.has_features_from_edges() {
-        let expected = format!("structural features, as {} was trained on", path.display());
-        return Err(Error::value("features", "given features", expected));
-    }
-    Ok(width)
 }
