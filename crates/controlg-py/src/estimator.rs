@@ -1,8 +1,7 @@
 //! Training, embedding, evaluation, and run folders.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 use controlg::compare::{self, JsonlStore, ResultCell};
@@ -15,20 +14,45 @@ use controlg::trace::{Record, RecordBuffer};
 use controlg::train::{self, Input, TrainedModel, TrainedModelParts, Training};
 use controlg::{Error, Result};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::graph::{PyGraph, names};
+use crate::graph::{GivenSplit, PyGraph, names, split_of};
 use crate::settings::{in_pool, table, to_exception};
 
 /// How often Python may handle signals during training.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A run as Python stores it: settings as TOML, record, model, embeddings, node ids if there are any.
-type RunParts<'py> = (String, String, Bound<'py, PyBytes>, Bound<'py, PyArray2<f32>>, Option<Vec<String>>);
+/// A run as Python stores it: settings as TOML, record, model, embeddings, node ids if there are any, and whether it was
+/// stopped before its last step.
+type RunParts<'py> =
+    (String, String, Bound<'py, PyBytes>, Bound<'py, PyArray2<f32>>, Option<Vec<String>>, bool);
 
-/// The number of steps done and a line of the record as JSON.
-type RecordLine = (u64, String);
+/// The number of steps done and lines of the record as JSON.
+type RecordLines = (u64, Vec<String>);
+
+/// Whether to train on after a block.
+#[derive(Clone, Copy, PartialEq)]
+enum Next {
+    GoOn,
+    /// End here and keep the model.
+    Stop,
+    /// End here; the model is not needed.
+    Abandon,
+}
+
+/// All settings as JSON: name, default, range and description.
+#[pyfunction]
+pub(crate) fn settings() -> PyResult<String> {
+    json(&controlg::config::documented().map_err(|error| to_exception(&error))?)
+}
+
+/// Checks the names and values of settings, each for itself.
+#[pyfunction]
+pub(crate) fn check(settings: &str) -> PyResult<()> {
+    table(settings).and_then(controlg::config::check).map_err(|error| to_exception(&error))
+}
 
 /// Resolves settings: complete, checked, as JSON.
 #[pyfunction]
@@ -40,11 +64,14 @@ pub(crate) fn resolve(settings: &str) -> PyResult<String> {
 /// The settings of a run file as JSON.
 #[pyfunction]
 pub(crate) fn described(config: &str) -> PyResult<String> {
-    json(&settings(config).map_err(|error| to_exception(&error))?)
+    json(&stored(config).map_err(|error| to_exception(&error))?)
 }
 
-/// Trains. Calls `watch(steps_done, total_steps, line)` for every line of the record; an exception in it or a signal
-/// stops the training after the current block.
+/// Trains. Calls `watch(steps_done, total_steps, line)` for every line of the record and waits for its answer, so that
+/// training stops at the same block in every run: `True` ends it after the current block. So does an interrupt, the
+/// first time. Any other exception discards the training.
+///
+/// Returns the run, and whether an interrupt ended the training.
 #[pyfunction]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
@@ -52,36 +79,43 @@ pub(crate) fn fit<'py>(
     settings: &str,
     threads: Option<usize>,
     watch: Option<Py<PyAny>>,
-) -> PyResult<RunParts<'py>> {
+) -> PyResult<(RunParts<'py>, bool)> {
     let graph = &graph.get().dataset.graph;
     let config = table(settings).and_then(Config::from_table).map_err(|error| to_exception(&error))?;
-    let stop = AtomicBool::new(false);
     let (watched, trained) = py.detach(|| {
         std::thread::scope(|scope| {
-            let (send, receive) = channel::<RecordLine>();
-            let tell = watch.is_some().then_some(send.clone());
-            let (config, stop) = (&config, &stop);
+            let (send, receive) = channel::<RecordLines>();
+            let (reply, answer) = channel::<Next>();
+            let tells = watch.is_some();
+            let config = &config;
             let trainer = scope.spawn(move || {
-                let _open = send; // dropped when training ends or fails
-                in_pool(threads, || {
-                    train(graph, config, stop, |done, record| {
-                        if let Some(tell) = &tell
-                            && let Ok(line) = serde_json::to_string(record)
-                        {
-                            let _ = tell.send((done, line)); // the receiver is gone: training is about to stop
-                        }
-                    })
-                })
+                let next = move |done: u64, records: &[Record]| {
+                    if !tells {
+                        return match answer.try_recv() {
+                            Err(TryRecvError::Empty) => Next::GoOn,
+                            Ok(next) => next,
+                            Err(TryRecvError::Disconnected) => Next::Abandon,
+                        };
+                    }
+                    let lines = records.iter().filter_map(|record| serde_json::to_string(record).ok());
+                    let sent = send.send((done, lines.collect()));
+                    sent.ok().and_then(|()| answer.recv().ok()).unwrap_or(Next::Abandon)
+                };
+                in_pool(threads, move || train(graph, config, next))
             });
-            let watched = listen(&receive, watch.as_ref(), config.total_steps());
-            stop.store(watched.is_err(), Ordering::Relaxed);
-            (watched, trainer.join())
+            let mut listener =
+                Listener { watch, reply: Some(reply), steps: config.total_steps(), interrupt: None };
+            let watched = listener.listen(&receive);
+            drop(listener.reply.take()); // a trainer that waits for an answer ends
+            (watched.map(|()| listener.interrupt), trainer.join())
         })
     });
-    watched?;
+    let interrupt = watched?;
     match trained {
-        Ok(Ok(Some(run))) => run_parts(py, run),
-        Ok(Ok(None)) => Err(to_exception(&Error::Failed("training was stopped".to_owned()))),
+        Ok(Ok(Some(run))) => Ok((run_parts(py, run)?, interrupt.is_some())),
+        Ok(Ok(None)) => Err(interrupt.unwrap_or_else(|| {
+            to_exception(&Error::Failed("training was stopped before the first block".to_owned()))
+        })),
         Ok(Err(error)) => Err(to_exception(&error)),
         Err(_) => Err(to_exception(&Error::Failed(
             "internal error (a bug in controlg); please report it".to_owned(),
@@ -89,41 +123,81 @@ pub(crate) fn fit<'py>(
     }
 }
 
-/// Trains to the end or until `stop` is set.
+/// Trains to the end or until `next` stops it. `None` if no block was trained, or the training was abandoned.
 fn train(
     graph: &controlg::Graph,
     config: &Config,
-    stop: &AtomicBool,
-    tell: impl Fn(u64, &Record),
+    mut next: impl FnMut(u64, &[Record]) -> Next,
 ) -> Result<Option<TrainedModel>> {
     let input = Input::new(graph, config)?;
     let mut training = Training::new(&input, config)?;
     let mut buffer = RecordBuffer::default();
     buffer.append(&training.header())?;
     while let Some(records) = training.advance()? {
-        for record in &records {
-            buffer.append(record)?;
-            tell(training.progress().steps, record);
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
+        records.iter().try_for_each(|record| buffer.append(record))?;
+        match next(training.progress().steps, &records) {
+            Next::GoOn => {}
+            Next::Stop if training.progress().blocks > 0 => break,
+            Next::Stop | Next::Abandon => return Ok(None),
         }
     }
     TrainedModel::from_training(&training, &input, buffer).map(Some)
 }
 
-/// Passes lines to Python and lets it handle signals until training ends.
-fn listen(lines: &Receiver<RecordLine>, watch: Option<&Py<PyAny>>, steps: u64) -> PyResult<()> {
-    loop {
-        match (lines.recv_timeout(SIGNAL_INTERVAL), watch) {
-            (Ok((done, line)), Some(watch)) => Python::attach(|py| {
-                py.check_signals()?;
-                watch.call1(py, (done, steps, line)).map(|_| ())
-            })?,
-            (Err(RecvTimeoutError::Disconnected), _) => return Ok(()),
-            _ => Python::attach(|py| py.check_signals())?,
+/// Python's side of a training: passes lines to it and lets it handle signals.
+struct Listener {
+    watch: Option<Py<PyAny>>,
+    reply: Option<Sender<Next>>,
+    steps: u64,
+    /// The first interrupt.
+    interrupt: Option<PyErr>,
+}
+
+impl Listener {
+    /// Listens until the training ends and its embeddings are computed.
+    fn listen(&mut self, lines: &Receiver<RecordLines>) -> PyResult<()> {
+        loop {
+            let (heard, is_waiting) = match lines.recv_timeout(SIGNAL_INTERVAL) {
+                Ok((done, lines)) => (Python::attach(|py| self.tell(py, done, lines)), true),
+                Err(RecvTimeoutError::Timeout) => {
+                    (Python::attach(|py| py.check_signals()).map(|()| Next::GoOn), false)
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            let next = match heard {
+                Err(error) if self.interrupt.is_none() && is_interrupt(&error) => {
+                    self.interrupt = Some(error);
+                    Next::Stop
+                }
+                Ok(_) if self.interrupt.is_some() => Next::Stop,
+                heard => heard?,
+            };
+            // A trainer that does not wait looks for an answer after each block.
+            if (is_waiting || next != Next::GoOn)
+                && let Some(reply) = &self.reply
+            {
+                let _ = reply.send(next); // fails only if training has ended
+            }
         }
     }
+
+    /// Calls `watch` for each line.
+    fn tell(&self, py: Python<'_>, done: u64, lines: Vec<String>) -> PyResult<Next> {
+        let mut next = Next::GoOn;
+        for line in lines {
+            py.check_signals()?;
+            if let Some(watch) = &self.watch
+                && watch.call1(py, (done, self.steps, line))?.is_truthy(py)?
+            {
+                next = Next::Stop;
+            }
+        }
+        Ok(next)
+    }
+}
+
+fn is_interrupt(error: &PyErr) -> bool {
+    Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py))
 }
 
 /// Embeds a graph with a trained model.
@@ -136,12 +210,12 @@ pub(crate) fn embed<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray2<f32>>> {
     let graph = &graph.get().dataset.graph;
-    let embed = || train::embed_from_bytes(&settings(config)?, model, graph);
+    let embed = || train::embed_from_bytes(&stored(config)?, model, graph);
     let embeddings = py.detach(|| in_pool(threads, embed)).map_err(|error| to_exception(&error))?;
     array(py, embeddings)
 }
 
-/// Writes a run folder.
+/// Writes a run folder; with `overwrite`, in place of another run.
 #[pyfunction]
 pub(crate) fn save(
     folder: PathBuf,
@@ -150,12 +224,14 @@ pub(crate) fn save(
     model: Vec<u8>,
     embeddings: PyReadonlyArray2<'_, f32>,
     ids: Option<Vec<String>>,
+    overwrite: bool,
 ) -> PyResult<()> {
     let write = || {
         let embeddings = rows(&embeddings)?;
         let ids = ids.map_or(Ids::Numbered(embeddings.n_rows()), Ids::from_names);
-        let parts = TrainedModelParts { config: settings(config)?, record, model, embeddings, ids };
-        TrainedModel::from_parts(parts)?.save(&folder)
+        let parts = TrainedModelParts { config: stored(config)?, record, model, embeddings, ids };
+        let model = TrainedModel::from_parts(parts)?;
+        if overwrite { model.save_over(&folder) } else { model.save(&folder) }
     };
     write().map_err(|error| to_exception(&error))
 }
@@ -167,9 +243,6 @@ pub(crate) fn load(py: Python<'_>, folder: PathBuf) -> PyResult<RunParts<'_>> {
         py.detach(|| in_pool(None, || TrainedModel::load(&folder))).map_err(|error| to_exception(&error))?;
     run_parts(py, run)
 }
-
-/// A split from Python: protocol, index, and the train, validation and test nodes.
-type GivenSplit = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
 
 /// Evaluates embeddings; returns the score as JSON.
 #[pyfunction]
@@ -201,10 +274,7 @@ pub(crate) fn evaluate(
                 let n = labels.classes().len();
                 let splits = match (splits, dataset) {
                     (Some(splits), _) => {
-                        let split = |(protocol, index, train, val, test): GivenSplit| {
-                            memory::split(&protocol, index, [train, val, test], n)
-                        };
-                        splits.into_iter().map(split).collect::<Result<_>>()?
+                        splits.into_iter().map(|split| split_of(split, n)).collect::<Result<_>>()?
                     }
                     (None, Some(data)) => select_splits(&data.name, &data.splits, &labels, protocol, seed)?,
                     (None, None) => select_splits("the graph", &[], &labels, protocol, seed)?,
@@ -214,7 +284,10 @@ pub(crate) fn evaluate(
                 eval::evaluate_nc(&embeddings, &labels, &splits, &settings)
             }
             Task::Lp => eval::evaluate_lp(&embeddings, graph()?, &EdgeSplit::draw(graph()?, seed)?),
-            Task::Cluster => eval::evaluate_cluster(&embeddings, &labels()?, graph()?),
+            Task::Cluster => {
+                let graph = dataset.map(|dataset| &dataset.graph);
+                eval::evaluate_cluster(&embeddings, &labels()?, graph)
+            }
         }
     };
     let score = py.detach(|| in_pool(threads, evaluate)).map_err(|error| to_exception(&error))?;
@@ -232,9 +305,10 @@ pub(crate) fn compared(folder: PathBuf) -> PyResult<String> {
 }
 
 fn run_parts(py: Python<'_>, run: TrainedModel) -> PyResult<RunParts<'_>> {
+    let partial = run.is_partial();
     let TrainedModelParts { config, record, model, embeddings, ids } = run.into_parts();
     let config = config.to_toml().map_err(|error| to_exception(&error))?;
-    Ok((config, record, PyBytes::new(py, &model), array(py, embeddings)?, names(&ids)))
+    Ok((config, record, PyBytes::new(py, &model), array(py, embeddings)?, names(&ids), partial))
 }
 
 /// Moves rows to NumPy without a copy.
@@ -256,7 +330,7 @@ fn rows(array: &PyReadonlyArray2<'_, f32>) -> Result<Dense> {
 }
 
 /// Parses stored settings.
-fn settings(config: &str) -> Result<Config> {
+fn stored(config: &str) -> Result<Config> {
     let table =
         config.parse().map_err(|error: toml::de::Error| Error::value("settings", error.message(), "TOML"))?;
     Config::from_table(table)

@@ -22,6 +22,14 @@ pub(crate) struct PyGraph {
 type PyCsr<'py> =
     ((usize, usize), PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>);
 
+/// A split from Python: protocol, index, and the train, validation and test nodes.
+pub(crate) type GivenSplit = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
+
+/// Checks a split of a graph with `n` nodes.
+pub(crate) fn split_of((protocol, index, train, val, test): GivenSplit, n: usize) -> Result<data::Split> {
+    memory::split(&protocol, index, [train, val, test], n)
+}
+
 #[pymethods]
 impl PyGraph {
     /// Loads a data set by name or path.
@@ -32,7 +40,8 @@ impl PyGraph {
         Ok(PyGraph { dataset: dataset.map_err(|error| to_exception(&error))? })
     }
 
-    /// Makes a graph from a 2 × E edge array with optional weights, features and ids.
+    /// Makes a graph from a 2 × E edge array with optional weights, features and ids. Labels and splits are kept for
+    /// evaluation.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)] // one per part of a graph
     fn from_arrays(
@@ -42,7 +51,11 @@ impl PyGraph {
         n_nodes: Option<usize>,
         dense: Option<PyReadonlyArray2<'_, f32>>,
         sparse: Option<PyCsr<'_>>,
+        feature_names: Option<Vec<String>>,
         ids: Option<Vec<String>>,
+        labels: Option<Vec<i64>>,
+        splits: Vec<GivenSplit>,
+        notes: Vec<String>,
         structural: bool,
     ) -> PyResult<Self> {
         let edges = edges.as_array();
@@ -68,8 +81,18 @@ impl PyGraph {
                 }
                 (None, None) => None,
             };
-            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, feature_names: None, ids };
-            arrays.into_dataset("graph", source(structural))
+            let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, feature_names, ids };
+            let mut dataset = arrays.into_dataset("graph", source(structural))?;
+            let n = dataset.graph.n_nodes();
+            if let Some(classes) = labels {
+                if classes.len() != n {
+                    return Err(Error::value("y", format_args!("{} labels", classes.len()), n));
+                }
+                dataset.labels = Some(memory::labels(&classes)?);
+            }
+            dataset.notes.splice(0..0, notes);
+            dataset.splits = splits.into_iter().map(|split| split_of(split, n)).collect::<Result<_>>()?;
+            Ok(dataset)
         };
         let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;
         Ok(PyGraph { dataset })
@@ -97,6 +120,12 @@ impl PyGraph {
     #[getter]
     fn n_features(&self) -> usize {
         self.dataset.graph.n_features()
+    }
+
+    /// The names of the feature columns; `None` if they have none.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        self.dataset.graph.feature_names().map(<[String]>::to_vec)
     }
 
     /// Whether the features were computed from the edges.

@@ -16,6 +16,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<graph::PyGraph>()?;
     module.add_class::<scheduler::PyScheduler>()?;
+    module.add_function(wrap_pyfunction!(estimator::settings, module)?)?;
+    module.add_function(wrap_pyfunction!(estimator::check, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::described, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::fit, module)?)?;

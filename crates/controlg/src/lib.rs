@@ -94,7 +94,7 @@ pub use config::Config;
 pub use data::{Dataset, Labels};
 pub use error::{Error, Result};
 pub use graph::Graph;
-pub use train::{TrainedModel, pretrain, pretrain_with};
+pub use train::{TrainedModel, pretrain, pretrain_until, pretrain_with};
 
 /// The floating-point type of features, activations and parameters.
 #[cfg(not(feature = "f64"))]

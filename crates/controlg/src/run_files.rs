@@ -23,8 +23,8 @@ pub const TENSORBOARD: &str = "tensorboard";
 /// The folder of embeddings of other graphs.
 pub const EMBED: &str = "embed";
 
-/// Everything that a run folder can hold.
-pub const ALL: [&str; 11] = [
+/// Everything that a run folder may hold.
+pub const ALL: &[&str] = &[
     CONFIG,
     TRACE,
     EMBEDDINGS_NPY,

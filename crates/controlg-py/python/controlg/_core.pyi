@@ -8,6 +8,8 @@ __all__ = [
     "__version__",
     "Graph",
     "RecordedScheduler",
+    "settings",
+    "check",
     "resolve",
     "described",
     "fit",
@@ -23,7 +25,7 @@ __all__ = [
 __version__: str
 
 _Path = Union[str, PathLike[str]]
-_Run = tuple[str, str, bytes, NDArray[np.float32], Optional[list[str]]]
+_Run = tuple[str, str, bytes, NDArray[np.float32], Optional[list[str]], bool]
 _Sparse = tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 _Split = tuple[str, int, list[int], list[int], list[int]]
 
@@ -40,7 +42,11 @@ class Graph:
         n_nodes: Optional[int],
         dense: Optional[NDArray[np.float32]],
         sparse: Optional[_Sparse],
+        feature_names: Optional[list[str]],
         ids: Optional[list[str]],
+        labels: Optional[list[int]],
+        splits: list[_Split],
+        notes: list[str],
         structural: bool,
     ) -> Graph: ...
     @property
@@ -51,6 +57,8 @@ class Graph:
     def n_edges(self) -> int: ...
     @property
     def n_features(self) -> int: ...
+    @property
+    def feature_names(self) -> Optional[list[str]]: ...
     @property
     def has_features_from_edges(self) -> bool: ...
     @property
@@ -81,11 +89,13 @@ class RecordedScheduler:
     @property
     def shares(self) -> list[float]: ...
 
+def settings() -> str: ...
+def check(settings: str) -> None: ...
 def resolve(settings: str) -> str: ...
 def described(config: str) -> str: ...
 def fit(
     graph: Graph, settings: str, threads: Optional[int], watch: Optional[Callable[[int, int, str], object]]
-) -> _Run: ...
+) -> tuple[_Run, bool]: ...
 def embed(config: str, model: bytes, graph: Graph, threads: Optional[int]) -> NDArray[np.float32]: ...
 def save(
     folder: _Path,
@@ -94,6 +104,7 @@ def save(
     model: bytes,
     embeddings: NDArray[np.float32],
     ids: Optional[list[str]],
+    overwrite: bool,
 ) -> None: ...
 def load(folder: _Path) -> _Run: ...
 def evaluate(

@@ -4,125 +4,132 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, Mapping, Optional, Sequence
+import sys
+import warnings
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._graph import as_graph
-from ._record import blocks, sensings
-from ._settings import SHORT, flat, short, threads, to_json, twice
-
-#: Parameters that are not settings of the run file.
-_OTHERS = ("n_jobs", "callback", "data_dir")
+from ._callbacks import ProgressBar, watch
+from ._evaluate import evaluate
+from ._graph import as_graph, graph_and_features, refuse_features_as_labels
+from ._output import check_container, container, html, in_container
+from ._parameters import Parameters
+from ._record import blocks, sensings, steps_done
+from ._settings import KEYS, OTHERS, SHORT, canonical, check, flat, known, threads, to_json
 
 
 class NotFittedError(ValueError, AttributeError):
     """Raised when an attribute is used before ``fit``. It derives from both classes, as in scikit-learn, so ``hasattr`` works."""
 
 
-class ControlG:
+class ControlG(Parameters):
     """Pretrains a graph neural network on one graph with several self-supervised objectives.
 
-    Every setting of the run file (see ``controlg list config``) is a parameter, with two underscores in place of a dot:
-    ``ControlG(plan__delta=0.3, objective__p_recon__mask=0.7)``. Some have short names:
-
-    method : how the objectives are scheduled or mixed; see ``controlg list methods``.
-    objectives : the objectives in the pool; the five of the paper by default.
-    epochs, width : ``train.epochs`` and ``encoder.width``.
-    random_state : the seed. The same seed gives the same bytes at any ``n_jobs``.
-    n_jobs : number of threads; ``None`` or -1 for all cores.
-    callback : called as ``callback(steps_done, total_steps, line)`` for every line of the record, a dictionary. An
-        exception in it stops the training.
-    data_dir : folder in which data sets are looked up by name.
-
-    A parameter left at ``None`` takes the preset of the data set, or the default. ``data="cora"`` selects Cora's preset
-    for a graph passed as arrays. ``fit`` checks the settings.
+    ``ControlG(method="controlg", epochs=20, width=512, plan__delta=0.3, objective__p_recon__mask=0.7)``: every setting of
+    the run file (see ``controlg list config``) is a parameter, with two underscores in place of a dot. ``__init__``
+    documents them all with their defaults and checks them.
 
     Attributes after ``fit``: ``embedding_`` (n_nodes × width, float32), ``nodes_`` (node ids in row order), ``schedule_`` and
-    ``sensings_`` (columns for ``pandas.DataFrame``), ``notes_``, ``config_``, ``record_``, ``model_``.
+    ``sensings_`` (columns for ``pandas.DataFrame``), ``notes_``, ``config_``, ``record_``, ``model_``, ``n_features_in_``,
+    ``feature_names_in_`` (if the features have names), ``n_steps_`` (steps done) and ``partial_`` (whether training was
+    stopped before its last step).
     """
 
     embedding_: NDArray[np.float32]
     nodes_: list[Any]
     notes_: list[str]
     n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    n_steps_: int
+    partial_: bool
     config_: str
     record_: str
     model_: bytes
 
-    def __init__(
-        self,
-        *,
-        method: str = "controlg",
-        objectives: Optional[Sequence[str]] = None,
-        epochs: Optional[int] = None,
-        width: Optional[int] = None,
-        random_state: int = 0,
-        n_jobs: Optional[int] = None,
-        callback: Optional[Callable[[int, int, dict[str, Any]], object]] = None,
-        data_dir: Any = None,
-        **settings: Any,
-    ) -> None:
-        self.method = method
-        self.objectives = objectives
-        self.epochs = epochs
-        self.width = width
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.data_dir = data_dir
-        self.settings: dict[str, Any] = {}
-        for name, value in settings.items():
-            known = short(name)
-            # A short parameter that was not passed is None, or 0 for the seed.
-            if known is not None and getattr(self, known):
-                raise twice(known, name)
-            self.set_params(**{name: value})
-
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """All parameters and settings, as passed."""
-        return {**{name: getattr(self, name) for name in (*SHORT, *_OTHERS)}, **self.settings}
+        """All parameters, as passed."""
+        return {name: getattr(self, name) for name in (*SHORT, *OTHERS, *(name for name in KEYS if name not in SHORT))}
 
     def set_params(self, **params: Any) -> ControlG:
-        """Sets parameters, including any setting of the run file. If two names of one setting are passed, the last wins."""
-        for name, value in params.items():
-            known = short(name)
-            if known is not None or name in _OTHERS:
-                setattr(self, known or name, value)
-            else:
-                self.settings[name] = value
+        """Sets parameters and checks them. If two names of one parameter are passed, the last wins."""
+        own = {known(name, OTHERS): value for name, value in params.items()}
+        check({**self.get_params(), **own})
+        for name, value in own.items():
+            setattr(self, name, value)
         return self
 
-    def fit(self, graph: Any, X: Any = None) -> ControlG:
+    def fit(self, X: Any, y: Any = None, *, features: Any = None) -> ControlG:
         """Trains on a graph.
 
-        graph : an edge array, 2 × E or E × 2 (a 2 × 2 array holds sources, then targets); a SciPy matrix; a NetworkX
-            graph; an object with ``edge_index`` (and ``x``); the name or path of a data set; a graph from ``load_graph``.
-        X : node features, n_nodes × n_features, dense or a SciPy matrix. Without them structural features are computed.
+        X : the graph, or ``(graph, features)``. A graph is an edge array, 2 × E or E × 2 (a 2 × 2 array holds sources,
+            then targets); a list of tuples (u, v) or (u, v, weight); a data frame of pandas or polars with the columns src
+            and dst (or source and target), and weight; a SciPy matrix; a graph of NetworkX or igraph; a ``Data`` object of
+            PyTorch Geometric; the name or path of a data set; a graph from ``load_graph``.
+        y : ignored. It is here because scikit-learn passes labels to every step of a pipeline; they are not trained on.
+        features : node features, n_nodes × n_features, instead of those in ``X``: dense, a SciPy matrix, or a data frame,
+            whose column names are kept. The index of a pandas data frame holds the nodes. Without features, structural
+            ones are computed from the edges.
 
-        An interrupt stops the training after the current block and leaves the estimator unchanged.
+        An interrupt (Ctrl-C) stops the training after the current block, with a warning: the estimator is then fitted
+        with what was learned so far, and ``partial_`` is true. Before the first block, the estimator is left unchanged
+        and ``KeyboardInterrupt`` is raised.
         """
+        graph, features = graph_and_features(X, features)
+        refuse_features_as_labels(y, graph, features)
         settings = self._settings(graph)
-        features = json.loads(_core.resolve(settings))["features"]
-        made, nodes = as_graph(graph, X, features == "structural", self.data_dir)
-        run = _core.fit(made, settings, threads(self.n_jobs), self._on_line())
+        wanted = json.loads(_core.resolve(settings))["features"]
+        made, nodes = as_graph(graph, features, wanted == "structural", self.data_dir)
+        run, interrupted = self._train(made, settings)
         self._set_run(run, nodes)
         self.notes_ = made.notes
-        self.n_features_in_ = made.n_features
+        if interrupted:
+            words = f"training was interrupted: the embeddings are those after {self.n_steps_} steps"
+            warnings.warn(words, stacklevel=2)
         return self
 
-    def fit_transform(self, graph: Any, X: Any = None) -> NDArray[np.float32]:
-        """Trains on a graph and returns its embeddings."""
-        return self.fit(graph, X).embedding_
+    def fit_transform(self, X: Any, y: Any = None, *, features: Any = None) -> Any:
+        """Trains on a graph and returns its embeddings. Takes the arguments of ``fit``."""
+        self.fit(X, y, features=features)
+        return self._contained(self.embedding_, self.nodes_)
 
-    def transform(self, graph: Any, X: Any = None) -> NDArray[np.float32]:
-        """Embeds a graph, which may have new nodes, with the trained encoder. The features must have the same columns."""
+    def transform(self, X: Any, features: Any = None) -> Any:
+        """Embeds a graph, which may have new nodes, with the trained encoder. Takes the arguments of ``fit`` without ``y``.
+
+        The features must be those of the training graph. If both have names, columns are matched by name.
+        """
         self._check_fitted()
-        structural = json.loads(_core.described(self.config_))["features"] == "structural"
-        made, _ = as_graph(graph, X, structural, self.data_dir)
-        return _core.embed(self.config_, self.model_, made, threads(self.n_jobs))
+        made, nodes = self._made(X, features)
+        rows = _core.embed(self.config_, self.model_, made, threads(self.n_jobs))
+        return self._contained(rows, nodes)
+
+    def score(self, X: Any, y: Any = None, *, features: Any = None) -> float:
+        """The test accuracy of a linear probe on the embeddings of a graph, from 0 to 1.
+
+        ``y`` holds one class per node, as in ``evaluate``; by default the labels of the graph. The splits are those of the
+        graph, or else 10 % train, 10 % validation and 80 % test nodes, drawn with ``random_state``.
+        """
+        self._check_fitted()
+        made, _ = self._made(X, features)
+        rows = _core.embed(self.config_, self.model_, made, threads(self.n_jobs))
+        seed = int(json.loads(_core.described(self.config_))["seed"])
+        found = evaluate(rows, y, graph=made, random_state=seed, n_jobs=self.n_jobs)
+        return float(found["value"]) / 100
+
+    def set_output(self, *, transform: Optional[str] = None) -> ControlG:
+        """Chooses what ``transform`` and ``fit_transform`` return: "default" (an array), "pandas" or "polars"."""
+        check_container(transform)
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # the name that clone of scikit-learn copies
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the embedding columns: controlg0, controlg1, …"""
+        self._check_fitted()
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{at}" for at in range(self.embedding_.shape[1])], dtype=object)
 
     @property
     def schedule_(self) -> dict[str, NDArray[Any]]:
@@ -136,10 +143,15 @@ class ControlG:
         self._check_fitted()
         return sensings(self.record_)
 
-    def save(self, folder: Any) -> None:
-        """Writes a run folder that ``controlg evaluate``, ``report``, ``audit`` and ``embed`` accept."""
+    def save(self, folder: Any, *, overwrite: bool = False) -> None:
+        """Writes a run folder that ``controlg evaluate``, ``report``, ``audit`` and ``embed`` accept.
+
+        The folder must be new or empty. With ``overwrite`` it may hold another run, which is replaced; a folder with any
+        other file is left alone.
+        """
         self._check_fitted()
-        _core.save(os.fspath(folder), self.config_, self.record_, self.model_, self.embedding_, self._ids)
+        run = (self.config_, self.record_, self.model_, self.embedding_, self._ids)
+        _core.save(os.fspath(folder), *run, overwrite)
 
     @classmethod
     def load(cls, folder: Any) -> ControlG:
@@ -151,49 +163,120 @@ class ControlG:
         usual = flat(json.loads(_core.resolve(preset)))
         params = {name: value for name, value in flat(complete).items() if usual.get(name) != value}
         params.update(data=complete["data"], method=complete["method"])
-        estimator = cls(**params)
+        estimator = cls(**canonical(params))
         estimator._set_run(run, None)
         estimator.notes_ = []
-        estimator.n_features_in_ = _trained_features(estimator.model_)
         return estimator
 
     def _settings(self, graph: Any) -> str:
-        given = {name: getattr(self, name) for name in SHORT}
         data = "graph"  # no data set of this name: no preset
         if isinstance(graph, (str, os.PathLike)):
             data = os.fspath(graph)
         elif isinstance(graph, _core.Graph):
             data = graph.name
-        return to_json({"data": data, **given, **self.settings})
+        given = {name: value for name, value in self.get_params().items() if name in KEYS and value is not None}
+        return to_json({"data": data, **given})
 
-    def _on_line(self) -> Optional[Callable[[int, int, str], object]]:
-        callback = self.callback
-        if callback is None:
-            return None
-        return lambda done, steps, line: callback(done, steps, json.loads(line))
+    def _train(self, graph: _core.Graph, settings: str) -> Any:
+        """The run, and whether an interrupt ended the training."""
+        callbacks = [*(self.callbacks or ()), *(() if self.callback is None else (self.callback,))]
+        bar = ProgressBar() if self.verbose else None
+        for note in graph.notes if self.verbose else ():
+            print(note, file=sys.stderr)
+        try:
+            return _core.fit(graph, settings, threads(self.n_jobs), watch(callbacks, bar))
+        finally:
+            if bar is not None:
+                bar.close()
+
+    def _made(self, X: Any, features: Any) -> tuple[_core.Graph, list[Any]]:
+        """A graph to embed, and its nodes."""
+        structural = json.loads(_core.described(self.config_))["features"] == "structural"
+        made, nodes = as_graph(*graph_and_features(X, features), structural, self.data_dir)
+        self._check_features(made)
+        return made, list(range(made.n_nodes)) if nodes is None else nodes
+
+    def _check_features(self, graph: _core.Graph) -> None:
+        """Compares features with those of ``fit``, in the words of scikit-learn. The library puts named columns in order."""
+        name, known, found = type(self).__name__, getattr(self, "feature_names_in_", None), graph.feature_names
+        if known is not None and found is not None:
+            others, lacking = sorted(set(found) - set(known)), sorted(set(known) - set(found))
+            if others or lacking:
+                parts = [("no column", lacking), ("other columns", others)]
+                words = [f"{what} {', '.join(map(repr, names[:5]))}" for what, names in parts if names]
+                raise ValueError(f"X: found {' and '.join(words)}; the feature names should match those passed during fit")
+        elif graph.n_features != self.n_features_in_:
+            expected = self.n_features_in_
+            raise ValueError(f"X has {graph.n_features} features, but {name} is expecting {expected} features as input")
+        elif known is not None:
+            warnings.warn(f"X does not have valid feature names, but {name} was fitted with feature names", stacklevel=4)
+        elif found is not None:
+            warnings.warn(f"X has feature names, but {name} was fitted without feature names", stacklevel=4)
+
+    def _contained(self, rows: NDArray[np.float32], nodes: list[Any]) -> Any:
+        kind = container(getattr(self, "_sklearn_output_config", {}))
+        return rows if kind == "default" else in_container(kind, rows, self.get_feature_names_out(), nodes)
 
     def _set_run(self, run: Any, nodes: Optional[list[Any]]) -> None:
-        self.config_, self.record_, self.model_, self.embedding_, self._ids = run
+        self.config_, self.record_, self.model_, self.embedding_, self._ids, self.partial_ = run
         if nodes is None:
             nodes = self._ids if self._ids is not None else list(range(len(self.embedding_)))
         self.nodes_ = nodes
+        self.n_steps_ = steps_done(self.record_)
+        metadata = _metadata(self.model_)
+        self.n_features_in_ = int(metadata["features"])
+        if "feature_names" in metadata:
+            self.feature_names_in_ = np.array(json.loads(metadata["feature_names"]), dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # of an earlier fit
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
-            raise NotFittedError("this ControlG instance is not fitted yet: call fit first")
+            # That of scikit-learn too, for those who catch it.
+            theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+            error = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs), {})
+            raise error("this ControlG instance is not fitted yet: call fit first")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def __sklearn_tags__(self) -> Any:
+        """Only scikit-learn calls this, so it is there."""
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
+            input_tags=InputTags(two_d_array=False),
+        )
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults."""
+        usual = ControlG().get_params()
+        return {name: value for name, value in self.get_params().items() if not _same(value, usual[name])}
+
     def __repr__(self) -> str:
-        plain = ControlG().get_params()
-        differ: Mapping[str, Any] = {
-            name: value for name, value in self.get_params().items() if name not in plain or plain[name] != value
-        }
-        return f"ControlG({', '.join(f'{name}={value!r}' for name, value in differ.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._given().items())})"
+
+    def _repr_html_(self) -> str:
+        facts: dict[str, Any] = {}
+        if self.__sklearn_is_fitted__():
+            rows, columns = self.embedding_.shape
+            facts["embeddings"] = f"{rows} nodes × {columns}, from {self.n_features_in_} features"
+            facts["training"] = f"{self.n_steps_} steps{', stopped early' if self.partial_ else ''}"
+            tasks, counts = np.unique(self.schedule_.get("task", np.array([])), return_counts=True)
+            facts.update({} if len(tasks) == 0 else {"blocks": ", ".join(f"{t} {n}" for t, n in zip(tasks, counts))})
+            facts.update({} if not self.notes_ else {"notes": "; ".join(self.notes_)})
+        return html(type(self).__name__, self._given(), facts)
 
 
-def _trained_features(model: bytes) -> int:
-    """The number of input features of a model, from the header of its safetensors bytes."""
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b))
+
+
+def _metadata(model: bytes) -> dict[str, str]:
+    """The metadata of a model, from the header of its safetensors bytes."""
     length = int.from_bytes(model[:8], "little")
-    return int(json.loads(model[8 : 8 + length])["__metadata__"]["features"])
+    metadata: dict[str, str] = json.loads(model[8 : 8 + length])["__metadata__"]
+    return metadata

@@ -9,6 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def steps_done(record: str) -> int:
+    """The number of steps of a record, whose last line is a block."""
+    last = json.loads(record.splitlines()[-1])
+    return int(last["step"]) + int(last["steps"])
+
+
 def blocks(record: str) -> dict[str, NDArray[Any]]:
     """One row per block. Values per objective have columns such as ``plan_p_link``."""
     return _columns(record, "block")

@@ -9,7 +9,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from . import _core
-from ._graph import numpy_of
+from ._arrays import numpy_of
 from ._settings import to_json
 
 Numbers = Union[Sequence[float], Mapping[str, float], Any]

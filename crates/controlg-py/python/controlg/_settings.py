@@ -1,9 +1,13 @@
-"""Settings of the run file as Python parameters: two underscores stand for a dot."""
+"""Settings of the run file as Python parameters: two underscores stand for a dot, one for a hyphen."""
 
 from __future__ import annotations
 
+import difflib
+import functools
 import json
-from typing import Any, Mapping, Optional
+from typing import Any, Callable, Iterable, Mapping, Optional, TypeVar
+
+from . import _core
 
 #: Parameters with short names, and their settings.
 SHORT = {
@@ -14,15 +18,77 @@ SHORT = {
     "random_state": "seed",
 }
 
+#: Parameters that are not settings of the run file.
+OTHERS = ("n_jobs", "verbose", "callbacks", "callback", "data_dir")
 
-def key(name: str) -> str:
-    """The setting of a parameter."""
-    return SHORT.get(name, name.replace("__", "."))
+#: All settings of the run file: name, default, range, description.
+SETTINGS: list[dict[str, str]] = json.loads(_core.settings())
 
 
-def short(name: str) -> Optional[str]:
-    """The short name of a parameter, if it has one."""
-    return next((known for known, long in SHORT.items() if long == key(name)), None)
+def parameter(key: str) -> str:
+    """The parameter of a setting."""
+    names = (name for name, long in SHORT.items() if long == key)
+    return next(names, key.replace(".", "__").replace("-", "_"))
+
+
+#: The setting of each parameter.
+KEYS = {**SHORT, **{parameter(setting["name"]): setting["name"] for setting in SETTINGS}}
+
+
+def find(name: str) -> Optional[str]:
+    """The parameter with this name, or with another name of it: that of its setting, or of version 0.1."""
+    if name in KEYS:
+        return name
+    key = name.replace("__", ".").replace("normalis", "normaliz")
+    return parameter(key) if parameter(key) in KEYS else None
+
+
+def known(name: str, others: Iterable[str] = ()) -> str:
+    """``find`` that fails with a suggestion."""
+    found = name if name in others else find(name)
+    if found is not None:
+        return found
+    every = [*KEYS, *others]
+    near = [one for one in every if one.endswith(f"__{name}")] or difflib.get_close_matches(name, every, 1, 0.7)
+    words = " or ".join(f"'{one}'" for one in near[:3])
+    advice = f"did you mean {words}?" if near else "help(ControlG.__init__) lists the parameters"
+    raise ValueError(f"unknown parameter '{name}'{',' if near else ';'} {advice}")
+
+
+def canonical(params: Mapping[str, Any], others: Iterable[str] = ()) -> dict[str, Any]:
+    """The parameters under their own names."""
+    given: dict[str, str] = {}
+    for name in params:
+        first = given.setdefault(known(name, others), name)
+        if first != name:
+            raise twice(first, name)
+    return {own: params[name] for own, name in given.items()}
+
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
+
+def accepts_other_names(init: Init) -> Init:
+    """Decorates an ``__init__`` to accept the other names of parameters, and to suggest a name for an unknown one."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, **params: Any) -> None:
+        params = canonical(params, OTHERS)
+        check(params)
+        init(self, **params)
+
+    return __init__  # type: ignore[return-value]
+
+
+def check(params: Mapping[str, Any]) -> None:
+    """Checks each value."""
+    _core.check(to_json({name: value for name, value in params.items() if name not in OTHERS}))
+    threads(params.get("n_jobs"))
+    callbacks = params.get("callbacks")
+    callbacks = [*([] if callbacks is None else callbacks), params.get("callback")]
+    for callback in callbacks:
+        if callback is not None and not callable(callback):
+            raise ValueError(f"callbacks: found {callback!r}, expected functions")
 
 
 def to_json(settings: Mapping[str, Any]) -> str:
@@ -33,6 +99,12 @@ def to_json(settings: Mapping[str, Any]) -> str:
         if names.setdefault(key(name), name) != name:
             raise twice(names[key(name)], name)
     return json.dumps({key(name): value for name, value in given.items()}, default=plain)
+
+
+def key(name: str) -> str:
+    """The setting of a parameter. Names that are not in the list are left to the library to report."""
+    found = find(name)
+    return name.replace("__", ".") if found is None else KEYS[found]
 
 
 def twice(first: str, second: str) -> ValueError:
@@ -62,7 +134,7 @@ def threads(n_jobs: Optional[int]) -> Optional[int]:
     """The number of threads; ``None`` for all cores."""
     if n_jobs is None or n_jobs == -1:
         return None
-    if isinstance(n_jobs, bool) or int(n_jobs) != n_jobs or n_jobs < 1:
+    if isinstance(n_jobs, (bool, str)) or int(n_jobs) != n_jobs or n_jobs < 1:
         raise ValueError(f"n_jobs: found {n_jobs!r}, expected a whole number from 1, or -1 for all cores")
     return int(n_jobs)
 

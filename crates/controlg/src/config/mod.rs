@@ -17,6 +17,7 @@
 
 mod budget;
 mod builder;
+mod check;
 mod choices;
 mod component;
 mod custom;
@@ -31,6 +32,7 @@ mod table;
 mod train;
 
 pub use builder::ConfigBuilder;
+pub use check::check;
 pub use choices::{EncoderKind, MethodKind, ObjectiveKind};
 pub use component::{Component, EncoderConfig, MixerConfig, ObjectiveConfig};
 pub use custom::Custom;

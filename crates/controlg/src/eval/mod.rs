@@ -105,8 +105,12 @@ pub fn evaluate_lp(embeddings: &Features, graph: &Graph, split: &EdgeSplit) -> R
 }
 
 /// Clustering: mean NMI of K-means over several random states, with one cluster per class, on the labeled nodes.
-/// Modularity and conductance are computed on the subgraph of these nodes.
-pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -> Result<Score> {
+/// With a graph, modularity and conductance are computed on the subgraph of these nodes.
+pub fn evaluate_cluster<'g>(
+    embeddings: &Features,
+    labels: &Labels,
+    graph: impl Into<Option<&'g Graph>>,
+) -> Result<Score> {
     let start = Instant::now();
     check::embeddings(embeddings, labels.classes().len())?;
     let nodes: Vec<u32> =
@@ -130,7 +134,7 @@ pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -
         clusterings.iter().map(|found| 100.0 * metric(&found.assignments, &truth)).collect::<Vec<f64>>()
     };
     let nmi = each(metrics::normalized_mutual_info);
-    let on_graph = |metric: fn(&Graph, &[u32]) -> f64| {
+    let on_graph = |graph: &Graph, metric: fn(&Graph, &[u32]) -> f64| {
         let clusters_of_nodes = |found: &kmeans::Clustering| {
             let mut clusters = vec![metrics::UNASSIGNED; graph.n_nodes()];
             nodes
@@ -143,15 +147,18 @@ pub fn evaluate_cluster(embeddings: &Features, labels: &Labels, graph: &Graph) -
         stats::mean(&values.collect::<Vec<f64>>())
     };
     let inertias: Vec<f64> = clusterings.iter().map(|found| found.inertia).collect();
-    let score = new_score(&nmi, "kmeans-k", "l2", "kmeans")
+    let mut score = new_score(&nmi, "kmeans-k", "l2", "kmeans")
         .with("clusters", present.len())
         .with("random_states", clusterings.len())
         .with("starts", settings.n_init)
         .with("ari", stats::mean(&each(metrics::adjusted_rand_index)))
-        .with("accuracy", stats::mean(&each(metrics::clustering_accuracy)))
-        .with("modularity", on_graph(metrics::modularity))
-        .with("conductance", on_graph(metrics::conductance))
-        .with("inertia", stats::mean(&inertias));
+        .with("accuracy", stats::mean(&each(metrics::clustering_accuracy)));
+    if let Some(graph) = graph.into() {
+        score = score
+            .with("modularity", on_graph(graph, metrics::modularity))
+            .with("conductance", on_graph(graph, metrics::conductance));
+    }
+    let score = score.with("inertia", stats::mean(&inertias));
     Ok(Score { seconds: start.elapsed().as_secs_f64(), ..score })
 }
 

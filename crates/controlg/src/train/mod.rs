@@ -24,7 +24,7 @@ pub use embed::{embed, embed_into, match_features};
 pub use estimate::{RunEstimate, size, within};
 pub use input::Input;
 pub use model::{Model, ModelSpec, NamedObjective};
-pub use pretrain::{pretrain, pretrain_with};
+pub use pretrain::{pretrain, pretrain_until, pretrain_with};
 pub use run::feature_match::MatchedGraph;
 pub use run::files::write_embeddings;
 pub use run::folder::{RunEvent, RunFolder, RunSummary};

@@ -1,5 +1,7 @@
 //! Pretraining in memory.
 
+use std::ops::ControlFlow;
+
 use super::input::Input;
 use super::trained_model::TrainedModel;
 use super::training::Training;
@@ -52,17 +54,54 @@ where
     C: TryInto<Config>,
     Error: From<C::Error>,
 {
+    pretrain_until(graph, config, |record| {
+        on_record(record);
+        ControlFlow::Continue(())
+    })
+}
+
+/// [`pretrain_with`] that the callback can end early. Training stops after the block, or the warm-up round, whose line
+/// was answered with [`ControlFlow::Break`]; the model is that of this moment, and [`TrainedModel::is_partial`] tells.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use controlg::config::Config;
+/// use controlg::trace::Record;
+///
+/// let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+/// let config = Config::for_data("my graph")?.width(16).epochs(4).steps_per_epoch(30);
+/// let model = controlg::pretrain_until(&graph, &config, |line| match line {
+///     Record::Block(block) if block.epoch == 2 => ControlFlow::Break(()),
+///     _ => ControlFlow::Continue(()),
+/// })?;
+/// assert!(model.is_partial());
+/// assert_eq!(model.embed(&graph)?, *model.embeddings());
+/// # Ok::<(), controlg::Error>(())
+/// ```
+pub fn pretrain_until<C>(
+    graph: &Graph,
+    config: C,
+    mut on_record: impl FnMut(&Record) -> ControlFlow<()>,
+) -> Result<TrainedModel>
+where
+    C: TryInto<Config>,
+    Error: From<C::Error>,
+{
     let config = config.try_into()?;
     let input = Input::new(graph, &config)?;
     let mut training = Training::new(&input, &config)?;
     let mut buffer = RecordBuffer::default();
     let mut append = |record: &Record| {
-        on_record(record);
-        buffer.append(record)
+        buffer.append(record)?;
+        Ok::<bool, Error>(on_record(record).is_break())
     };
-    append(&training.header())?;
-    while let Some(records) = training.advance()? {
-        records.iter().try_for_each(&mut append)?;
+    let mut stop = append(&training.header())?;
+    while !stop && let Some(records) = training.advance()? {
+        // Every line of the unit is recorded, so that the record matches the model.
+        for record in &records {
+            stop |= append(record)?;
+        }
     }
     TrainedModel::from_training(&training, &input, buffer)
 }

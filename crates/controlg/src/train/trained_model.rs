@@ -54,7 +54,7 @@ pub struct TrainedModelParts {
 }
 
 impl TrainedModel {
-    /// The model of a training loop that has come to its end, with the record of all its lines.
+    /// The model of a training loop that has come to its end, or was stopped, with the record of all its lines so far.
     ///
     /// ```
     /// use controlg::config::Config;
@@ -161,6 +161,15 @@ impl TrainedModel {
         &self.record
     }
 
+    /// Whether training was stopped before its last step; see [`pretrain_until`](super::pretrain_until).
+    pub fn is_partial(&self) -> bool {
+        let last = self.record.iter().rev().find_map(|line| match line {
+            Record::Block(block) => Some(block.step + block.steps),
+            _ => None,
+        });
+        last.unwrap_or_default() < self.parts.config.total_steps()
+    }
+
     /// How the training time was spent; `None` for a model that was loaded.
     ///
     /// ```
@@ -256,6 +265,47 @@ impl TrainedModel {
         stream_embeddings(dir, shape, &parts.ids, |rows| rows(parts.embeddings.data()))
     }
 
+    /// [`TrainedModel::save`] that may replace the run in a folder. Files that are not those of a run are an error, and
+    /// nothing is deleted then.
+    ///
+    /// ```
+    /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
+    /// # let config = controlg::Config::for_data("my graph")?.width(16).epochs(1).steps_per_epoch(30);
+    /// # let model = controlg::pretrain(&graph, &config)?;
+    /// # let home = tempfile::tempdir().unwrap();
+    /// # let dir = home.path().join("run");
+    /// model.save(&dir)?;
+    /// assert!(model.save(&dir).is_err());
+    /// model.save_over(&dir)?;
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn save_over(&self, dir: impl AsRef<Path>) -> Result<()> {
+        let dir = dir.as_ref();
+        let failed = |error| Error::io(format_args!("replacing {}", dir.display()), error);
+        let Ok(entries) = fs::read_dir(dir) else { return self.save(dir) };
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            if !run_files::ALL.iter().any(|known| *known == name) {
+                let found = format_args!("{}, which is no file of a run", name.display());
+                return Err(Error::input(dir, "", found, "a run, or a new or empty folder"));
+            }
+        }
+        // The new run is complete before the old one goes.
+        let beside = |role: &str| {
+            let name = dir.file_name().unwrap_or_default().display();
+            dir.with_file_name(format!(".{name}.{role}-{}", std::process::id()))
+        };
+        let (new, old) = (beside("new"), beside("old"));
+        let replaced = self.save(&new).and_then(|()| {
+            fs::rename(dir, &old).and_then(|()| fs::rename(&new, dir)).map_err(failed)?;
+            fs::remove_dir_all(&old).map_err(failed)
+        });
+        if replaced.is_err() {
+            let _ = fs::remove_dir_all(&new); // what went wrong first is the error
+        }
+        replaced
+    }
+
     /// Reads the folder of a finished run, written by [`TrainedModel::save`] or `controlg pretrain`.
     pub fn load(dir: impl AsRef<Path>) -> Result<TrainedModel> {
         TrainedModel::load_with(dir, &Custom::default())
@@ -312,8 +362,10 @@ pub fn match_features_from_bytes(model: &[u8], graph: &Graph) -> Result<MatchedG
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
-    use crate::train::{RunFolder, pretrain};
+    use crate::train::{RunFolder, pretrain, pretrain_until};
 
     #[test]
     fn a_model_in_memory_equals_a_run_folder() {
@@ -342,5 +394,42 @@ mod tests {
         let (loaded, model) = (loaded.into_parts(), model.into_parts());
         assert_eq!((loaded.embeddings, loaded.model), (model.embeddings, model.model));
         assert!(crate::audit::audit(&saved).unwrap().blocks > 0);
+    }
+
+    #[test]
+    fn a_stopped_training_leaves_a_partial_model_with_its_record() {
+        let graph = crate::data::load("synthetic:nodes=120", &Default::default()).unwrap().graph;
+        let config = Config::for_data("my graph").unwrap().width(8).epochs(2).steps_per_epoch(30);
+        let config = config.set("objective.p_par.parts", 4).unwrap().build().unwrap();
+        let stop = |line: &Record| match line {
+            Record::Block(block) if block.step >= 40 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let model = pretrain_until(&graph, &config, stop).unwrap();
+        let whole = pretrain(&graph, &config).unwrap();
+        assert!(model.is_partial() && !whole.is_partial());
+        assert!(model.record().len() < whole.record().len());
+        assert_eq!(model.embed(&graph).unwrap(), *model.embeddings());
+        let home = tempfile::tempdir().unwrap();
+        model.save(home.path()).unwrap();
+        assert_eq!(crate::audit::audit(home.path()).unwrap().steps, 41);
+        assert!(TrainedModel::load(home.path()).unwrap().is_partial());
+    }
+
+    #[test]
+    fn only_a_run_is_replaced() {
+        let graph = crate::data::load("synthetic:nodes=60", &Default::default()).unwrap().graph;
+        let config = Config::for_data("my graph").unwrap().width(4).epochs(1).steps_per_epoch(30);
+        let model = pretrain(&graph, &config.set("method", "p_link").unwrap()).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path().join("run");
+        model.save_over(&dir).unwrap();
+        fs::write(dir.join(run_files::METRICS), "{}").unwrap();
+        model.save_over(&dir).unwrap();
+        assert!(!dir.join(run_files::METRICS).exists() && dir.join(run_files::MODEL).exists());
+        fs::write(dir.join("thesis.tex"), "").unwrap();
+        let error = model.save_over(&dir).unwrap_err().to_string();
+        assert!(error.contains("thesis.tex, which is no file of a run"), "{error}");
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
     }
 }
