@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use controlg::{Error, Result};
 use pyo3::PyErr;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
 
 /// The exception for an error, with the text that the command prints.
 pub(crate) fn to_exception(error: &Error) -> PyErr {
@@ -13,6 +13,7 @@ pub(crate) fn to_exception(error: &Error) -> PyErr {
         Error::Input { .. } | Error::Unknown { .. } | Error::Check { .. } => PyValueError::new_err(text),
         Error::Io { .. } => PyOSError::new_err(text),
         Error::Failed(_) => PyRuntimeError::new_err(text),
+        Error::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
     }
 }
 

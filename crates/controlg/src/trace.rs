@@ -50,6 +50,9 @@ pub struct RunLine {
     /// The feature normalization that `normalize = auto` chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalize: Option<FeatureNormalization>,
+    /// What was chosen for this graph, and why; see [`Input::notes`](crate::train::Input::notes).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// All settings.
     pub config: RecordedConfig,
 }

@@ -33,6 +33,7 @@ use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 pub struct Training<'g> {
     config: Config,
     normalization: Normalization,
+    notes: Vec<String>,
     model: Model<'g>,
     method: Driver,
     progress: TrainProgress,
@@ -89,6 +90,7 @@ impl<'g> Training<'g> {
             },
             model,
             normalization: input.normalization,
+            notes: input.notes.clone(),
             config: config.clone(),
             progress: TrainProgress::default(),
             timings: Timings::default(),
@@ -106,6 +108,7 @@ impl<'g> Training<'g> {
             seed,
             objectives,
             normalize: self.normalization.chosen_for.map(|_| self.normalization.how),
+            notes: self.notes.clone(),
             config: RecordedConfig::from(&self.config),
         }))
     }
