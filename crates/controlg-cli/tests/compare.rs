@@ -130,7 +130,16 @@ fn grid_search_uses_validation_and_records_its_choice() {
     let (out, grid) = (folder.path().join("grid"), folder.path().join("grid.toml"));
     fs::write(&grid, "[all]\n\"train.lr\" = [1e-6, 1e-2]\n[random]\n\"train.block\" = [1, 2]\n").unwrap();
     let args = ["--methods", "random", "--seeds", "2", "--tasks", "nc", "--no-singles", "--grid"];
-    compare(&out, &[&args[..], &[grid.to_str().unwrap()]].concat());
+    let output = compare(&out, &[&args[..], &[grid.to_str().unwrap(), "--keep-runs"]].concat());
+    // Neither the log nor the files of trials tell test figures; only the four runs of the chosen settings have some.
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (search, rest) = log.split_once("best of").expect("the choice");
+    assert!(search.contains(": validation nc ") && !search.contains(": nc "), "{log}");
+    assert!(rest.contains(": nc "), "{log}");
+    let runs = fs::read_dir(out.join("runs")).unwrap().map(|run| run.unwrap().path().join("metrics.json"));
+    let metrics: Vec<Value> =
+        runs.map(|path| serde_json::from_slice(&fs::read(path).unwrap()).unwrap()).collect();
+    assert!(metrics.iter().filter(|metrics| metrics["nc"]["value"].is_null()).count() >= 3);
     let trials = fs::read_to_string(out.join("trials.jsonl")).unwrap();
     assert_eq!(trials.lines().count(), 4);
     let trials: Vec<Value> = trials.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -151,7 +151,7 @@ fn flags_override_errors_of_the_run_file() {
 fn a_rejected_run_creates_no_folder() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
-    let rejected = pretrain(&out, &["--tensorboard", "--set", "objective.p_par.parts=100000"]);
+    let rejected = pretrain(&out, &["--tensorboard", "--set", "objective.p_recon.mask=0.001"]);
     assert_eq!(rejected.status.code(), Some(2), "{}", String::from_utf8_lossy(&rejected.stderr));
     assert!(!out.exists());
     let output = pretrain(&out, &["--tensorboard"]);
@@ -302,10 +302,7 @@ fn invalid_settings_are_reported_before_any_work() {
         (&["--set", "train.epcohs=3"], "unknown setting 'train.epcohs', did you mean 'train.epochs'?"),
         (&["--set", "train.block=21"], "train.block: found 21, expected at most train.batches_per_epoch, 20"),
         (&["--set", "encoder.width=0"], "encoder.width: found 0, expected 1 to 65536"),
-        (
-            &["--set", "objective.p_par.parts=500"],
-            "objective p_par: found 240 nodes for objective.p_par.parts = 500",
-        ),
+        (&["--set", "objective.p_par.parts=1"], "objective.p_par.parts: found 1, expected 2 to 1048576"),
         (&["--objectives", "p_link,p_rceon"], "unknown objective 'p_rceon', did you mean 'p_recon'?"),
         (&["--method", "contrlg"], "unknown method 'contrlg', did you mean 'controlg'?"),
         (&["--config", "no such file"], "no such file"),

@@ -55,7 +55,13 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
                 console.log(format_args!("note: {} skipped: it has no validation data", task.name()));
                 continue;
             };
-            let _ = writeln!(text, "{:<8} validation {:.2} % ({})", task.name(), score.validation, score.protocol);
+            let _ = writeln!(
+                text,
+                "{:<8} validation {:.2} % ({})",
+                task.name(),
+                score.validation,
+                score.protocol
+            );
             scores.insert(task.name().to_owned(), to_json(&score)?);
             continue;
         }

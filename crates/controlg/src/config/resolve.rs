@@ -9,6 +9,7 @@ use super::{
     Config, Custom, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy, merge, preset,
 };
 use crate::coordinator::{ActiveMethod, ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
+use crate::data::FeatureSource;
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
 use crate::objective::{self, OBJECTIVES};
@@ -99,6 +100,10 @@ fn with_presets(table: Table) -> Result<Table> {
         merge(&mut merged, preset::of_method(method, &data));
     }
     drop_foreign_encoder_settings(&mut merged, &table);
+    // The preset's normalization suits the data set's own features.
+    if table.get("features").and_then(Value::as_str) == Some(FeatureSource::Structural.name()) {
+        merged.remove("normalize");
+    }
     merge(&mut merged, table);
     Ok(merged)
 }

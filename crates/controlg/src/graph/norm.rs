@@ -9,11 +9,28 @@ use crate::error::{Error, Result};
 /// # Errors
 /// If another row has a sum that is not positive: the division would flip its signs or blow it up.
 pub fn divide_rows_by_sums(features: &Features) -> Result<Features> {
+    divide_rows(features, row_factor)
+}
+
+/// Divides each row by its sum, whatever its sign, as version 0.1 did by default with structural features. Needed to
+/// continue such runs.
+pub(crate) fn divide_rows_by_signed_sums(features: &Features) -> Features {
+    let factor = |_, values: &mut dyn Iterator<Item = f64>| {
+        let sum: f64 = values.sum();
+        Ok(if sum == 0.0 { 1.0 } else { 1.0 / sum })
+    };
+    divide_rows(features, factor).expect("every sum gives a factor")
+}
+
+fn divide_rows(
+    features: &Features,
+    factor: impl Fn(usize, &mut dyn Iterator<Item = f64>) -> Result<f64>,
+) -> Result<Features> {
     match features {
         Features::Dense(dense) => {
             let mut data = dense.data().to_vec();
             for (at, row) in data.chunks_exact_mut(dense.n_cols()).enumerate() {
-                let factor = row_factor(at, row.iter().map(|&x| f64::from(x)))?;
+                let factor = factor(at, &mut row.iter().map(|&x| f64::from(x)))?;
                 row.iter_mut().for_each(|x| *x = (f64::from(*x) * factor) as Real);
             }
             Ok(Features::Dense(Dense::from_parts(dense.n_rows(), dense.n_cols(), data)))
@@ -21,7 +38,7 @@ pub fn divide_rows_by_sums(features: &Features) -> Result<Features> {
         Features::Sparse(csr) => {
             let mut values = Vec::with_capacity(csr.n_entries());
             for row in 0..csr.n_rows() {
-                let factor = row_factor(row, csr.entries(row).map(|(_, x)| f64::from(x)))?;
+                let factor = factor(row, &mut csr.entries(row).map(|(_, x)| f64::from(x)))?;
                 values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) * factor) as Real));
             }
             let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
@@ -31,7 +48,7 @@ pub fn divide_rows_by_sums(features: &Features) -> Result<Features> {
 }
 
 /// The factor that scales the values of a row to sum 1.
-fn row_factor(row: usize, values: impl Iterator<Item = f64>) -> Result<f64> {
+fn row_factor(row: usize, values: &mut dyn Iterator<Item = f64>) -> Result<f64> {
     let (mut sum, mut zeros) = (0.0, true);
     values.for_each(|x| {
         sum += x;

@@ -2,7 +2,7 @@
 
 use crate::config::FeatureNormalization;
 use crate::error::{Error, Result};
-use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
+use crate::graph::norm::{ColumnScale, divide_rows_by_signed_sums, divide_rows_by_sums};
 use crate::graph::{FeatureKind, Graph};
 
 /// The normalization of a run.
@@ -66,7 +66,11 @@ pub(super) fn normalized_graph(
             graph.with_stored(stored)
         }
         (FeatureNormalization::Rows, None) => {
-            let features = divide_rows_by_sums(graph.features())?;
+            let features = if graph.has_features_from_edges() {
+                divide_rows_by_signed_sums(graph.features())
+            } else {
+                divide_rows_by_sums(graph.features())?
+            };
             graph.with_features(features)
         }
         (FeatureNormalization::Columns, stored) => {
