@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -258,33 +257,6 @@ def test_errors_have_the_text_of_the_command(arrays, tmp_path):
     assert done.stderr.strip() == f"controlg: {caught.value}"
     with pytest.raises(ValueError, match="call fit first"):
         ControlG().schedule_
-
-
-LONG = {**SMALL, "epochs": 100000}
-
-
-def test_an_interrupt_stops_training_and_fit_works_again():
-    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    model = ControlG(**LONG)
-    begun = time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, 1.0)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(DATA)
-    assert time.monotonic() - begun < 60 and not hasattr(model, "embedding_")
-    assert model.set_params(epochs=1).fit_transform(DATA).shape == (120, 8)
-
-
-def test_the_callback_gets_every_line_and_can_stop_training():
-    seen = []
-    model = ControlG(**SMALL, callback=lambda done, steps, line: seen.append((done, steps, line["kind"]))).fit(DATA)
-    assert seen[-1][:2] == (30, 30) and sum(kind == "block" for *_, kind in seen) == len(model.schedule_["task"])
-
-    def stop(done, steps, line):
-        if done > 40:
-            raise StopAsyncIteration("enough")
-
-    with pytest.raises(StopAsyncIteration):
-        ControlG(**LONG, callback=stop).fit(DATA)
 
 
 def test_other_threads_run_during_training():

@@ -33,7 +33,8 @@ def reals(array: NDArray[Any], what: str) -> NDArray[np.float32]:
 
 def is_table(value: Any) -> bool:
     """Whether a value is a data frame of pandas or polars."""
-    return hasattr(value, "columns") and (hasattr(value, "to_numpy") or hasattr(value, "collect"))
+    # Of the type: the columns of a lazy frame must be computed.
+    return hasattr(type(value), "columns") and (hasattr(value, "to_numpy") or hasattr(value, "collect"))
 
 
 def features(X: Any) -> tuple[Optional[NDArray[np.float32]], Optional[Csr], Optional[list[str]]]:
