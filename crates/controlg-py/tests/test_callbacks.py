@@ -1,6 +1,5 @@
 """Callbacks, early stopping, progress, and interrupts."""
 
-import builtins
 import json
 import signal
 import subprocess
@@ -136,14 +135,8 @@ def test_the_progress_bar(capsys):
 
 
 def test_progress_without_tqdm(capsys, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest, **more):
-        if name.startswith("tqdm"):
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for name in ("tqdm", "tqdm.auto"):
+        monkeypatch.setitem(sys.modules, name, None)
     ControlG(**{**SMALL, "epochs": 3}, verbose=1).fit(DATA)
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("pretraining: 90 of 90 steps, p_") and len(lines) <= 11

@@ -170,18 +170,6 @@ def test_an_estimator_can_be_pickled(fitted):
     assert back.get_params() == fitted.get_params()
 
 
-def test_scikit_learn_clone_and_parameter_grid():
-    base = pytest.importorskip("sklearn.base")
-    selection = pytest.importorskip("sklearn.model_selection")
-    original = ControlG(**SMALL, plan__delta=0.3, objectives=["p_link", "p_recon"])
-    copy = base.clone(original)
-    assert copy is not original and copy.get_params() == original.get_params()
-    grid = selection.ParameterGrid({"plan__delta": [0.1, 0.3], "method": ["controlg", "random"]})
-    runs = [base.clone(original).set_params(**params).fit(DATA) for params in grid]
-    assert len({run.embedding_.tobytes() for run in runs}) > 1
-    assert all(run.embedding_.shape == (120, 8) for run in runs)
-
-
 def test_scores_equal_those_of_the_command(fitted, tmp_path):
     fitted.save(tmp_path / "run")
     done = program("evaluate", tmp_path / "run", "--tasks", "nc,cluster", "--json", "--quiet")
