@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -171,18 +170,6 @@ def test_an_estimator_can_be_pickled(fitted):
     assert back.get_params() == fitted.get_params()
 
 
-def test_scikit_learn_clone_and_parameter_grid():
-    base = pytest.importorskip("sklearn.base")
-    selection = pytest.importorskip("sklearn.model_selection")
-    original = ControlG(**SMALL, plan__delta=0.3, objectives=["p_link", "p_recon"])
-    copy = base.clone(original)
-    assert copy is not original and copy.get_params() == original.get_params()
-    grid = selection.ParameterGrid({"plan__delta": [0.1, 0.3], "method": ["controlg", "random"]})
-    runs = [base.clone(original).set_params(**params).fit(DATA) for params in grid]
-    assert len({run.embedding_.tobytes() for run in runs}) > 1
-    assert all(run.embedding_.shape == (120, 8) for run in runs)
-
-
 def test_scores_equal_those_of_the_command(fitted, tmp_path):
     fitted.save(tmp_path / "run")
     done = program("evaluate", tmp_path / "run", "--tasks", "nc,cluster", "--json", "--quiet")
@@ -258,33 +245,6 @@ def test_errors_have_the_text_of_the_command(arrays, tmp_path):
     assert done.stderr.strip() == f"controlg: {caught.value}"
     with pytest.raises(ValueError, match="call fit first"):
         ControlG().schedule_
-
-
-LONG = {**SMALL, "epochs": 100000}
-
-
-def test_an_interrupt_stops_training_and_fit_works_again():
-    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    model = ControlG(**LONG)
-    begun = time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, 1.0)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(DATA)
-    assert time.monotonic() - begun < 60 and not hasattr(model, "embedding_")
-    assert model.set_params(epochs=1).fit_transform(DATA).shape == (120, 8)
-
-
-def test_the_callback_gets_every_line_and_can_stop_training():
-    seen = []
-    model = ControlG(**SMALL, callback=lambda done, steps, line: seen.append((done, steps, line["kind"]))).fit(DATA)
-    assert seen[-1][:2] == (30, 30) and sum(kind == "block" for *_, kind in seen) == len(model.schedule_["task"])
-
-    def stop(done, steps, line):
-        if done > 40:
-            raise StopAsyncIteration("enough")
-
-    with pytest.raises(StopAsyncIteration):
-        ControlG(**LONG, callback=stop).fit(DATA)
 
 
 def test_other_threads_run_during_training():

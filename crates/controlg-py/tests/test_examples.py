@@ -1,5 +1,6 @@
 """The README and the examples run as printed."""
 
+import json
 import os
 import re
 import subprocess
@@ -38,6 +39,21 @@ def test_compare_methods(tmp_path):
     pytest.importorskip("matplotlib")
     said = run([sys.executable, HOME / "examples" / "compare_methods.py"], tmp_path)
     assert "controlg" in said and "untrained" in said and (tmp_path / "comparison.png").exists()
+
+
+def test_the_notebook(tmp_path, monkeypatch):
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    for module in ("ipykernel", "pandas"):
+        pytest.importorskip(module)
+    notebook = nbformat.read(HOME / "examples" / "first_hour.ipynb", as_version=4)
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells), "clear its outputs"
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    done = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    said = json.dumps([cell.get("outputs", []) for cell in done.cells])
+    for words in ("% accuracy", "% NMI with", "stopped early: True", "(301, 32)", "<strong>ControlG</strong>", "200/200"):
+        assert words in said, words
+    assert (tmp_path / "first-run" / "trace.jsonl").exists()
 
 
 @pytest.mark.parametrize("data", ["synthetic:nodes=300,features=32", "cora"])

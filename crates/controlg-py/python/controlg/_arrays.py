@@ -25,6 +25,8 @@ def reals(array: NDArray[Any], what: str) -> NDArray[np.float32]:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{what}: found {kind(array)} ({error}), expected numbers") from None
+    if array.dtype.kind == "c":
+        raise ValueError(f"{what}: found complex numbers, expected reals. Complex data not supported")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{what}: found {kind(array)}, expected numbers")
     with np.errstate(over="ignore"):
@@ -33,7 +35,8 @@ def reals(array: NDArray[Any], what: str) -> NDArray[np.float32]:
 
 def is_table(value: Any) -> bool:
     """Whether a value is a data frame of pandas or polars."""
-    return hasattr(value, "columns") and (hasattr(value, "to_numpy") or hasattr(value, "collect"))
+    # Of the type: the columns of a lazy frame must be computed.
+    return hasattr(type(value), "columns") and (hasattr(value, "to_numpy") or hasattr(value, "collect"))
 
 
 def features(X: Any) -> tuple[Optional[NDArray[np.float32]], Optional[Csr], Optional[list[str]]]:
@@ -105,6 +108,5 @@ def shape(array: NDArray[Any]) -> str:
 
 def kind(array: NDArray[Any]) -> str:
     """The element type of an array for error messages."""
-    kinds = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "reals", "U": "text", "S": "text"}
-    kinds.update(c="complex numbers", T="text")
+    kinds = {"b": "booleans", "i": "whole numbers", "u": "whole numbers", "f": "reals", "U": "text", "S": "text", "T": "text"}
     return kinds.get(array.dtype.kind, f"elements of type {array.dtype}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -105,8 +106,7 @@ class ProgressBar:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a notebook without widgets gets the bar as text
-                from tqdm.auto import tqdm
-            self._tqdm: Any = tqdm
+                self._tqdm: Any = importlib.import_module("tqdm.auto").tqdm
         except ImportError:
             self._tqdm = None
 

@@ -44,7 +44,8 @@ def compare(
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             raise (ValueError if done.returncode == 2 else RuntimeError)(_reason(done.stderr))
-        return json.loads(_core.compared(folder))
+        results: list[dict[str, Any]] = json.loads(_core.compared(folder))
+        return results
 
 
 def _reason(stderr: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -126,8 +127,15 @@ class ControlG(Parameters):
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the embedding columns: controlg0, controlg1, …"""
+        """The names of the embedding columns: controlg0, controlg1, … Input names are only compared with those of ``fit``."""
         self._check_fitted()
+        if input_features is not None:
+            names, trained = list(input_features), getattr(self, "feature_names_in_", None)
+            if trained is not None and names != list(trained):
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(names) != self.n_features_in_:
+                expected = f"number of features ({self.n_features_in_}), got {len(names)}"
+                raise ValueError(f"input_features should have length equal to {expected}")
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}{at}" for at in range(self.embedding_.shape[1])], dtype=object)
 
@@ -242,13 +250,12 @@ class ControlG(Parameters):
 
     def __sklearn_tags__(self) -> Any:
         """Only scikit-learn calls this, so it is there."""
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
+        of: Any = importlib.import_module("sklearn.utils")
+        return of.Tags(
             estimator_type=None,
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=["float32"]),
-            input_tags=InputTags(two_d_array=False),
+            target_tags=of.TargetTags(required=False),
+            transformer_tags=of.TransformerTags(preserves_dtype=["float32"]),
+            input_tags=of.InputTags(two_d_array=False, sparse=True),
         )
 
     def _given(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def evaluate(
         labels = classes_of(labels)
         if len(labels) != len(rows):
             raise ValueError(f"labels: found {len(labels)}, expected {len(rows)}, one for each row of the embeddings")
-    score = _core.evaluate(
+    text = _core.evaluate(
         task,
         reals(rows, "embeddings"),
         labels,
@@ -73,7 +73,8 @@ def evaluate(
         made,
         threads(n_jobs),
     )
-    return json.loads(score)
+    score: dict[str, Any] = json.loads(text)
+    return score
 
 
 def classes_of(labels: Any) -> list[int]:
@@ -124,4 +125,4 @@ def _nodes(at: int, part: Any, n_nodes: int) -> list[int]:
         return np.flatnonzero(part).tolist()
     if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
         raise ValueError(f"split {at}: found {shape(part)} of {kind(part)}, expected node numbers or a mask")
-    return part.astype(np.int64).tolist()
+    return [int(node) for node in part]

@@ -102,7 +102,8 @@ class Scheduler:
         if products.ndim != 2:
             raise ValueError(f"gram: found {products.ndim} dimensions, expected two dimensions")
         quotients = [0.0] * len(self._tasks) if rayleigh is None else self._each(rayleigh)
-        return json.loads(self._loop.sense(self._each(losses), products.tolist(), quotients))
+        derived: dict[str, Any] = json.loads(self._loop.sense(self._each(losses), products.tolist(), quotients))
+        return derived
 
     def next(self, steps: int = 1) -> str:
         """The objective to train in the next block of ``steps`` steps."""
@@ -147,4 +148,5 @@ class Scheduler:
 
 def audit(run: Any) -> dict[str, Any]:
     """Re-derives every decision of a run folder or record. Raises ``ValueError`` at the first that differs."""
-    return json.loads(_core.audit(os.fspath(run)))
+    summary: dict[str, Any] = json.loads(_core.audit(os.fspath(run)))
+    return summary

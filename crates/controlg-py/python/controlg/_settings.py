@@ -7,6 +7,8 @@ import functools
 import json
 from typing import Any, Callable, Iterable, Mapping, Optional, TypeVar
 
+import numpy as np
+
 from . import _core
 
 #: Parameters with short names, and their settings.
@@ -134,13 +136,14 @@ def threads(n_jobs: Optional[int]) -> Optional[int]:
     """The number of threads; ``None`` for all cores."""
     if n_jobs is None or n_jobs == -1:
         return None
-    if isinstance(n_jobs, (bool, str)) or int(n_jobs) != n_jobs or n_jobs < 1:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
         raise ValueError(f"n_jobs: found {n_jobs!r}, expected a whole number from 1, or -1 for all cores")
     return int(n_jobs)
 
 
 def seed(random_state: int) -> int:
     """The checked seed."""
-    if isinstance(random_state, bool) or int(random_state) != random_state or not 0 <= random_state < 2**63:
+    whole = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state < 2**63:
         raise ValueError(f"random_state: found {random_state!r}, expected a whole number from 0")
     return int(random_state)
