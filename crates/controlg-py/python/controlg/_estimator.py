@@ -18,7 +18,7 @@ from ._evaluate import evaluate
 from ._graph import as_graph, graph_and_features, refuse_features_as_labels
 from ._output import check_container, container, html, in_container
 from ._parameters import Parameters
-from ._record import blocks, sensings, steps_done
+from ._record import blocks, notes, sensings, steps_done
 from ._settings import KEYS, OTHERS, SHORT, canonical, check, flat, known, threads, to_json
 
 
@@ -85,7 +85,7 @@ class ControlG(Parameters):
         made, nodes = as_graph(graph, features, wanted == "structural", self.data_dir)
         run, interrupted = self._train(made, settings)
         self._set_run(run, nodes)
-        self.notes_ = made.notes
+        self.notes_ = [*made.notes, *notes(self.record_)]
         if interrupted:
             words = f"training was interrupted: the embeddings are those after {self.n_steps_} steps"
             warnings.warn(words, stacklevel=2)
@@ -173,7 +173,7 @@ class ControlG(Parameters):
         params.update(data=complete["data"], method=complete["method"])
         estimator = cls(**canonical(params))
         estimator._set_run(run, None)
-        estimator.notes_ = []
+        estimator.notes_ = notes(estimator.record_)
         return estimator
 
     def _settings(self, graph: Any) -> str:

@@ -15,6 +15,11 @@ def steps_done(record: str) -> int:
     return int(last["step"]) + int(last["steps"])
 
 
+def notes(record: str) -> list[str]:
+    """What the run chose for its graph, such as the feature normalization."""
+    return list(json.loads(record.split("\n", 1)[0]).get("notes", []))
+
+
 def blocks(record: str) -> dict[str, NDArray[Any]]:
     """One row per block. Values per objective have columns such as ``plan_p_link``."""
     return _columns(record, "block")
