@@ -30,7 +30,7 @@ class Parameters:
         data: Optional[str] = None,
         data_dir: Union[str, "os.PathLike[str]", None] = None,
         features: Optional[Literal["given", "structural"]] = None,
-        normalize: Optional[Literal["rows", "columns", "none"]] = None,
+        normalize: Optional[Literal["auto", "rows", "columns", "none"]] = None,
         edges: Optional[Literal["all", "train"]] = None,
         encoder__kind: Optional[str] = None,
         encoder__layers: Optional[int] = None,
@@ -194,8 +194,8 @@ class Parameters:
         data_dir : folder in which data sets are looked up by name.
         features : features from the data, or structural features computed from the edges (given, structural;
             default "given").
-        normalize : feature normalization: divide rows by their sum, standardize columns, or none (rows,
-            columns, none; default "rows").
+        normalize : feature normalization: divide rows by their sum, standardize columns, none, or what fits the
+            features (auto, rows, columns, none; default "auto").
         edges : edges to train on: all, or the training edges of the edges-70-10-20 split for link prediction
             (all, train; default "all").
         encoder__kind : encoder; see `controlg list encoders` (default "gcn").
@@ -276,7 +276,7 @@ class Parameters:
             0.3).
         objective__p_decor__mask_features : fraction of feature columns masked in each view (at least 0 and
             below 1; default 0.3).
-        objective__p_par__parts : number of clusters (2 to 1048576; default 20).
+        objective__p_par__parts : number of clusters, at most one per ten nodes (2 to 1048576; default 20).
         objective__p_par__imbalance : maximum cluster size relative to the mean (a number from 1.001 to 2;
             default 1.03).
         objective__p_par__seed : random seed of METIS, independent of the run's seed (0 to 2147483647; default

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::feature_match::write_features;
+use super::feature_match::{mark_structural, write_features};
 use super::safetensors::TensorFile;
 use crate::config::{Config, FeatureNormalization};
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::tensor::ColumnStats;
 use crate::train::input::Input;
 use crate::train::model::Model;
 
+<<<<<<< HEAD
 /// Metadata key and value of a model that was trained on structural features.
 const FEATURE_SOURCE: &str = "feature_source";
 const STRUCTURAL: &str = "structural";
@@ -18,6 +19,8 @@ const STRUCTURAL: &str = "structural";
 /// Metadata key of the normalization that `normalize = auto` chose.
 const NORMALIZE: &str = "normalize";
 
+=======
+>>>>>>> data
 /// The settings and data that a model or checkpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::train) struct RunIdentity {
@@ -44,7 +47,7 @@ impl RunIdentity {
             tensors.metadata.insert(name.to_owned(), text.to_owned());
         }
         if self.structural {
-            tensors.metadata.insert(FEATURE_SOURCE.to_owned(), STRUCTURAL.to_owned());
+            mark_structural(tensors);
         }
     }
 }
@@ -84,6 +87,7 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
     }
     Ok(stats)
 }
+<<<<<<< HEAD
 
 /// How the features of a model's training graph were normalized.
 pub(in crate::train) fn normalization(
@@ -105,3 +109,5 @@ pub(in crate::train) fn normalization(
 pub(in crate::train) fn is_structural(tensors: &TensorFile<'_>) -> bool {
     tensors.metadata.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
 }
+=======
+>>>>>>> data
