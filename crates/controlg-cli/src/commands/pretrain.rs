@@ -14,7 +14,7 @@ use controlg::{Error, Result, run_files};
 use crate::args::{CommonArgs, PretrainArgs};
 use crate::console::Console;
 use crate::progress::ProgressBar;
-use crate::watch;
+use crate::watch::LivePage;
 
 pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let mut config = resolve(args, common, console)?;
@@ -56,9 +56,9 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     }
     let run = RunFolder::open(&folder, &config, args.resume)?;
 
-    if let Some(port) = args.watch {
-        let address = watch::serve(&folder, port)?;
-        console.log(format_args!("watch: http://{address}"));
+    let live = args.watch.map(|port| LivePage::serve(&folder, port)).transpose()?;
+    if let Some(live) = &live {
+        console.log(format_args!("watch: http://{}", live.address));
     }
     // Create the event file with the first line, so that a rejected run leaves no files.
     let mut events: Option<EventFile> = None;
@@ -97,6 +97,9 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         }
     });
     progress.end();
+    if let Some(live) = &live {
+        live.end(outcome.as_ref().err(), common, console);
+    }
     let outcome = outcome?;
     if let Some(error) = event_error {
         console.log(format_args!("the TensorBoard event file is incomplete: {error}"));
