@@ -1,15 +1,22 @@
 //! `pretrain --watch`: serves the report of a running run on localhost.
 //!
 //! A background thread listens on the loopback address. The page is rendered from the record on request, at most every
-//! few seconds, so watching costs the run almost nothing. Requests whose `Host` header names another host are rejected,
+//! few seconds, so watching costs the run almost nothing. When the run ends, a browser gets the last page before the port
+//! is closed, and `report.html` stays in the run folder. Requests whose `Host` header names another host are rejected,
 //! which prevents DNS rebinding by other pages in the same browser.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use controlg::{Error, Result, report};
+use controlg::report::{self, RunContext, RunStatus};
+use controlg::{Error, Result, files, run_files};
+
+use crate::args::CommonArgs;
+use crate::commands::report::RunData;
+use crate::console::Console;
 
 /// Minimum time between two renderings.
 const REFRESH: Duration = Duration::from_secs(3);
@@ -17,32 +24,98 @@ const REFRESH: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a request header in bytes.
 const MAX_HEADER: u64 = 16_384;
+/// How long the last page is kept for a browser that asked for one within [`WATCHED`]. The page asks every two seconds.
+const LINGER: Duration = Duration::from_secs(4);
+const WATCHED: Duration = Duration::from_secs(10);
 
-/// Reloads the content of the page every few seconds, except while the pointer is on the schedule.
-const RELOAD: &str = "<script>\nsetInterval(async () => {\n  if (document.querySelector('#schedule svg:focus, #schedule:hover')) return;\n  \
-try {\n    const text = await (await fetch('/', { cache: 'no-store' })).text();\n    const next = new DOMParser().parseFromString(text, 'text/html');\n    \
-document.querySelector('main').replaceWith(next.querySelector('main'));\n    document.querySelectorAll('script[type=\"application/json\"]').forEach((old) => {\n      \
-const fresh = next.getElementById(old.id);\n      if (fresh) old.textContent = fresh.textContent;\n    });\n    window.drawPage();\n  } catch { /* the run has ended */ }\n}, 4000);\n</script>\n";
+/// Script of the live page.
+const SCRIPT: &str = include_str!("watch.js");
 
-/// Starts serving the report of a run and returns the address.
-pub(crate) fn serve(run: &Path, port: u16) -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .map_err(|error| Error::io(format_args!("listening on port {port} of this machine"), error))?;
-    let address = listener.local_addr().map_err(|error| Error::io("listening on this machine", error))?;
-    let run = run.to_owned();
-    std::thread::spawn(move || {
-        let mut report = LiveReport { run, cached: None };
-        for stream in listener.incoming().flatten() {
-            // Ignore clients that hang up early.
-            let _ = report.respond(stream, address);
+/// The report of a run, served until this is dropped.
+pub(crate) struct LivePage {
+    run: PathBuf,
+    pub(crate) address: SocketAddr,
+    state: Arc<Mutex<LiveState>>,
+}
+
+#[derive(Default)]
+struct LiveState {
+    /// The page of the ended run.
+    last_page: Option<String>,
+    last_page_served: bool,
+    last_request: Option<Instant>,
+    closed: bool,
+}
+
+impl LivePage {
+    /// Starts serving the report of a run.
+    pub(crate) fn serve(run: &Path, port: u16) -> Result<LivePage> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .map_err(|error| Error::io(format_args!("listening on port {port} of this machine"), error))?;
+        let address = listener.local_addr().map_err(|error| Error::io("listening on this machine", error))?;
+        let state = Arc::new(Mutex::new(LiveState::default()));
+        let mut report = LiveReport { run: run.to_owned(), cached: None, state: Arc::clone(&state) };
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if locked(&report.state).closed {
+                    break;
+                }
+                // Ignore clients that hang up early.
+                let _ = report.respond(stream, address);
+            }
+        });
+        Ok(LivePage { run: run.to_owned(), address, state })
+    }
+
+    /// Writes `report.html` and serves the last page from now on. `error` is why the run failed.
+    pub(crate) fn end(&self, error: Option<&Error>, common: &CommonArgs, console: &Console) {
+        let data = RunData::load_or_note(&self.run, common, console);
+        let context = data.as_ref().map(RunData::context).unwrap_or_default();
+        if error.is_none() {
+            let path = self.run.join(run_files::REPORT);
+            let written = report::of_run_in(&self.run, &context)
+                .and_then(|report| files::atomic_write_bytes(&path, report.page));
+            match written {
+                Ok(()) => console.log(format_args!("report: {}", path.display())),
+                Err(error) => console.log(format_args!("note: the run has no report: {error}")),
+            }
         }
-    });
-    Ok(address)
+        let status = error.map_or(RunStatus::Finished, |error| RunStatus::Failed(error.to_string()));
+        let page = report::of_run_in(&self.run, &RunContext { status: Some(&status), ..context });
+        locked(&self.state).last_page = page.ok().map(|report| with_script(&report.page));
+    }
+}
+
+impl Drop for LivePage {
+    /// Waits until a browser that was watching has the last page, then stops the server.
+    fn drop(&mut self) {
+        let start = Instant::now();
+        let waiting = || {
+            let state = locked(&self.state);
+            let watched = state.last_request.is_some_and(|at| at.elapsed() < WATCHED);
+            watched && state.last_page.is_some() && !state.last_page_served && start.elapsed() < LINGER
+        };
+        while waiting() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        locked(&self.state).closed = true;
+        // Wakes the thread, which then ends and closes the port.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+fn locked(state: &Mutex<LiveState>) -> MutexGuard<'_, LiveState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with_script(page: &str) -> String {
+    page.replacen("</body>", &format!("<script>\n{SCRIPT}</script>\n</body>"), 1)
 }
 
 struct LiveReport {
     run: PathBuf,
     cached: Option<(Instant, String)>,
+    state: Arc<Mutex<LiveState>>,
 }
 
 impl LiveReport {
@@ -82,21 +155,31 @@ impl LiveReport {
     }
 
     fn page(&mut self) -> String {
+        let mut state = locked(&self.state);
+        state.last_request = Some(Instant::now());
+        if let Some(page) = &state.last_page {
+            let page = page.clone();
+            state.last_page_served = true;
+            return page;
+        }
+        drop(state);
         if let Some((when, page)) = &self.cached
             && when.elapsed() < REFRESH
         {
             return page.clone();
         }
-        let page = match report::of_run(&self.run, None) {
-            Ok(report) => report.page.replacen("</body>", &format!("{RELOAD}</body>"), 1),
+        let context = RunContext { status: Some(&RunStatus::Running), ..RunContext::default() };
+        let page = match report::of_run_in(&self.run, &context) {
+            Ok(report) => with_script(&report.page),
             // The last line of the record may be incomplete: serve the previous page.
             Err(_) if self.cached.is_some() => {
                 return self.cached.clone().map(|(_, page)| page).unwrap_or_default();
             }
             // The record may not exist yet.
             Err(_) => {
-                "<!doctype html><meta http-equiv=\"refresh\" content=\"1\"><p>Waiting for the run to start.</p>"
-                    .to_owned()
+                return "<!doctype html><meta charset=\"utf-8\"><meta http-equiv=\"refresh\" content=\"1\">\
+                        <p>Waiting for the run to start.</p>"
+                    .to_owned();
             }
         };
         self.cached = Some((Instant::now(), page.clone()));

@@ -6,17 +6,24 @@ use std::path::Path;
 use controlg::compare::{Budget, EmbeddingSource, ResultCell};
 use controlg::config::EdgeScope;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
+use controlg::report::{self, RunContext, TaskScores};
 use controlg::{Error, Result, files, run_files};
 use serde_json::json;
 
 use super::compare::{CompletedComparison, execute};
-use super::report;
+use super::report::RunData;
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 
 const DATA: &str = "synthetic";
 /// Fewer epochs than the preset; enough for the schedule to settle.
 const SETTINGS: [&str; 1] = ["train.epochs=6"];
+
+/// What the page shows, in words.
+const INTRO: &str = "The demo pretrains a graph neural network on a synthetic graph with five self-supervised objectives, once \
+                     with the feedback scheduler (controlg) and once in random order. This page shows the run of controlg: first \
+                     what its embeddings are good for, then which objective was trained when and why, and at the end a map of \
+                     the embeddings.";
 
 pub(super) fn run(out: &Path, common: &CommonArgs, console: &Console) -> Result<()> {
     let args = CompareArgs {
@@ -49,28 +56,44 @@ pub(super) fn run(out: &Path, common: &CommonArgs, console: &Console) -> Result<
         return Err(Error::Failed("the demo has no run of controlg".to_owned()));
     };
     let folder = out.join("runs").join(job.folder_name()?);
-    let rendered = report::render(&folder, common, console)?;
+    let scores: Vec<TaskScores> =
+        args.tasks.iter().filter_map(|task| scores_of_task(&cells, *task)).collect();
+    let data = RunData::load_or_note(&folder, common, console);
+    let context = data.as_ref().map(RunData::context).unwrap_or_default();
+    let context = RunContext { intro: INTRO, scores: Some(&scores), ..context };
     let page = out.join(run_files::REPORT);
-    files::atomic_write_bytes(&page, &rendered.page)?;
+    files::atomic_write_bytes(&page, report::of_run_in(&folder, &context)?.page)?;
 
     // Five lines that fit on 80 columns.
     let scores = |method: &str| scores_of(&cells, &args.tasks, method);
     let text = format!(
-        "Synthetic graph, 5 objectives, {} steps; scores in % ({}):\n\
-         controlg {}, random {}, untrained {},\n\
-         raw features {}, smoothed features (sgc) {}.\n\
-         Report: {} shows what was trained when, and why.\n\
+        "nc = node classification accuracy, lp = link prediction AUC, cluster = NMI (%):\n\
+         nc/lp/cluster after {} steps: controlg {}, random {}\n\
+         no training: untrained {}, sgc {}, raw {}\n\
+         sgc = smoothed features, raw = features. Report: {}\n\
          Next: controlg pretrain my-graph/ (with edges.csv) or controlg compare --help",
         config.total_steps(),
-        args.tasks.iter().map(|task| task.name()).collect::<Vec<_>>().join("/"),
         scores("controlg"),
         scores("random"),
         scores("untrained"),
-        scores("raw"),
         scores("sgc"),
+        scores("raw"),
         page.display(),
     );
     console.result(&json!({ "report": page, "run": folder, "results": cells }), text)
+}
+
+/// Scores of one task for the page: the run of controlg, a random schedule, and the floors.
+fn scores_of_task(cells: &[ResultCell], task: Task) -> Option<TaskScores> {
+    let of = |method: &str| cells.iter().find(|cell| cell.method == method && cell.task == task.name());
+    let protocol = of("controlg")?.protocol.clone();
+    let note = match task {
+        Task::Lp => "From a second run with the same settings, which saw the training edges only.",
+        Task::Nc | Task::Cluster => "",
+    };
+    let methods = ["controlg", "random", "untrained", "sgc", "raw"];
+    let values = methods.iter().filter_map(|method| Some(((*method).to_owned(), of(method)?.value)));
+    Some(TaskScores { task, protocol, note: note.to_owned(), values: values.collect() })
 }
 
 /// The scores of a method in the order of the tasks.

@@ -9,7 +9,7 @@ mod evaluate;
 mod generate;
 mod list;
 mod pretrain;
-mod report;
+pub(crate) mod report;
 
 use controlg::Result;
 use controlg::data::{FeatureSource, LoadOptions};

@@ -15,7 +15,7 @@ use crate::args::{CommonArgs, PretrainArgs};
 use crate::console::Console;
 use crate::interrupt;
 use crate::progress::ProgressBar;
-use crate::watch;
+use crate::watch::LivePage;
 
 pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let mut config = resolve(args, common, console)?;
@@ -57,9 +57,9 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     }
     let run = open(&folder, &config, args)?.stop_when(interrupt::stop_flag()?);
 
-    if let Some(port) = args.watch {
-        let address = watch::serve(&folder, port)?;
-        console.log(format_args!("watch: http://{address}"));
+    let live = args.watch.map(|port| LivePage::serve(&folder, port)).transpose()?;
+    if let Some(live) = &live {
+        console.log(format_args!("watch: http://{}", live.address));
     }
     // Create the event file with the first line, so that a rejected run leaves no files.
     let mut events: Option<EventFile> = None;
@@ -99,6 +99,9 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         }
     });
     progress.end();
+    if let Some(live) = &live {
+        live.end(outcome.as_ref().err(), common, console);
+    }
     let outcome = outcome.map_err(|error| match error {
         Error::Interrupted(what) => {
             let command = format!("controlg pretrain --out {} --resume", quoted(&folder));

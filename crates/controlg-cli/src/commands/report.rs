@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use controlg::compare::Manifest;
 use controlg::config::{self, Config};
-use controlg::data::{self, LoadOptions};
-use controlg::report::{self, EmbeddingMap, RenderedReport};
-use controlg::{Error, Result, files, run_files};
+use controlg::data::{self, info::DatasetInfo};
+use controlg::report::{self, EmbeddingMap, RenderedReport, RunContext};
+use controlg::{Error, Graph, Result, files, run_files};
 use serde_json::json;
 
+use super::load_options;
 use crate::args::CommonArgs;
 use crate::console::Console;
 use crate::png::PngRenderer;
@@ -53,7 +54,7 @@ pub(super) fn run(
 }
 
 /// Renders the folder of a run or of a comparison.
-pub(super) fn render(folder: &Path, common: &CommonArgs, console: &Console) -> Result<RenderedReport> {
+fn render(folder: &Path, common: &CommonArgs, console: &Console) -> Result<RenderedReport> {
     if folder.join(Manifest::FILE).exists() {
         return report::of_comparison(folder);
     }
@@ -66,30 +67,41 @@ pub(super) fn render(folder: &Path, common: &CommonArgs, console: &Console) -> R
             "a folder with trace.jsonl or comparison.json",
         ));
     }
-    match embedding_map(folder, common) {
-        Ok(Some((map, graph))) => report::of_run(folder, Some((&map, &graph))),
-        Ok(None) => report::of_run(folder, None),
-        Err(error) => {
-            console.log(format_args!("note: the report has no map of the embeddings: {error}"));
-            report::of_run(folder, None)
-        }
-    }
+    let data = RunData::load_or_note(folder, common, console);
+    report::of_run_in(folder, &data.as_ref().map(RunData::context).unwrap_or_default())
 }
 
-/// The map of a run's embeddings; `None` if the run has no embeddings yet.
-fn embedding_map(run: &Path, common: &CommonArgs) -> Result<Option<(EmbeddingMap, controlg::Graph)>> {
-    let embeddings = run.join(run_files::EMBEDDINGS_NPY);
-    if !embeddings.exists() {
-        return Ok(None);
+/// The graph of a run and the map of its embeddings.
+pub(crate) struct RunData {
+    map: EmbeddingMap,
+    graph: Graph,
+    info: DatasetInfo,
+}
+
+impl RunData {
+    /// `None` if the run has no embeddings yet, or if they or the graph cannot be read.
+    pub(crate) fn load_or_note(run: &Path, common: &CommonArgs, console: &Console) -> Option<RunData> {
+        RunData::load(run, common).unwrap_or_else(|error| {
+            console.log(format_args!("note: the report has no statistics of the graph and no map: {error}"));
+            None
+        })
     }
-    let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: config.features,
-        ..LoadOptions::default()
-    };
-    let dataset = data::load(&config.data, &options)?;
-    let embeddings = data::read_embeddings(&embeddings, dataset.graph.ids(), &config.data)?;
-    let map = EmbeddingMap::new(&embeddings, &dataset.graph, dataset.labels.as_ref())?;
-    Ok(Some((map, dataset.graph)))
+
+    fn load(run: &Path, common: &CommonArgs) -> Result<Option<RunData>> {
+        let embeddings = run.join(run_files::EMBEDDINGS_NPY);
+        if !embeddings.exists() {
+            return Ok(None);
+        }
+        let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
+        let dataset = data::load(&config.data, &load_options(common, config.features))?;
+        let info = DatasetInfo::of(&dataset);
+        let embeddings = data::read_embeddings(&embeddings, dataset.graph.ids(), &config.data)?;
+        let map = EmbeddingMap::new(&embeddings, &dataset.graph, dataset.labels.as_ref())?;
+        Ok(Some(RunData { map, graph: dataset.graph, info }))
+    }
+
+    /// What the page of the run shows of this.
+    pub(crate) fn context(&self) -> RunContext<'_> {
+        RunContext { map: Some((&self.map, &self.graph)), info: Some(&self.info), ..RunContext::default() }
+    }
 }

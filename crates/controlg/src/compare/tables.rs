@@ -163,12 +163,7 @@ impl ComparisonReport {
 
 impl TaskTables {
     pub(crate) fn title(&self) -> String {
-        let name = match self.task {
-            Task::Nc => "Node classification",
-            Task::Lp => "Link prediction",
-            Task::Cluster => "Clustering",
-        };
-        format!("{name} ({}, {} in percent)", self.task.name(), self.task.metric())
+        format!("{} ({}, {} in percent)", self.task.title(), self.task.name(), self.task.metric())
     }
 
     fn text_tables(&self) -> impl Iterator<Item = &TextTable> {

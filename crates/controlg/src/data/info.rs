@@ -158,7 +158,7 @@ impl fmt::Display for DatasetInfo {
 }
 
 /// A number with thousands separators: 1,234,567.
-fn grouped(number: usize) -> String {
+pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {

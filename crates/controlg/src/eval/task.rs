@@ -27,6 +27,11 @@ impl Task {
         Self::NAMES[self as usize]
     }
 
+    /// Name in words.
+    pub fn title(self) -> &'static str {
+        ["Node classification", "Link prediction", "Clustering"][self as usize]
+    }
+
     /// Name of the metric.
     pub fn metric(self) -> &'static str {
         ["accuracy", "ROC-AUC", "NMI"][self as usize]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::axis::{Axis, tick_label};
+use super::axis::Axis;
 use super::downsample::{min_max, stride};
 use super::svg::SvgImage;
 use crate::compare::table::html_escape;
@@ -13,6 +13,17 @@ const PALETTE: [&str; 8] =
 
 /// Dash patterns, which distinguish lines without color.
 const DASHES: [&str; 8] = ["", "7 3", "2 2", "9 3 2 3", "4 2", "1 3", "12 4", "6 2 2 2"];
+
+/// Font size of all text, in pixels of an image of [`WIDTH`]: about 10 pixels on a phone, 16 on a wide screen.
+const FONT: f64 = 14.0;
+/// Estimated width of a character.
+const CHAR: f64 = 7.8;
+/// Width of an image in pixels. A page scales it to its column; a narrow image keeps its text readable on a phone.
+pub(super) const WIDTH: f64 = 480.0;
+/// Right margin.
+const RIGHT: f64 = 14.0;
+/// Most characters of the name of a row.
+const ROW_CHARS: usize = 20;
 
 /// Dash pattern of reference lines.
 const REFERENCE_DASH: &str = "3 3";
@@ -37,17 +48,32 @@ pub(super) struct Plot {
 impl Plot {
     /// An empty plot of a size in pixels.
     pub(super) fn new(width: f64, height: f64, x: Axis, y: Axis) -> Plot {
-        Plot { width, height, left: 52.0, bottom: 40.0, x, y, marks: String::new(), legend: Vec::new() }
+        let longest = y.ticks().iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+        let left = (30.0 + CHAR * longest as f64).max(66.0);
+        let bottom = if x.label.is_empty() { 26.0 } else { 46.0 };
+        Plot { width, height, left, bottom, x, y, marks: String::new(), legend: Vec::new() }
     }
 
-    /// Sets the left margin, for long row names.
-    pub(super) fn with_left_margin(mut self, left: f64) -> Plot {
-        self.left = left;
+    /// Sets the left margin to fit the names of rows.
+    pub(super) fn with_row_names<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Plot {
+        let longest = names.into_iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        self.left = 14.0 + CHAR * longest.min(ROW_CHARS) as f64;
         self
     }
 
+    /// Sets the left margin of another plot, to align the two.
+    pub(super) fn aligned_with(mut self, other: &Plot) -> Plot {
+        self.left = other.left;
+        self
+    }
+
+    /// Left and right edge of the x axis in pixels.
+    pub(super) fn x_range(&self) -> (f64, f64) {
+        (self.left, self.width - RIGHT)
+    }
+
     pub(super) fn px(&self, x: f64) -> f64 {
-        self.left + self.x.position(x) * (self.width - self.left - 10.0)
+        self.left + self.x.position(x) * (self.width - self.left - RIGHT)
     }
 
     pub(super) fn py(&self, y: f64) -> f64 {
@@ -55,17 +81,19 @@ impl Plot {
         top + (1.0 - self.y.position(y)) * (self.height - top - self.bottom)
     }
 
-    /// Adds a line with a legend entry; values that are not finite leave gaps.
+    /// Adds a line, with a legend entry if it has a name; values that are not finite leave gaps.
     pub(super) fn line(&mut self, k: usize, name: &str, points: &[(f64, f64)]) {
         let path = self.path(&min_max(points));
         let dash = DASHES[k % DASHES.len()];
         let dashes = if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") };
         let _ = writeln!(
             self.marks,
-            "<path class=\"mark\" d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.6\"{dashes}/>",
+            "<path class=\"mark\" d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{dashes}/>",
             color(k)
         );
-        self.legend.push((name.to_owned(), color(k), dash));
+        if !name.is_empty() {
+            self.legend.push((name.to_owned(), color(k), dash));
+        }
     }
 
     /// Adds a horizontal reference line with a legend entry.
@@ -136,7 +164,7 @@ impl Plot {
     pub(super) fn text(&mut self, (x, y): (f64, f64), anchor: &str, text: &str) {
         let _ = writeln!(
             self.marks,
-            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" text-anchor=\"{anchor}\" fill=\"currentColor\">{}</text>",
             self.px(x),
             self.py(y),
             html_escape(&truncated(text))
@@ -145,23 +173,27 @@ impl Plot {
 
     /// Adds labels next to dots, at the first side where they overlap no dot and no other label.
     pub(super) fn dot_labels(&mut self, dots: &[((f64, f64), &str)]) {
-        const HEIGHT: f64 = 12.0;
+        const HEIGHT: f64 = 16.0;
         let positions: Vec<(f64, f64)> = dots.iter().map(|((x, y), _)| (self.px(*x), self.py(*y))).collect();
         let mut taken: Vec<[f64; 4]> =
             positions.iter().map(|(x, y)| [x - 5.0, y - 5.0, x + 5.0, y + 5.0]).collect();
         for (&(x, y), (_, name)) in positions.iter().zip(dots) {
             let name = truncated(name);
-            let width = 6.3 * name.chars().count() as f64;
+            let width = CHAR * name.chars().count() as f64;
             let (right, left, middle) = (x + 8.0, x - 8.0 - width, x - width / 2.0);
             let sides = [
-                (right, y - 6.0),
-                (left, y - 6.0),
+                (right, y - 8.0),
+                (left, y - 8.0),
                 (middle, y - 6.0 - HEIGHT),
                 (middle, y + 6.0),
-                (right, y - 16.0),
-                (right, y + 5.0),
-                (left, y - 16.0),
-                (left, y + 5.0),
+                (right, y - 20.0),
+                (right, y + 6.0),
+                (left, y - 20.0),
+                (left, y + 6.0),
+                (right, y - 32.0),
+                (right, y + 18.0),
+                (left, y - 32.0),
+                (left, y + 18.0),
             ];
             let area = |(left, top): (f64, f64)| [left, top, left + width, top + HEIGHT];
             let free = |side: &(f64, f64)| {
@@ -173,9 +205,9 @@ impl Plot {
             taken.push(area(side));
             let _ = writeln!(
                 self.marks,
-                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" fill=\"currentColor\">{}</text>",
                 side.0,
-                side.1 + 10.0,
+                side.1 + 13.0,
                 html_escape(&name)
             );
         }
@@ -185,11 +217,11 @@ impl Plot {
     pub(super) fn row_name(&mut self, y: f64, name: &str) {
         let _ = writeln!(
             self.marks,
-            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"end\" dominant-baseline=\"middle\" \
+            "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" text-anchor=\"end\" dominant-baseline=\"middle\" \
              fill=\"currentColor\">{}</text>",
-            self.left - 6.0,
+            self.left - 7.0,
             self.py(y),
-            html_escape(&truncated(name))
+            html_escape(&cut(name, ROW_CHARS))
         );
     }
 
@@ -201,8 +233,7 @@ impl Plot {
     /// Finishes the plot without axes.
     pub(super) fn finish_without_axes(self) -> SvgImage {
         let mut svg = self.marks;
-        let height =
-            self.height + legend(&mut svg, &self.legend, self.left, self.width, self.height - 20.0) - 20.0;
+        let height = self.height + legend(&mut svg, &self.legend, self.width, self.height - 20.0) - 20.0;
         SvgImage { width: self.width, height, body: svg }
     }
 
@@ -211,48 +242,48 @@ impl Plot {
         let mut svg = String::new();
         let (x0, x1, bottom) = (self.px(self.x.min), self.px(self.x.max), self.py(self.y.min));
         let faint = "stroke=\"currentColor\" stroke-opacity=\".18\"";
-        for tick in self.x.ticks() {
+        for (tick, label) in self.x.ticks() {
             let x = self.px(tick);
             let _ = writeln!(
                 svg,
                 "<path d=\"M{x:.1} {bottom:.1}v4\" stroke=\"currentColor\" stroke-opacity=\".6\"/><text x=\"{x:.1}\" \
-                 y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>",
-                bottom + 15.0,
-                tick_label(tick)
+                 y=\"{:.1}\" font-size=\"{FONT}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>",
+                bottom + 18.0,
+                label
             );
         }
         if y_ticks {
-            for tick in self.y.ticks() {
+            for (tick, label) in self.y.ticks() {
                 let y = self.py(tick);
                 let _ = writeln!(
                     svg,
-                    "<path d=\"M{x0:.1} {y:.1}H{x1:.1}\" {faint}/><text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" \
+                    "<path d=\"M{x0:.1} {y:.1}H{x1:.1}\" {faint}/><text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" \
                      text-anchor=\"end\" fill=\"currentColor\">{}</text>",
-                    x0 - 5.0,
-                    y + 3.5,
-                    tick_label(tick)
+                    x0 - 6.0,
+                    y + 5.0,
+                    label
                 );
             }
         }
         let _ = writeln!(
             svg,
             "<path d=\"M{x0:.1} {bottom:.1}H{x1:.1}\" stroke=\"currentColor\" stroke-opacity=\".6\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>",
+             <text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" text-anchor=\"middle\" fill=\"currentColor\">{}</text>",
             f64::midpoint(x0, x1),
-            bottom + 31.0,
+            bottom + 37.0,
             html_escape(&self.x.label)
         );
         if !self.y.label.is_empty() {
             let middle = f64::midpoint(self.py(self.y.max), bottom);
             let _ = writeln!(
                 svg,
-                "<text transform=\"translate(12 {middle:.1}) rotate(-90)\" font-size=\"11\" text-anchor=\"middle\" \
+                "<text transform=\"translate(14 {middle:.1}) rotate(-90)\" font-size=\"{FONT}\" text-anchor=\"middle\" \
                  fill=\"currentColor\">{}</text>",
                 html_escape(&self.y.label)
             );
         }
         svg += &self.marks;
-        let height = self.height + legend(&mut svg, &self.legend, self.left, self.width, self.height);
+        let height = self.height + legend(&mut svg, &self.legend, self.width, self.height);
         SvgImage { width: self.width, height, body: svg }
     }
 
@@ -272,38 +303,36 @@ impl Plot {
 }
 
 /// Draws the legend in rows that fit the width; returns its height.
-fn legend(
-    svg: &mut String,
-    names: &[(String, &'static str, &'static str)],
-    left: f64,
-    width: f64,
-    top: f64,
-) -> f64 {
-    let (mut x, mut y) = (left, top + 8.0);
+fn legend(svg: &mut String, names: &[(String, &'static str, &'static str)], width: f64, top: f64) -> f64 {
+    const LEFT: f64 = 6.0;
+    let (mut x, mut y) = (LEFT, top + 10.0);
     for (name, color, dash) in names {
         let name = truncated(name);
-        let entry_width = 34.0 + 6.4 * name.chars().count() as f64;
-        if x > left && x + entry_width > width {
-            (x, y) = (left, y + 16.0);
+        let entry_width = 36.0 + CHAR * name.chars().count() as f64;
+        if x > LEFT && x + entry_width > width {
+            (x, y) = (LEFT, y + 21.0);
         }
         let _ = writeln!(
             svg,
             "<path d=\"M{x:.1} {y:.1}h20\" stroke=\"{color}\" stroke-width=\"3\" stroke-dasharray=\"{dash}\"/><text \
-             x=\"{:.1}\" y=\"{:.1}\" font-size=\"11\" fill=\"currentColor\">{}</text>",
+             x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" fill=\"currentColor\">{}</text>",
             x + 25.0,
-            y + 4.0,
+            y + 5.0,
             html_escape(&name)
         );
         x += entry_width;
     }
-    if names.is_empty() { 0.0 } else { y - top + 12.0 }
+    if names.is_empty() { 0.0 } else { y - top + 14.0 }
 }
 
 /// Truncates long names.
 fn truncated(name: &str) -> String {
-    const MAX_CHARS: usize = 40;
-    if name.chars().count() > MAX_CHARS {
-        name.chars().take(MAX_CHARS - 1).chain(['…']).collect()
+    cut(name, 40)
+}
+
+fn cut(name: &str, max_chars: usize) -> String {
+    if name.chars().count() > max_chars {
+        name.chars().take(max_chars - 1).chain(['…']).collect()
     } else {
         name.to_owned()
     }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::chart::Plot;
+use super::chart::{Plot, WIDTH};
 use super::figures::Figure;
 use super::svg::stack;
 use crate::compare::table::ResultTable;
 use crate::compare::{ComparisonReport, ResultCell};
 use crate::eval::stats;
-use crate::eval::{Task, paper};
+use crate::eval::{Task, floors, paper};
+
+/// Gray, which is used for floors only.
+const FLOOR_COLOR: usize = 7;
 
 /// All figures for which the comparison has data.
 pub(super) fn figures(report: &ComparisonReport, cells: &[ResultCell]) -> Vec<Figure> {
@@ -49,11 +52,12 @@ fn ranks(report: &ComparisonReport) -> Option<Figure> {
         for (method, rank, n) in &ranked {
             let _ = writeln!(csv, "{},{method},{rank},{n}", task.task.name());
         }
-        let height = 60.0 + 17.0 * ranked.len() as f64;
+        let height = 80.0 + 22.0 * ranked.len() as f64;
         let rows = ranked.len() as f64 + 1.0;
         let label = format!("average rank, {}", task.title());
         let axis = Axis::over(&label, [1.0, ranked.len() as f64]);
-        let mut plot = Plot::new(640.0, height, axis, Axis::over("", [0.0, rows])).with_left_margin(130.0);
+        let mut plot = Plot::new(WIDTH, height, axis, Axis::over("", [0.0, rows]))
+            .with_row_names(ranked.iter().map(|(method, ..)| *method));
         let difference = critical_difference(ranked.len(), n_data);
         if let Some(difference) = difference {
             let end = (1.0 + difference).min(ranked.len() as f64);
@@ -72,8 +76,8 @@ fn ranks(report: &ComparisonReport) -> Option<Figure> {
     (!images.is_empty()).then(|| Figure {
         name: "ranks",
         title: "Average ranks".to_owned(),
-        caption: "Over the data sets for which a method has a value. Methods closer than the gray bar do not differ \
-                  significantly (Nemenyi test, 5 % level)."
+        caption: "Rank 1 is best; the average is over the data sets for which a method has a value. Methods whose ranks differ \
+                  by less than the gray bar do not differ significantly (Nemenyi test, 5 % level)."
             .to_owned(),
         image: stack(images),
         csv,
@@ -89,38 +93,47 @@ fn means(cells: &[ResultCell], task: Task, of: fn(&ResultCell) -> f64) -> BTreeM
     values.into_iter().map(|(key, values)| (key, stats::mean(&values))).collect()
 }
 
+/// Test score against training time. Floors train nothing, so they stand at 0 seconds.
 fn cost(report: &ComparisonReport, cells: &[ResultCell]) -> Option<Figure> {
     let task = report.tasks.first()?.task;
     let quality = means(cells, task, |cell| cell.value);
-    let speed = means(cells, task, |cell| 1e3 * cell.seconds / cell.steps.max(1) as f64);
-    let mut csv = "data,method,ms_per_step,value\n".to_owned();
+    let seconds = means(cells, task, |cell| cell.seconds);
+    let steps = means(cells, task, |cell| cell.steps as f64);
+    let mut csv = "data,method,seconds,ms_per_step,value\n".to_owned();
     let mut images = Vec::new();
     for data in &report.comparison.data {
-        let own: Vec<(&String, f64, f64)> = quality
+        let own: Vec<(&String, f64, f64, f64)> = quality
             .iter()
             .filter(|((name, _), _)| name == data)
-            .filter_map(|(key, value)| Some((&key.1, *speed.get(key)?, *value)))
-            .filter(|(_, ms, _)| *ms > 0.0)
+            .filter_map(|(key, value)| Some((&key.1, *seconds.get(key)?, *steps.get(key)?, *value)))
+            // Results of older versions have no time.
+            .filter(|(_, seconds, steps, _)| *seconds > 0.0 || *steps == 0.0)
             .collect();
         if own.is_empty() {
             continue;
         }
-        let x = Axis::over(&format!("ms per step on {data}"), own.iter().map(|p| p.1)).log().with_margin();
-        let y = Axis::over(&format!("{} (%)", task.metric()), own.iter().map(|p| p.2)).with_margin();
-        let mut plot = Plot::new(640.0, 260.0, x, y);
-        let dots: Vec<_> = own.iter().map(|(method, ms, value)| ((*ms, *value), method.as_str())).collect();
+        let x = Axis::from_zero(&format!("seconds of training on {data}"), own.iter().map(|p| p.1));
+        let y = Axis::over(&format!("{} (%)", task.metric()), own.iter().map(|p| p.3)).with_margin();
+        let mut plot = Plot::new(WIDTH, 300.0, x, y);
+        let dots: Vec<_> = own.iter().map(|(method, s, _, value)| ((*s, *value), method.as_str())).collect();
         plot.dot_labels(&dots);
-        for (method, ms, value) in own {
-            let _ = writeln!(csv, "{data},{method},{ms},{value}");
-            let k = report.comparison.methods.iter().position(|name| name == method).unwrap_or(7);
-            plot.dot(k, (ms, value), 5.0, &format!("{method}: {ms:.1} ms, {value:.2} %"));
+        for (method, seconds, steps, value) in own {
+            let floor = floors::NAMES.contains(&method.as_str());
+            let ms = if steps > 0.0 { (1e3 * seconds / steps).to_string() } else { String::new() };
+            let _ = writeln!(csv, "{data},{method},{seconds},{ms},{value}");
+            let at = report.comparison.methods.iter().position(|name| name == method);
+            let k = at.filter(|_| !floor).map_or(FLOOR_COLOR, |at| at % FLOOR_COLOR);
+            plot.dot(k, (seconds, value), 5.0, &format!("{method}: {seconds:.1} s, {value:.2} %"));
         }
         images.push(plot.finish(true));
     }
     (!images.is_empty()).then(|| Figure {
         name: "cost",
-        title: "Score vs. time".to_owned(),
-        caption: "Test score and time per step, measured while several runs shared the machine; the table lists the threads.".to_owned(),
+        title: "Quality against time".to_owned(),
+        caption: "Test score and training time of a run, mean over the seeds. The floors (gray) train nothing and stand at 0 \
+                  seconds: a method pays off above them, and most of all at the top left. Times were measured while several \
+                  runs shared the machine; the table of costs lists the threads."
+            .to_owned(),
         image: stack(images),
         csv,
     })
@@ -144,7 +157,7 @@ fn against_paper(cells: &[ResultCell]) -> Option<Figure> {
     }
     let all = || points.iter().flat_map(|p| [p.1, p.2]);
     let axis = |label: &str| Axis::over(label, all()).with_margin();
-    let mut plot = Plot::new(640.0, 420.0, axis("paper (%)"), axis("ours (%)"));
+    let mut plot = Plot::new(WIDTH, 400.0, axis("paper (%)"), axis("ours (%)"));
     let (low, high) = all().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
     for (k, x, y, tooltip) in &points {
         plot.dot(*k, (*x, *y), 4.5, tooltip);
@@ -156,7 +169,9 @@ fn against_paper(cells: &[ResultCell]) -> Option<Figure> {
     Some(Figure {
         name: "paper",
         title: "Our results vs. the paper's".to_owned(),
-        caption: "Above the line our result is better. Budgets and splits follow the tables and can differ from the paper's.".to_owned(),
+        caption: "One dot per method and data set. Above the line our result is better. Budgets and splits follow the tables \
+                  and can differ from the paper's."
+            .to_owned(),
         image: plot.finish(true),
         csv,
     })

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::chart::{Plot, color};
+use super::chart::{Plot, WIDTH, color};
 use super::figures::Figure;
+use super::nearest;
 use crate::Labels;
+use crate::data::info::grouped;
 use crate::error::Result;
 use crate::eval::{EmbeddingNormalization, kmeans};
 use crate::graph::{Features, Graph};
@@ -16,6 +18,11 @@ use crate::rng::Stream;
 const MAX_NODES: usize = 3000;
 /// Number of clusters without labels.
 const CLUSTERS: usize = 6;
+/// Number of nearest nodes, and maximum number of neighbors in the graph, that the page lists for a node.
+const NEAREST: usize = 8;
+const MAX_NEIGHBORS: usize = 30;
+/// Maximum number of characters of an id on the page.
+const MAX_ID: usize = 120;
 /// Number of degree groups.
 const QUANTILES: usize = 5;
 
@@ -26,6 +33,8 @@ pub struct EmbeddingMap {
     /// Fraction of the variance explained by the two components.
     explained: f64,
     n_nodes: usize,
+    /// Nearest drawn nodes of each drawn node, as indices, with their cosine similarity.
+    nearest: Vec<Vec<(usize, crate::Real)>>,
     pub(super) layers: Vec<MapLayer>,
 }
 
@@ -49,7 +58,13 @@ impl EmbeddingMap {
             (0..n).collect()
         };
         nodes.sort_unstable();
-        let (all, explained) = project(&unit);
+        let dense = dense(&unit);
+        let (all, explained) = project(&dense, unit.n_rows(), unit.n_cols());
+        let drawn: Vec<crate::Real> = nodes
+            .iter()
+            .flat_map(|node| dense[node * unit.n_cols()..][..unit.n_cols()].iter().copied())
+            .collect();
+        let nearest = nearest::nearest(&drawn, nodes.len(), NEAREST);
         let positions = nodes.iter().map(|&node| all[node]).collect();
         let mut layers = Vec::new();
         if let Some(labels) = labels {
@@ -65,15 +80,15 @@ impl EmbeddingMap {
             of,
         });
         layers.push(by_degree(graph, &nodes));
-        Ok(EmbeddingMap { nodes, positions, explained, n_nodes: n, layers })
+        Ok(EmbeddingMap { nodes, positions, explained, n_nodes: n, nearest, layers })
     }
 
     /// The figure, colored by the first layer.
     pub(super) fn figure(&self, graph: &Graph) -> Figure {
         let axis = |label: &str, of: fn(&(f64, f64)) -> f64| Axis::over(label, self.positions.iter().map(of));
         let mut plot = Plot::new(
-            640.0,
-            480.0,
+            WIDTH,
+            430.0,
             axis("first principal component", |p| p.0),
             axis("second principal component", |p| p.1),
         );
@@ -85,7 +100,7 @@ impl EmbeddingMap {
                 first.of[at].unwrap_or(7),
                 self.positions[at],
                 2.5,
-                &tooltip.chars().take(120).collect::<String>(),
+                &tooltip.chars().take(MAX_ID).collect::<String>(),
             );
         }
         let mut csv = "id,x,y".to_owned();
@@ -100,25 +115,64 @@ impl EmbeddingMap {
             }
             csv.push('\n');
         }
-        let drawn = if self.nodes.len() < self.n_nodes {
-            format!(" {} of {} nodes are drawn.", self.nodes.len(), self.n_nodes)
-        } else {
-            String::new()
-        };
         Figure {
             name: "map",
             title: "Map of the embeddings".to_owned(),
             caption: format!(
-                "First two principal components of the L2-normalized embeddings; they explain {:.0} % of the variance.{drawn}",
-                100.0 * self.explained
+                "Each dot is a node; nodes with similar embeddings are close to each other, and colors that form groups are \
+                 easy to tell apart from the embeddings. Shown are the first two principal components of the L2-normalized \
+                 embeddings, which explain {:.0} % of the variance.{}",
+                100.0 * self.explained,
+                self.cap()
             ),
             image: plot.finish(false),
             csv,
         }
     }
 
-    /// Data for the script: name, groups with colors, and the group of each dot, by layer.
-    pub(super) fn page_data(&self) -> serde_json::Value {
+    /// A sentence on the nodes that are not drawn.
+    fn cap(&self) -> String {
+        if self.nodes.len() == self.n_nodes {
+            return String::new();
+        }
+        let [drawn, all] = [self.nodes.len(), self.n_nodes].map(grouped);
+        format!(
+            " The page holds {drawn} of {all} nodes, drawn at random; neighbors among the others are not listed."
+        )
+    }
+
+    /// The choice of the layer, its legend, and the search box.
+    pub(super) fn controls(&self) -> String {
+        "<div class=\"layers\" role=\"group\" aria-label=\"Colors of the map\"></div><div class=\"groups\"></div>\n\
+         <form class=\"find\" role=\"search\"><label for=\"find-node\">Find a node by its id</label>\
+         <input id=\"find-node\" type=\"search\" autocomplete=\"off\" spellcheck=\"false\"><button>Find</button></form>\n\
+         <div id=\"node\" tabindex=\"-1\" aria-live=\"polite\"><p>Shows its neighbors in the graph and its nearest nodes in the \
+         embedding. You can also click on a dot.</p></div>\n"
+            .to_owned()
+    }
+
+    /// Data for the search: ids, degrees, neighbors in the graph and nearest nodes in the embedding, as indices of dots.
+    pub(super) fn node_data(&self, graph: &Graph) -> serde_json::Value {
+        let ids: Vec<String> =
+            self.nodes.iter().map(|&node| graph.ids().get(node).chars().take(MAX_ID).collect()).collect();
+        let degree: Vec<usize> = self.nodes.iter().map(|&node| graph.degree(node)).collect();
+        let drawn = |other: &u32| self.nodes.binary_search(&(*other as usize)).ok();
+        let neighbors: Vec<Vec<usize>> = self
+            .nodes
+            .iter()
+            .map(|&node| graph.neighbors(node).iter().filter_map(drawn).take(MAX_NEIGHBORS).collect())
+            .collect();
+        let rounded =
+            |(other, cosine): &(usize, crate::Real)| (*other, (f64::from(*cosine) * 1e3).round() / 1e3);
+        let nearest: Vec<Vec<(usize, f64)>> =
+            self.nearest.iter().map(|near| near.iter().map(rounded).collect()).collect();
+        serde_json::json!({
+            "total": self.n_nodes, "ids": ids, "degree": degree, "neighbors": neighbors, "nearest": nearest,
+        })
+    }
+
+    /// Data for the layers: name, groups with colors, and the group of each dot.
+    pub(super) fn layer_data(&self) -> serde_json::Value {
         let layer = |layer: &MapLayer| {
             let groups: Vec<_> = layer
                 .groups
@@ -155,25 +209,28 @@ fn by_degree(graph: &Graph, nodes: &[usize]) -> MapLayer {
     MapLayer { name: "degree", groups, of }
 }
 
-/// Projects the rows on their first two principal components; also returns the explained fraction of the variance.
-fn project(rows: &Features) -> (Vec<(f64, f64)>, f64) {
-    let (n, d) = (rows.n_rows(), rows.n_cols());
-    let dense: Vec<crate::Real> = match rows {
+/// The rows as a dense matrix.
+fn dense(rows: &Features) -> Vec<crate::Real> {
+    match rows {
         Features::Dense(dense) => dense.data().to_vec(),
-        Features::Sparse(_) => (0..n)
+        Features::Sparse(_) => (0..rows.n_rows())
             .flat_map(|row| {
-                let mut line = vec![0.0; d];
+                let mut line = vec![0.0; rows.n_cols()];
                 rows.row(row).into_iter().for_each(|(column, value)| line[column as usize] = value);
                 line
             })
             .collect(),
-    };
+    }
+}
+
+/// Projects n rows of width d on their first two principal components; also returns the explained fraction of the variance.
+fn project(dense: &[crate::Real], n: usize, d: usize) -> (Vec<(f64, f64)>, f64) {
     let mut mean = vec![0.0_f64; d];
     dense
         .chunks(d)
         .for_each(|row| row.iter().zip(&mut mean).for_each(|(x, m)| *m += f64::from(*x) / n as f64));
     let mut products = vec![0.0; d * d];
-    matmul::tn(d, n, d, &dense, &dense, &mut products, false);
+    matmul::tn(d, n, d, dense, dense, &mut products, false);
     let covariance: Vec<f64> =
         (0..d * d).map(|at| f64::from(products[at]) / n as f64 - mean[at / d] * mean[at % d]).collect();
     let total: f64 = (0..d).map(|at| covariance[at * d + at]).sum();
@@ -221,7 +278,6 @@ fn principal_component(covariance: &[f64], d: usize, other: Option<&[f64]>) -> (
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::Dense;
 
     #[test]
     fn projects_a_tilted_ellipse() {
@@ -232,7 +288,7 @@ mod tests {
             let (a, b) = (3.0 * stream.normal(), stream.normal());
             data.extend([(a + b) as crate::Real, (a - b) as crate::Real, 0.0]);
         }
-        let (positions, explained) = project(&Features::Dense(Dense::from_parts(500, 3, data)));
+        let (positions, explained) = project(&data, 500, 3);
         assert!(explained > 0.999);
         let spread =
             |of: fn(&(f64, f64)) -> f64| positions.iter().map(|p| of(p).powi(2)).sum::<f64>() / 500.0;

@@ -34,6 +34,19 @@ impl RunTrace {
         Ok(RunTrace { run: *run, warm_up, sensings, blocks, tasks })
     }
 
+    /// Number of steps in the record, without the warm-up.
+    pub(super) fn steps_done(&self) -> u64 {
+        self.blocks.last().map_or(0, |block| block.step + block.steps)
+    }
+
+    /// Recorded time of warm-up, sensing and training in seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        let warm_up: f64 = self.warm_up.iter().map(|line| line.ms).sum();
+        let sensing: f64 = self.sensings.iter().map(|line| line.ms).sum();
+        let training: f64 = self.blocks.iter().map(|block| block.ms).sum();
+        (warm_up + sensing + training) / 1e3
+    }
+
     /// Number of objectives.
     pub(super) fn n_objectives(&self) -> usize {
         self.run.objectives.len()

@@ -23,13 +23,14 @@ pub(super) fn of_run(trace: &RunTrace, verdict: &Result<audit::AuditSummary, Str
 
 fn run_size(trace: &RunTrace) -> String {
     let run = &trace.run;
-    let steps = trace.blocks.last().map_or(0, |block| block.step + block.steps);
+    let steps = trace.steps_done();
     format!(
-        "{} on {}, seed {}: {steps} of {} steps, {} blocks, {} sensings.",
+        "{} on {}, seed {}: {steps} of {} steps in {:.1} seconds, {} blocks, {} sensings.",
         run.method,
         run.data,
         run.seed,
         run.config.total_steps(),
+        trace.seconds(),
         trace.blocks.len(),
         trace.sensings.len()
     )

@@ -40,15 +40,15 @@ fn every_figure_has_marks_and_data() {
     let all = [
         "losses",
         "plan",
-        "tracking",
         "schedule",
+        "tracking",
         "deficits",
         "difficulty",
-        "conflict",
-        "entropy",
         "references",
-        "drought",
+        "conflict",
         "time",
+        "entropy",
+        "drought",
         "map",
     ];
     assert_eq!(names(&report), all);
@@ -68,7 +68,7 @@ fn every_figure_has_marks_and_data() {
 fn methods_have_the_figures_their_records_allow() {
     assert_eq!(
         names(&of_run(&run("random").path().join("run"), None).unwrap()),
-        ["losses", "schedule", "drought", "time"]
+        ["losses", "schedule", "time", "drought"]
     );
     assert_eq!(
         names(&of_run(&run("p_link").path().join("run"), None).unwrap()),

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Figure, WIDTH, line_plot, series_csv};
-use crate::report::axis::{Axis, tick_label};
-use crate::report::chart::Plot;
+use super::{Figure, line_plot, series_csv};
+use crate::report::axis::Axis;
+use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::RunTrace;
 
 pub(super) fn weights(trace: &RunTrace) -> Option<Figure> {
@@ -15,7 +15,9 @@ pub(super) fn weights(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "weights",
         title: "Gradient weights".to_owned(),
-        caption: "Weight of each objective's encoder gradient in the last step of each block.".to_owned(),
+        caption: "Weight of each objective's encoder gradient in the last step of each block. This method mixes all gradients \
+                  in every step instead of choosing one objective."
+            .to_owned(),
         image: line_plot(trace, &lines, "weight", false).finish(true),
         csv: series_csv(trace, &lines),
     })
@@ -40,11 +42,11 @@ pub(super) fn time(trace: &RunTrace) -> Option<Figure> {
     }
     let mut plot = Plot::new(
         WIDTH,
-        50.0 + 22.0 * parts.len() as f64,
+        60.0 + 28.0 * parts.len() as f64,
         Axis::over("seconds", parts.iter().map(|part| part.2)).including([0.0]),
         Axis::over("", [0.0, parts.len() as f64]),
     )
-    .with_left_margin(130.0);
+    .with_row_names(parts.iter().map(|part| part.0.as_str()));
     let mut csv = "part,seconds\n".to_owned();
     for (index, (name, k, seconds)) in parts.iter().enumerate() {
         let row = (parts.len() - index) as f64;
@@ -55,7 +57,9 @@ pub(super) fn time(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "time",
         title: "Time".to_owned(),
-        caption: format!("{} seconds in total, without writing results and evaluation.", tick_label(total)),
+        caption: format!(
+            "Where the time went: {total:.1} seconds in total, without writing results and evaluation."
+        ),
         image: plot.finish(false),
         csv,
     })

@@ -7,9 +7,9 @@ mod sensing;
 use std::fmt::Write;
 
 use super::axis::Axis;
-use super::chart::{self, Plot};
+use super::chart::{self, Plot, WIDTH};
 use super::run_trace::RunTrace;
-use super::svg::SvgImage;
+use super::svg::{SvgImage, stack};
 
 /// A figure with its data.
 #[derive(Clone, Debug)]
@@ -35,8 +35,9 @@ impl Figure {
 /// Points (step, value) of one line.
 type Series = Vec<(f64, f64)>;
 
-const WIDTH: f64 = 640.0;
+/// Height of a figure of one plot, and of each of several plots in a figure.
 const HEIGHT: f64 = 250.0;
+const SMALL_HEIGHT: f64 = 150.0;
 /// Number of recent blocks over which shares and deviations are computed.
 const WINDOW: usize = 25;
 
@@ -45,16 +46,16 @@ pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
     let figures: [fn(&RunTrace) -> Option<Figure>; 12] = [
         sensing::losses,
         schedule::plan,
-        schedule::tracking,
+        cost::weights,
         schedule::schedule,
+        schedule::tracking,
         schedule::deficits,
         sensing::difficulty,
-        sensing::conflict,
-        schedule::entropy,
         sensing::references,
-        cost::weights,
-        schedule::drought,
+        sensing::conflict,
         cost::time,
+        schedule::entropy,
+        schedule::drought,
     ];
     figures.iter().filter_map(|figure| figure(trace)).collect()
 }
@@ -69,26 +70,29 @@ fn line_plot(trace: &RunTrace, lines: &[Series], label: &str, log: bool) -> Plot
     plot
 }
 
-fn small_line_plot(trace: &RunTrace, lines: &[Series], label: &str) -> SvgImage {
-    let mut plot = Plot::new(
-        WIDTH,
-        150.0,
-        Axis::over("step", lines.iter().flatten().map(|p| p.0)),
-        Axis::over(label, lines.iter().flatten().map(|p| p.1)),
-    );
-    for (k, (line, name)) in lines.iter().zip(&trace.run.objectives).enumerate() {
-        plot.line(k, name, line);
-    }
-    plot.finish(true)
+/// Plots of several quantities below each other, with one legend.
+fn stacked_line_plots(trace: &RunTrace, parts: &[(&str, Vec<Series>)]) -> SvgImage {
+    let last = parts.len().saturating_sub(1);
+    let plot = |(at, (label, lines)): (usize, &(&str, Vec<Series>))| {
+        let (x_label, extra) = if at == last { ("step", 20.0) } else { ("", 0.0) };
+        let x = Axis::over(x_label, lines.iter().flatten().map(|p| p.0));
+        let y = Axis::over(label, lines.iter().flatten().map(|p| p.1));
+        let mut plot = Plot::new(WIDTH, SMALL_HEIGHT + extra, x, y);
+        for (k, (line, name)) in lines.iter().zip(&trace.run.objectives).enumerate() {
+            plot.line(k, if at == last { name } else { "" }, line);
+        }
+        plot.finish(true)
+    };
+    stack(parts.iter().enumerate().map(plot).collect())
 }
 
 /// CSV of one quantity; see [`long_csv`].
 fn series_csv(trace: &RunTrace, lines: &[Series]) -> String {
-    long_csv(trace, &[("value", &lines.to_vec())])
+    long_csv(trace, &[("value", lines.to_vec())])
 }
 
 /// CSV with one row per point: figure, objective, step, value.
-fn long_csv(trace: &RunTrace, parts: &[(&str, &Vec<Series>)]) -> String {
+fn long_csv(trace: &RunTrace, parts: &[(&str, Vec<Series>)]) -> String {
     let mut csv = "figure,objective,step,value\n".to_owned();
     for (figure, lines) in parts {
         for (line, name) in lines.iter().zip(&trace.run.objectives) {
@@ -100,6 +104,8 @@ fn long_csv(trace: &RunTrace, parts: &[(&str, &Vec<Series>)]) -> String {
     }
     csv
 }
+
+pub(super) use schedule::raster_range;
 
 /// Colors of the first `k` objectives.
 pub(super) fn colors(k: usize) -> Vec<&'static str> {

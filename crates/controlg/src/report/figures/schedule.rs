@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Series, WIDTH, WINDOW, line_plot, series_csv};
+use super::{Figure, HEIGHT, SMALL_HEIGHT, Series, WINDOW, line_plot, series_csv};
 use crate::report::axis::Axis;
-use crate::report::chart::Plot;
+use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::{RunTrace, value_at};
 use crate::report::svg::stack;
 
@@ -21,7 +21,9 @@ pub(super) fn plan(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "plan",
         title: "Planned shares".to_owned(),
-        caption: "Share of the blocks that the planner assigns to each objective.".to_owned(),
+        caption: "Share of the next blocks that the planner wants to give to each objective. It rises for objectives that \
+                  have much to gain and falls for difficult ones."
+            .to_owned(),
         image: plot.finish(true),
         csv: series_csv(trace, &lines),
     })
@@ -53,11 +55,23 @@ pub(super) fn tracking(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "tracking",
         title: "Realized vs. planned share".to_owned(),
-        caption: "Realized minus planned share since the start of the epoch, without the first nine blocks of each epoch."
+        caption: "How well the controller follows the plan: realized minus planned share since the start of the epoch, without \
+                  the first nine blocks of each epoch. Lines near zero received what was planned for them."
             .to_owned(),
         image: plot.finish(true),
         csv: series_csv(trace, &lines),
     })
+}
+
+fn empty_raster(trace: &RunTrace) -> Plot {
+    let (n, k) = (trace.blocks.len() as f64, trace.n_objectives() as f64);
+    Plot::new(WIDTH, 64.0 + 24.0 * k, Axis::over("block", [0.0, n]), Axis::over("", [0.0, k]))
+        .with_row_names(trace.run.objectives.iter().map(String::as_str).chain(["narrow"]))
+}
+
+/// Left and right edge of the raster in its image, which tell the page's script which block the pointer is at.
+pub(in crate::report) fn raster_range(trace: &RunTrace) -> (f64, f64) {
+    empty_raster(trace).x_range()
 }
 
 /// Raster of the objective of each block, and the shares over recent blocks.
@@ -66,9 +80,7 @@ pub(super) fn schedule(trace: &RunTrace) -> Option<Figure> {
     if n == 0 || trace.mixes_gradients() {
         return None;
     }
-    let rows = Axis::over("", [0.0, k as f64]);
-    let mut raster = Plot::new(WIDTH, 60.0 + 18.0 * k as f64, Axis::over("block", [0.0, n as f64]), rows)
-        .with_left_margin(88.0);
+    let mut raster = empty_raster(trace);
     for (task, name) in trace.run.objectives.iter().enumerate() {
         raster.row_name((k - task) as f64 - 0.5, name);
     }
@@ -87,7 +99,7 @@ pub(super) fn schedule(trace: &RunTrace) -> Option<Figure> {
     let steps = shares.first().map(|line| line.iter().map(|p| p.0).collect::<Vec<_>>()).unwrap_or_default();
     let mut area =
         Plot::new(WIDTH, 190.0, Axis::over("step", steps.iter().copied()), Axis::over("share", [0.0, 1.0]))
-            .with_left_margin(88.0);
+            .aligned_with(&raster);
     let mut low: Series = steps.iter().map(|step| (*step, 0.0)).collect();
     for (task, name) in trace.run.objectives.iter().enumerate() {
         let high: Series = low.iter().zip(&shares[task]).map(|(low, own)| (low.0, low.1 + own.1)).collect();
@@ -104,8 +116,8 @@ pub(super) fn schedule(trace: &RunTrace) -> Option<Figure> {
         name: "schedule",
         title: "Schedule".to_owned(),
         caption: format!(
-            "Top: objective of each block; point at a block or use the arrow keys to see why it was chosen. Bottom: shares \
-             over the last {WINDOW} blocks.{many}"
+            "Top: the objective that each block trained; point at a block, or focus the chart and use the arrow keys, to see why \
+             it was chosen. Bottom: shares of the objectives over the last {WINDOW} blocks.{many}"
         ),
         image: stack(vec![raster.finish(false), area.finish(true)]),
         csv: schedule_csv(trace),
@@ -143,7 +155,7 @@ pub(super) fn deficits(trace: &RunTrace) -> Option<Figure> {
         .collect();
     let mut below = Plot::new(
         WIDTH,
-        120.0,
+        SMALL_HEIGHT,
         Axis::over("step", deviation.iter().map(|p| p.0)),
         Axis::over("std. dev.", deviation.iter().map(|p| p.1)).including([0.0]),
     );
@@ -151,7 +163,8 @@ pub(super) fn deficits(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "deficits",
         title: "Deficits".to_owned(),
-        caption: "Number of blocks by which each objective is behind (positive) or ahead of (negative) its plan in the epoch."
+        caption: "Number of blocks by which each objective is behind (positive) or ahead of (negative) its plan in the epoch. \
+                  The controller favors objectives that are behind, so the deficits stay bounded."
             .to_owned(),
         image: stack(vec![plot.finish(true), below.finish(true)]),
         csv: series_csv(trace, &lines),
@@ -168,7 +181,7 @@ pub(super) fn entropy(trace: &RunTrace) -> Option<Figure> {
     let line: Series = trace.blocks.iter().map(|block| (block.step as f64, of(&block.plan))).collect();
     let mut plot = Plot::new(
         WIDTH,
-        150.0,
+        HEIGHT,
         Axis::over("step", line.iter().map(|p| p.0)),
         Axis::over("entropy", line.iter().map(|p| p.1)).including([1.0]),
     );
@@ -177,7 +190,7 @@ pub(super) fn entropy(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "entropy",
         title: "Entropy of the plan".to_owned(),
-        caption: "1 for equal shares; lower when the plan favors some objectives.".to_owned(),
+        caption: "How even the plan is: 1 for equal shares, lower when it favors some objectives.".to_owned(),
         image: plot.finish(true),
         csv: "step,entropy\n".to_owned()
             + &line.iter().map(|(x, y)| format!("{x},{y}\n")).collect::<String>(),
@@ -204,7 +217,7 @@ pub(super) fn drought(trace: &RunTrace) -> Option<Figure> {
     let floor = 0.5 / total as f64;
     let mut plot = Plot::new(
         WIDTH,
-        200.0,
+        HEIGHT,
         Axis::over("wait in blocks (at least)", tail.iter().map(|p| p.0)),
         Axis::over("fraction of waits", [floor, 1.0]).log(),
     );
@@ -219,7 +232,9 @@ pub(super) fn drought(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "drought",
         title: "Waiting times".to_owned(),
-        caption: "Fraction of waits of at least this length. Exploration gives a geometric bound.".to_owned(),
+        caption: "How long objectives wait for their next block: the fraction of waits of at least this length. No objective is \
+                  forgotten, because exploration gives a geometric bound."
+            .to_owned(),
         image: plot.finish(true),
         csv,
     })

@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Series, line_plot, long_csv, series_csv, small_line_plot};
+use super::{Figure, Series, line_plot, long_csv, series_csv, stacked_line_plots};
 use crate::report::axis::Axis;
-use crate::report::chart::Plot;
+use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::{RunTrace, value_at};
-use crate::report::svg::stack;
 
 pub(super) fn losses(trace: &RunTrace) -> Option<Figure> {
     let lines = trace.losses();
@@ -25,12 +24,14 @@ pub(super) fn losses(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "losses",
         title: "Loss of each objective".to_owned(),
-        caption: if trace.sensings.is_empty() {
-            "Training loss relative to the first step."
-        } else {
-            "Loss on the run's fixed samples, relative to the first measurement."
-        }
-        .to_owned(),
+        caption: format!(
+            "{} A falling line is an objective that is being learned; a flat one has little left to learn, or gets few steps.",
+            if trace.sensings.is_empty() {
+                "Training loss relative to the first step."
+            } else {
+                "Loss on the run's fixed samples, relative to the first measurement."
+            }
+        ),
         image: plot.finish(true),
         csv: series_csv(trace, &lines),
     })
@@ -43,16 +44,15 @@ pub(super) fn difficulty(trace: &RunTrace) -> Option<Figure> {
         ("conflict", trace.per_sensing(|line| &line.sensing.sensed.conf)),
         ("difficulty", trace.per_sensing(|line| &line.sensing.state.difficulty)),
     ];
-    let images = parts.iter().map(|(name, lines)| small_line_plot(trace, lines, name)).collect();
-    let all: Vec<(&str, &Vec<Series>)> = parts.iter().map(|(name, lines)| (*name, lines)).collect();
     Some(Figure {
         name: "difficulty",
         title: "Difficulty and conflict".to_owned(),
-        caption: "Sensed per objective: Rayleigh quotient of its gradient with respect to the representations, conflict with the \
-                  other objectives, and the difficulty computed from both."
+        caption: "What the run senses, for each objective. A high Rayleigh quotient means that its gradient changes sharply \
+                  along the edges; conflict means that it points away from the gradients of the others. The difficulty is \
+                  computed from both and reduces the planned share."
             .to_owned(),
-        image: stack(images),
-        csv: long_csv(trace, &all),
+        image: stacked_line_plots(trace, &parts),
+        csv: long_csv(trace, &parts),
     })
 }
 
@@ -70,10 +70,9 @@ pub(super) fn conflict(trace: &RunTrace) -> Option<Figure> {
             / n
     };
     let names = &trace.run.objectives;
-    let side = 40.0 + 46.0 * k as f64;
-    let mut plot =
-        Plot::new(88.0 + side, side + 20.0, Axis::over("", [0.0, k as f64]), Axis::over("", [0.0, k as f64]))
-            .with_left_margin(88.0);
+    let axis = || Axis::over("", [0.0, k as f64]);
+    let mut plot = Plot::new(WIDTH.max(70.0 * k as f64), 44.0 + 54.0 * k as f64, axis(), axis())
+        .with_row_names(names.iter().map(String::as_str));
     let mut csv = "first,second,mean_cosine\n".to_owned();
     for (a, first) in names.iter().enumerate() {
         let row = (k - a) as f64;
@@ -86,18 +85,21 @@ pub(super) fn conflict(trace: &RunTrace) -> Option<Figure> {
             if a != b {
                 plot.rect(color, (x + 0.03, x + 0.97), (row - 0.97, row - 0.03), opacity);
             }
-            plot.text((x + 0.5, row - 0.56), "middle", &format!("{cosine:.2}"));
+            plot.text((x + 0.5, row - 0.58), "middle", &format!("{cosine:.2}").replace('-', "−"));
         }
     }
     for (b, name) in names.iter().enumerate() {
-        plot.text((b as f64 + 0.5, -0.32), "middle", name.strip_prefix("p_").unwrap_or(name));
+        let short = name.strip_prefix("p_").unwrap_or(name);
+        let short: String = short.chars().take(9).collect();
+        plot.text((b as f64 + 0.5, -0.34), "middle", &short);
     }
     plot.legend_entry(3, "conflicting");
     plot.legend_entry(0, "aligned");
     Some(Figure {
         name: "conflict",
         title: "Gradient conflict".to_owned(),
-        caption: "Mean cosine similarity of the encoder gradients of two objectives, over all sensings."
+        caption: "Mean cosine similarity of the encoder gradients of two objectives, over all sensings. Below zero, a step for \
+                  one undoes part of the other; near zero, they do not touch each other."
             .to_owned(),
         image: plot.finish_without_axes(),
         csv,
@@ -111,14 +113,13 @@ pub(super) fn references(trace: &RunTrace) -> Option<Figure> {
         ("reference point", trace.per_sensing(|line| &line.sensing.state.reference)),
         ("sensitivity", trace.per_sensing(|line| &line.sensing.plan.hv_weight)),
     ];
-    let images = parts.iter().map(|(name, lines)| small_line_plot(trace, lines, name)).collect();
-    let all: Vec<(&str, &Vec<Series>)> = parts.iter().map(|(name, lines)| (*name, lines)).collect();
     Some(Figure {
         name: "references",
         title: "Reference points and log-hypervolume sensitivities".to_owned(),
-        caption: "The closer a normalized loss is to its reference point, the more the log-hypervolume gains from reducing it."
+        caption: "The planner compares each normalized loss with its reference point. The closer the two, the more the \
+                  log-hypervolume gains from reducing that loss: this gain is the sensitivity, and it raises the planned share."
             .to_owned(),
-        image: stack(images),
-        csv: long_csv(trace, &all),
+        image: stacked_line_plots(trace, &parts),
+        csv: long_csv(trace, &parts),
     })
 }

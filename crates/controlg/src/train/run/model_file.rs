@@ -11,16 +11,9 @@ use crate::tensor::ColumnStats;
 use crate::train::input::Input;
 use crate::train::model::Model;
 
-<<<<<<< HEAD
-/// Metadata key and value of a model that was trained on structural features.
-const FEATURE_SOURCE: &str = "feature_source";
-const STRUCTURAL: &str = "structural";
-
 /// Metadata key of the normalization that `normalize = auto` chose.
 const NORMALIZE: &str = "normalize";
 
-=======
->>>>>>> data
 /// The settings and data that a model or checkpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::train) struct RunIdentity {
@@ -87,7 +80,6 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
     }
     Ok(stats)
 }
-<<<<<<< HEAD
 
 /// How the features of a model's training graph were normalized.
 pub(in crate::train) fn normalization(
@@ -104,10 +96,3 @@ pub(in crate::train) fn normalization(
         .find(|choice| choice.name() == chosen)
         .ok_or_else(|| Error::input(path, NORMALIZE, chosen, "rows, columns or none"))
 }
-
-/// Whether a model was trained on structural features.
-pub(in crate::train) fn is_structural(tensors: &TensorFile<'_>) -> bool {
-    tensors.metadata.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
-}
-=======
->>>>>>> data
