@@ -12,6 +12,7 @@ import sys
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch import Tensor
 from torch_geometric.nn import GCNConv
 
 import controlg
@@ -28,12 +29,13 @@ n, width = len(x), 64
 
 
 class Encoder(torch.nn.Module):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.first, self.second = GCNConv(x.shape[1], width), GCNConv(width, width)
 
-    def forward(self, x):
-        return self.second(F.relu(self.first(x, edge_index)), edge_index)
+    def forward(self, x: Tensor) -> Tensor:
+        z: Tensor = self.second(F.relu(self.first(x, edge_index)), edge_index)
+        return z
 
 
 encoder = Encoder()
@@ -42,7 +44,7 @@ optimizer = torch.optim.Adam([*encoder.parameters(), *decoder.parameters()], lr=
 
 
 # %% Three objectives. Each returns its loss and the node representations.
-def link():
+def link() -> tuple[Tensor, Tensor]:
     z = encoder(x)
     u, v = edge_index
     negative = torch.randint(n, v.shape)
@@ -50,13 +52,13 @@ def link():
     return F.softplus(-positive_score).mean() + F.softplus(negative_score).mean(), z
 
 
-def reconstruct():
+def reconstruct() -> tuple[Tensor, Tensor]:
     masked = torch.rand(n) < 0.5
     z = encoder(x * ~masked.unsqueeze(1))
     return F.mse_loss(decoder(z)[masked], x[masked]), z
 
 
-def decorrelate():
+def decorrelate() -> tuple[Tensor, Tensor]:
     z = encoder(x)
     centered = (z - z.mean(0)) / (z.std(0) + 1e-6)
     return ((centered.T @ centered / n - torch.eye(width)) ** 2).mean(), z

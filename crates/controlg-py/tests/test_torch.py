@@ -137,9 +137,62 @@ def test_measuring_restores_running_statistics():
     assert not same(state(), before)  # steps of the loop do change them
 
 
-def test_a_pyg_graph_equals_the_graph_of_its_arrays(arrays):
-    geometric = pytest.importorskip("torch_geometric.data")
+@pytest.fixture
+def geometric():
+    return pytest.importorskip("torch_geometric", reason="torch_geometric is not installed: its graphs are not read")
+
+
+@pytest.fixture
+def data(arrays, geometric):
+    """The graph of the arrays with labels and masks."""
     edges, features = arrays
-    data = geometric.Data(x=torch.from_numpy(features), edge_index=torch.from_numpy(edges.T.copy()))
-    expected = controlg.ControlG(**SMALL).fit_transform(edges, features).tobytes()
-    assert controlg.ControlG(**SMALL).fit_transform(data).tobytes() == expected
+    edge_index, part = torch.from_numpy(edges.T.copy()), torch.arange(60) % 3
+    masks = {f"{name}_mask": part == at for at, name in enumerate(("train", "val", "test"))}
+    return geometric.data.Data(x=torch.from_numpy(features), edge_index=edge_index, y=torch.arange(60) // 20, **masks)
+
+
+def same(one, other):
+    return one.edge_index.tobytes() == other.edge_index.tobytes() and one.x.tobytes() == other.x.tobytes()
+
+
+def test_a_pyg_graph_equals_the_graph_of_its_arrays(arrays, data):
+    graph = controlg.load_graph(data)
+    assert same(graph, controlg.load_graph(*arrays)) and graph.notes == []
+    assert graph.labels.tolist() == data.y.tolist() and len(graph.splits) == 1
+    model = controlg.ControlG(**SMALL).fit(data)
+    assert model.embedding_.tobytes() == controlg.ControlG(**SMALL).fit_transform(arrays).tobytes()
+    score = controlg.evaluate(model.embedding_, graph=data)
+    assert score["protocol"] == "own" and model.score(data) == score["value"] / 100
+    assert controlg.evaluate(torch.from_numpy(model.embedding_), data.y)["value"] >= 0
+
+
+def test_weights_of_a_pyg_graph(arrays, data, geometric):
+    edges, features = arrays
+    weights = torch.arange(1.0, len(edges) + 1)
+    weighted = [(int(u), int(v), float(weight)) for (u, v), weight in zip(edges, weights)]
+    expected = controlg.ControlG(**SMALL).fit_transform((weighted, features)).tobytes()
+    for name in ("edge_weight", "edge_attr"):
+        given = geometric.data.Data(x=data.x, edge_index=data.edge_index, **{name: weights})
+        assert controlg.ControlG(**SMALL).fit_transform(given).tobytes() == expected
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_sparse_tensors(arrays, data, geometric):
+    expected = controlg.load_graph(*arrays)
+    for layout in (torch.sparse_csr, torch.sparse_coo):
+        transposed = geometric.transforms.ToSparseTensor(layout=layout)(data.clone())
+        assert "edge_index" not in transposed and same(controlg.load_graph(transposed), expected)
+        assert controlg.load_graph(transposed).labels is not None
+    sparse = geometric.data.Data(x=data.x.to_sparse(), edge_index=data.edge_index)
+    assert same(controlg.load_graph(sparse), expected)
+    bare = controlg.load_graph(geometric.data.Data(edge_index=data.edge_index, num_nodes=70))
+    assert bare.n_nodes == 70 and bare.has_features_from_edges
+
+
+def test_a_pyg_graph_with_types_is_refused(data, geometric):
+    hetero = geometric.data.HeteroData()
+    hetero["paper"].x, hetero["author"].x = torch.ones(60, 2), torch.ones(60, 2)
+    hetero["author", "writes", "paper"].edge_index = data.edge_index
+    with pytest.raises(ValueError, match="graph: found a HeteroData, which has types of nodes and edges"):
+        controlg.load_graph(hetero)
+    assert controlg.load_graph(hetero.to_homogeneous()).n_nodes == 120

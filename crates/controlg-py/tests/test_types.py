@@ -36,6 +36,16 @@ def test_the_examples_type_check(tmp_path):
     check(tmp_path, "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", str(tmp_path / "cache"), *scripts)
 
 
+def test_the_pytorch_part_type_checks(tmp_path):
+    pytest.importorskip("mypy")
+    for module in ("torch", "torch_geometric"):
+        pytest.importorskip(module, reason=f"{module} is not installed: controlg.torch is not type-checked")
+    # Some functions of torch have no types.
+    strict = ["--strict", "--allow-untyped-calls", "--ignore-missing-imports", "--cache-dir", str(tmp_path / "cache")]
+    check(tmp_path, "mypy", *strict, "-m", "controlg.torch")
+    check(tmp_path, "mypy", *strict, str(HOME / "examples" / "pyg_loop.py"))
+
+
 PROGRAM = """
 from controlg import ControlG, EarlyStopping, evaluate
 

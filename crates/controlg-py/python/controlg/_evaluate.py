@@ -122,7 +122,7 @@ def _nodes(at: int, part: Any, n_nodes: int) -> list[int]:
     if part.dtype.kind == "b":
         if part.shape != (n_nodes,):
             raise ValueError(f"split {at}: found a mask of {part.size} entries, expected {n_nodes}, one for each node")
-        return np.flatnonzero(part).tolist()
+        return [int(node) for node in np.flatnonzero(part)]
     if part.ndim != 1 or (part.size and part.dtype.kind not in "iu"):
         raise ValueError(f"split {at}: found {shape(part)} of {kind(part)}, expected node numbers or a mask")
     return [int(node) for node in part]

@@ -34,10 +34,9 @@ class Parts:
 def parts_of(graph: Any) -> Parts:
     """Takes a graph apart."""
     if hasattr(graph, "node_types") and hasattr(graph, "edge_types"):
-        found = f"{type(graph).__name__} with {len(graph.node_types)} types of nodes and {len(graph.edge_types)} of edges"
         raise ValueError(
-            f"graph: found {found}, expected one type of each: graphs with types are not supported yet. "
-            "to_homogeneous() of PyTorch Geometric makes a graph of one type"
+            f"graph: found a {type(graph).__name__}, which has types of nodes and edges, expected a graph without: types "
+            "are not supported yet. to_homogeneous() of PyTorch Geometric removes them"
         )
     if hasattr(graph, "tocoo"):
         return _of_matrix(graph)
