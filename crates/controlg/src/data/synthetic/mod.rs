@@ -2,8 +2,7 @@
 //!
 //! The edges come from a degree-corrected stochastic block model (`edges.rs`), the sparse bag-of-words features from
 //! class topics (`features.rs`). The name `synthetic` alone gives a graph with the size and homophily of Cora. The
-//! name can change any setting: `synthetic:nodes=1000000,degree=10,classes=20,homophily=0.2,features=128,seed=3`. With
-//! `topics`, a class is a community (in the edges) and a topic (in the features). Each
+//! name can change any setting: `synthetic:nodes=1000000,degree=10,classes=20,homophily=0.2,features=128,seed=3`. Each
 //! chunk of nodes or edges has its own random stream, so the graph does not depend on the number of threads.
 
 mod alias;
@@ -26,15 +25,13 @@ pub struct SyntheticSettings {
     pub degree: f64,
     /// Number of classes.
     pub classes: usize,
-    /// Number of topics, if a class is a community and a topic; 0 if a class is both.
-    pub topics: usize,
-    /// Edge homophily: the fraction of edges that join nodes of the same class, or community.
+    /// Edge homophily: the fraction of edges that join nodes of the same class.
     pub homophily: f64,
     /// Size of the vocabulary: the number of features.
     pub features: usize,
     /// Average number of distinct words per node.
     pub words: usize,
-    /// Fraction of the words of a node that come from its topic.
+    /// Fraction of the words of a node that come from the topic of its class.
     pub topic: f64,
     /// Random seed.
     pub seed: u64,
@@ -46,7 +43,6 @@ impl Default for SyntheticSettings {
             nodes: 2708,
             degree: 3.9,
             classes: 7,
-            topics: 0,
             homophily: 0.81,
             features: 1433,
             words: 18,
@@ -66,8 +62,7 @@ pub fn settings_of(name: &str) -> Option<Result<SyntheticSettings>> {
 }
 
 fn parse(text: &str) -> Result<SyntheticSettings> {
-    const KEYS: [&str; 9] =
-        ["nodes", "degree", "classes", "topics", "homophily", "features", "words", "topic", "seed"];
+    const KEYS: [&str; 8] = ["nodes", "degree", "classes", "homophily", "features", "words", "topic", "seed"];
     let mut settings = SyntheticSettings::default();
     let mut words = None;
     for pair in text.split(',') {
@@ -95,7 +90,6 @@ fn parse(text: &str) -> Result<SyntheticSettings> {
             "nodes" => settings.nodes = count(100_000_000)?,
             "degree" => settings.degree = real(0.0, 10_000.0)?,
             "classes" => settings.classes = count(10_000)?,
-            "topics" => settings.topics = integer(10_000)? as usize,
             "homophily" => settings.homophily = real(0.0, 1.0)?,
             "features" => settings.features = count(1_000_000)?,
             "words" => words = Some(count(10_000)?),
@@ -118,10 +112,6 @@ impl SyntheticSettings {
         if self.classes > self.nodes {
             return reject("classes", &self.classes, format!("at most {}, the number of nodes", self.nodes));
         }
-        if self.topics > 0 && !self.classes.is_multiple_of(self.topics) {
-            let expected = format!("a divisor of {}, the number of classes", self.classes);
-            return reject("topics", &self.topics, expected);
-        }
         if self.degree > (self.nodes - 1) as f64 / 2.0 {
             return reject(
                 "degree",
@@ -140,31 +130,12 @@ impl SyntheticSettings {
     }
 }
 
-/// What edges or features are drawn by: settings with the number of groups as `classes`, and the group of each node.
-type Groups = (SyntheticSettings, Vec<u32>);
-
-impl SyntheticSettings {
-    /// The communities, which the edges show, and the topics, which the features show. With `topics`, a class is a
-    /// pair of both, so that neither edges nor features alone tell it.
-    fn communities_and_topics(&self, classes: &[u32]) -> (Groups, Groups) {
-        if self.topics == 0 {
-            return ((*self, classes.to_vec()), (*self, classes.to_vec()));
-        }
-        let per_community = self.topics as u32;
-        let communities = classes.iter().map(|class| class / per_community).collect();
-        let topics = classes.iter().map(|class| class % per_community).collect();
-        let grouped = |classes: usize| SyntheticSettings { classes, ..*self };
-        ((grouped(self.classes / self.topics), communities), (grouped(self.topics), topics))
-    }
-}
-
 /// Generates the graph.
 pub fn dataset(name: &str, settings: &SyntheticSettings, source: FeatureSource) -> Result<Dataset> {
     let classes = classes(settings);
-    let (communities, topics) = settings.communities_and_topics(&classes);
-    let pairs = edges::draw(&communities.0, &communities.1);
+    let pairs = edges::draw(settings, &classes);
     let features = match source {
-        FeatureSource::Given => Some(Features::Sparse(features::draw(&topics.0, &topics.1))),
+        FeatureSource::Given => Some(Features::Sparse(features::draw(settings, &classes))),
         FeatureSource::Structural => None,
     };
     let names = (0..settings.classes).map(|class| class.to_string()).collect();
@@ -225,19 +196,6 @@ mod tests {
         assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (5000, 25_000, 128));
         let homophily = stats::homophily(graph, |node| labels.get(node)).unwrap();
         assert!((homophily - 0.2).abs() < 0.02, "{homophily}");
-    }
-
-    #[test]
-    fn with_topics_a_class_is_a_community_and_a_topic() {
-        let data = make("synthetic:nodes=2000,degree=8,classes=6,topics=2,homophily=0.9,features=200");
-        let (graph, labels) = (&data.graph, data.labels.as_ref().unwrap());
-        let homophily =
-            |group: fn(u32) -> u32| stats::homophily(graph, |node| labels.get(node).map(group)).unwrap();
-        assert!((homophily(|class| class / 2) - 0.9).abs() < 0.02);
-        // The topics are independent of the edges.
-        assert!((homophily(|class| class % 2) - 0.5).abs() < 0.03);
-        let error = settings_of("synthetic:classes=7,topics=2").unwrap().unwrap_err().to_string();
-        assert!(error.contains("a divisor of 7, the number of classes"), "{error}");
     }
 
     #[test]
