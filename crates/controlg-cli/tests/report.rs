@@ -62,13 +62,37 @@ addEventListener("load", () => {
     raster.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
     found.moved = document.getElementById("why").textContent;
   }
-  const layers = document.querySelectorAll("#map input");
+  const layers = document.querySelectorAll("#map .layers input");
   if (layers.length) {
     const colors = () => [...document.querySelectorAll("#map circle")].map((c) => c.getAttribute("fill")).join();
     const before = colors();
     layers[layers.length - 1].click();
     found.repainted = colors() !== before;
   }
+  const form = document.querySelector(".find");
+  if (form) {
+    const find = (id) => {
+      document.getElementById("find-node").value = id;
+      form.requestSubmit();
+      return document.getElementById("node").textContent;
+    };
+    const texts = (n) => [...document.querySelectorAll("#node ul")[n]?.querySelectorAll("button") ?? []].map((b) => b.textContent);
+    const nodes = JSON.parse(document.getElementById("nodes").textContent);
+    found.search = { shown: find(nodes.ids[7]), graph: texts(0), near: texts(1), rings: document.querySelectorAll("#map svg g circle").length };
+    document.querySelector("#node button").click();
+    found.search.next = document.getElementById("node").textContent;
+    found.search.focused = document.activeElement.id;
+    found.search.missing = find("no such id");
+    found.search.live = document.getElementById("node").getAttribute("aria-live");
+    found.search.label = document.querySelector(".find label").htmlFor === "find-node";
+  }
+  // Rows of the grid of figures that are not filled.
+  const grid = document.querySelector(".figures").getBoundingClientRect();
+  const rows = {};
+  document.querySelectorAll("figure").forEach((f) => { const b = f.getBoundingClientRect(); rows[b.top] = Math.max(rows[b.top] ?? 0, b.right); });
+  found.gaps = Object.values(rows).filter((right) => right < grid.right - 2).length;
+  const sizes = [...document.querySelectorAll("figure svg text")].map((t) => parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b));
+  found.smallest = Math.min(...sizes);
   found.legend = [...document.querySelectorAll("#losses text")].map((t) => t.textContent).filter((t) => t.startsWith("p_"));
   // Overlapping labels.
   found.overlaps = [];
@@ -144,11 +168,43 @@ fn run_page_renders_and_explains_blocks() {
         assert_eq!(found["legend"], serde_json::json!(["p_link", "p_recon", "p_minsg", "p_decor", "p_par"]));
         assert!(found["overflow"].as_i64().unwrap() <= 0, "wider than the window: {found}");
         assert_eq!(found["overlaps"], serde_json::json!([]), "at {width}");
+        assert_eq!(found["gaps"], 0, "rows with an empty half at {width}");
+        let size = found["smallest"].as_f64().unwrap();
+        assert!(size >= if width > 400 { 14.0 } else { 9.0 }, "text of {size} pixels at {width}");
+        search_finds_a_node(&found["search"], &run);
+    }
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    for fragment in ["<dt>homophily</dt>", "<th scope=\"row\">sgc</th>", "Clustering", "the best floor"] {
+        assert!(page.contains(fragment), "{fragment}");
     }
     // Each figure as SVG, PNG and CSV.
     assert_eq!(fs::read_dir(&figures).unwrap().count(), 36);
     let png = fs::read(figures.join("schedule.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{} bytes", png.len());
+}
+
+/// What the page shows for the node with index 7 is what the graph says.
+fn search_finds_a_node(search: &Value, run: &Path) {
+    let ids = fs::read_to_string(run.join("ids.txt")).unwrap();
+    let id = ids.lines().nth(7).unwrap();
+    let shown = search["shown"].as_str().unwrap();
+    assert!(shown.starts_with(&format!("Node {id}: class ")), "{search}");
+    let graph = controlg::data::load(DATA, &Default::default()).unwrap().graph;
+    let neighbors: Vec<String> =
+        graph.neighbors(7).iter().map(|other| graph.ids().get(*other as usize).into_owned()).collect();
+    assert_eq!(search["graph"], serde_json::json!(neighbors), "{search}");
+    assert!(shown.contains(&format!("Neighbors in the graph ({}):", neighbors.len())), "{shown}");
+    assert_eq!(search["near"].as_array().unwrap().len(), 8, "{search}");
+    assert_eq!(search["rings"], 9, "the node and its eight nearest are marked");
+    // A neighbor is a button that leads on; the result is announced and keeps the focus.
+    let next = search["next"].as_str().unwrap();
+    assert!(next.starts_with(&format!("Node {}:", neighbors[0])), "{next}");
+    assert_eq!((&search["focused"], &search["live"]), (&"node".into(), &"polite".into()));
+    assert!(
+        search["missing"].as_str().unwrap().starts_with("No node \"no such id\" on this page."),
+        "{search}"
+    );
+    assert_eq!(search["label"], true);
 }
 
 #[test]
@@ -181,9 +237,11 @@ fn comparison_page_renders() {
         assert_eq!(found["errors"], serde_json::json!([]), "{found}");
         assert!(
             found["figures"]["ranks"].as_u64().unwrap() > 8
-                && found["figures"]["cost"].as_u64().unwrap() >= 2,
+                // Two methods and three floors.
+                && found["figures"]["cost"].as_u64().unwrap() == 5,
             "{found}"
         );
+        assert_eq!(found["gaps"], 0, "rows with an empty half at {width}");
         assert!(found["overflow"].as_i64().unwrap() <= 0, "wider than the window: {found}");
     }
 }
@@ -224,13 +282,35 @@ fn demo_prints_five_lines() {
     let out = folder.path().join("demo");
     let printed = controlg(&["demo", "--out", text(&out), "--quiet"]);
     assert_eq!(printed.lines().count(), 5, "{printed}");
-    for word in ["nc/lp/cluster", "controlg ", "random ", "untrained", "raw", "sgc", "report.html", "Next:"] {
+    for word in [
+        "nc = node classification accuracy",
+        "lp = link prediction AUC",
+        "cluster = NMI",
+        "nc/lp/cluster after ",
+        "controlg ",
+        "random ",
+        "untrained",
+        "sgc = smoothed features",
+        "raw = features",
+        "report.html",
+        "Next:",
+    ] {
         assert!(printed.contains(word), "{word}: {printed}");
     }
     // They fit on 80 columns with the default folder.
     let own = printed.replace(text(&out), "controlg-demo");
     assert!(own.lines().all(|line| line.chars().count() <= 80), "{own}");
-    assert!(fs::metadata(out.join("report.html")).unwrap().len() < 3_000_000);
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.len() < 3_000_000);
+    for task in
+        ["Node classification <small>(nc)", "Link prediction <small>(lp)", "Clustering <small>(cluster)"]
+    {
+        assert!(page.contains(task), "{task}");
+    }
+    for method in ["controlg", "random", "untrained", "sgc", "raw"] {
+        assert_eq!(page.matches(&format!("<th scope=\"row\">{method}</th>")).count(), 3, "{method}");
+    }
+    assert!(page.contains("The demo pretrains") && page.contains("which saw the training edges only"));
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn serves_the_report_of_a_running_run() {
 
     let page = get(&address, &address, "/");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("id=\"schedule\""), "{page:.300}");
+    assert!(page.contains("data-state=\"running\"") && page.contains(" left</p>"), "{page:.3000}");
     // Reload, with the host name localhost.
     assert!(get(&address, &format!("localhost:{port}"), "/").starts_with("HTTP/1.1 200"));
     let rejected = get(&address, "somewhere.example", "/");
@@ -49,4 +50,54 @@ fn serves_the_report_of_a_running_run() {
     assert!(child.try_wait().unwrap().is_none(), "the run continues");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn the_last_page_says_finished_and_the_run_leaves_its_report() {
+    let folder = TempDir::new().unwrap();
+    let run = folder.path().join("run");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_controlg"))
+        .args([
+            "pretrain",
+            "synthetic:nodes=200",
+            "--watch",
+            "--set=encoder.width=16",
+            "--set=train.epochs=12",
+        ])
+        .args(["--set=train.batches_per_epoch=40", "--threads=1", "--out"])
+        .arg(&run)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    let address = stderr
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("watch: http://").map(str::to_owned))
+        .expect("the address is printed");
+    // Ask as the page does; the server answers until it has shown the last page.
+    let mut seen = Vec::new();
+    let last = loop {
+        let page = get(&address, &address, "/");
+        let state = page.split("data-state=\"").nth(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+        seen.extend(state.clone());
+        if state.as_deref() == Some("finished") {
+            break page;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(30));
+    };
+    assert_eq!(seen.first().map(String::as_str), Some("running"), "{seen:?}");
+    assert!(last.contains("step 480 of 480 in ") && last.contains("id=\"map\""), "{last:.2000}");
+    assert!(child.wait().unwrap().success());
+    assert!(TcpStream::connect(&address).is_err(), "the port is closed");
+    let notes: Vec<String> = stderr.map_while(Result::ok).collect();
+    assert!(notes.iter().any(|line| line.starts_with("report: ")), "{notes:?}");
+    // The page is the one that `controlg report` writes.
+    let left = std::fs::read_to_string(run.join("report.html")).unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_controlg")).arg("report").arg(&run).status().unwrap();
+    assert!(status.success());
+    assert!(
+        left == std::fs::read_to_string(run.join("report.html")).unwrap() && !left.contains("data-state")
+    );
 }

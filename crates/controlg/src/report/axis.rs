@@ -37,7 +37,8 @@ impl Axis {
         if min > max {
             (min, max) = (0.0, 1.0);
         }
-        if min >= max {
+        // Values that differ by rounding only are a flat line.
+        if max - min <= 1e-9 * max.abs() {
             let margin = if min == 0.0 { 1.0 } else { 0.1 * min.abs() };
             (min, max) = (min - margin, max + margin);
         }
@@ -93,7 +94,7 @@ impl Axis {
         let values = match self.scale {
             AxisScale::Linear => self.even_ticks(),
             AxisScale::Log => match decades(self.min, self.max) {
-                few if few.len() < 2 => self.even_ticks(),
+                few if few.len() < 3 => self.even_ticks(),
                 ticks => ticks,
             },
             // Ticks that are nearly at zero would overlap its label.
@@ -108,7 +109,7 @@ impl Axis {
 
     /// Multiples of 1, 2 or 5 times a power of ten.
     fn even_ticks(&self) -> Vec<f64> {
-        let rough = (self.max - self.min) / 5.0;
+        let rough = (self.max - self.min) / 6.0;
         let unit = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * unit).into_iter().find(|s| *s >= rough).unwrap_or(unit);
         let first = (self.min / step).ceil() as i64;
@@ -155,7 +156,8 @@ mod tests {
         assert_eq!(labels(&Axis::over("", [0.13, 0.87])), ["0.2", "0.4", "0.6", "0.8"]);
         assert_eq!(labels(&Axis::over("", [0.02, 300.0]).log()), ["0.1", "1", "10", "100"]);
         assert_eq!(labels(&Axis::over("", [0.06, 1.0]).log()), ["0.1", "0.2", "0.5", "1"]);
-        assert_eq!(labels(&Axis::over("", [-2.0, 1.0])), ["−2", "−1", "0", "1"]);
+        assert_eq!(labels(&Axis::over("", [-2.0, 1.0])), ["−2", "−1.5", "−1", "−0.5", "0", "0.5", "1"]);
+        assert_eq!(labels(&Axis::over("", [1.1, 1.1 - 4e-16])), ["1", "1.05", "1.1", "1.15", "1.2"]);
         let flat = Axis::over("", [3.0, 3.0]);
         assert!(flat.ticks().iter().all(|(x, _)| x.is_finite()) && (flat.position(3.0) - 0.5).abs() < 1e-9);
         assert!(Axis::over("", [f64::NAN]).position(0.5).is_finite());

@@ -233,7 +233,7 @@ impl Plot {
     /// Finishes the plot without axes.
     pub(super) fn finish_without_axes(self) -> SvgImage {
         let mut svg = self.marks;
-        let height = self.height + legend(&mut svg, &self.legend, self.width, self.height - 20.0) - 20.0;
+        let height = self.height + legend(&mut svg, &self.legend, self.width, self.height);
         SvgImage { width: self.width, height, body: svg }
     }
 

@@ -216,6 +216,34 @@ mod tests {
         assert_eq!((critical_difference(1, 5), critical_difference(40, 5)), (None, None));
     }
 
+    #[test]
+    fn quality_against_time_contains_the_floors() {
+        let comparison = r#"{"data":["d"],"methods":["controlg","raw","untrained"],"seeds":[0],"tasks":["nc"],"set":[],
+            "budget":"steps","probe":"lbfgs","embedding":"l2"}"#;
+        let comparison: crate::compare::Comparison = serde_json::from_str(comparison).unwrap();
+        let cell = |method: &str, value: f64, steps: u64, seconds: f64| -> ResultCell {
+            let line = format!(
+                r#"{{"data":"d","method":"{method}","seed":0,"task":"nc","value":{value},"protocol":"p","steps":{steps},"seconds":{seconds}}}"#
+            );
+            serde_json::from_str(&line).unwrap()
+        };
+        let cells = [
+            cell("controlg", 80.0, 100, 5.0),
+            cell("raw", 60.0, 0, 0.0),
+            cell("untrained", 70.0, 0, 0.0),
+            cell("old", 75.0, 100, 0.0),
+        ];
+        let report = ComparisonReport::new(&comparison, &cells, "controlg", false).unwrap();
+        let figure = cost(&report, &cells).unwrap();
+        assert_eq!(
+            figure.csv,
+            "data,method,seconds,ms_per_step,value\nd,controlg,5,50,80\nd,raw,0,,60\nd,untrained,0,,70\n"
+        );
+        assert!(
+            figure.svg().contains("raw: 0.0 s, 60.00 %") && figure.caption.contains("stand at 0 seconds")
+        );
+    }
+
     /// Summary of a table with these values on each of `data_sets` data sets.
     fn summary_of(methods: &[(&str, f64)], data_sets: usize) -> String {
         let line = |method: &str, data: usize, value: f64| {

@@ -25,10 +25,10 @@ function drawMap() {
       mark("circle", { cx, cy, r, fill: "none", stroke: "currentColor", "stroke-width": width });
     };
     // A list of nodes as buttons.
-    const list = (found, label) => {
+    const list = (found, label, both = []) => {
       const ul = element("ul", "", { className: "nodes" });
       found.forEach((n) => {
-        const button = element("button", label(n), { type: "button", className: nodes.neighbors[shown]?.includes(n) ? "both" : "" });
+        const button = element("button", label(n), { type: "button", className: both.includes(n) ? "both" : "" });
         button.addEventListener("click", () => { show(n); out.focus(); });
         const item = document.createElement("li");
         item.append(button);
@@ -36,10 +36,8 @@ function drawMap() {
       });
       return ul;
     };
-    let shown = -1;
 
     function show(n) {
-      shown = n;
       input.value = nodes.ids[n];
       const groups = layers.filter((layer) => layer.name !== "degree" && layer.of[n] >= 0)
         .map((layer) => layer.name === "cluster" ? layer.groups[layer.of[n]][0] : `${layer.name} ${layer.groups[layer.of[n]]?.[0] ?? layer.of[n]}`);
@@ -47,12 +45,12 @@ function drawMap() {
       head.append(element("strong", `Node ${nodes.ids[n]}`), `: ${[...groups, `degree ${nodes.degree[n]}`].join(", ")}.`);
       const [near, graph] = [nodes.nearest[n].map(([other]) => other), nodes.neighbors[n]];
       const cosine = new Map(nodes.nearest[n]);
-      const both = near.filter((other) => graph.includes(other)).length;
+      const both = near.filter((other) => graph.includes(other));
       const listed = graph.length < nodes.degree[n] ? `${nodes.degree[n]}, ${graph.length} of them listed` : nodes.degree[n];
       out.replaceChildren(head,
-        element("p", `Neighbors in the graph (${listed}):`), list(graph, (other) => nodes.ids[other]),
-        element("p", `Nearest in the embedding, with cosine similarity (${both} of ${near.length} are neighbors in the graph):`),
-        list(near, (other) => `${nodes.ids[other]} ${cosine.get(other).toFixed(2).replace("-", "−")}`),
+        element("p", `Neighbors in the graph (${listed}):`), list(graph, (other) => nodes.ids[other], both),
+        element("p", `Nearest in the embedding, with cosine similarity (${both.length} of ${near.length} are neighbors in the graph):`),
+        list(near, (other) => `${nodes.ids[other]} ${cosine.get(other).toFixed(2).replace("-", "−")}`, both),
         element("p", "On the map: lines lead to the neighbors in the graph, small rings mark the nearest.", { className: "soft" }));
       marks.replaceChildren();
       const [x1, y1] = at(n);
@@ -64,7 +62,6 @@ function drawMap() {
       const wanted = text.trim();
       if (!wanted) return;
       if (index.has(wanted)) return show(index.get(wanted));
-      shown = -1;
       marks.replaceChildren();
       const low = wanted.toLowerCase();
       const similar = nodes.ids.map((id, n) => n).filter((n) => nodes.ids[n].toLowerCase().includes(low));

@@ -119,9 +119,8 @@ impl EmbeddingMap {
             name: "map",
             title: "Map of the embeddings".to_owned(),
             caption: format!(
-                "Each dot is a node; nodes with similar embeddings are close to each other, and colors that form groups are \
-                 easy to tell apart from the embeddings. Shown are the first two principal components of the L2-normalized \
-                 embeddings, which explain {:.0} % of the variance.{}",
+                "Each dot is a node, at the first two principal components of its L2-normalized embedding, which explain {:.0} % of \
+                 the variance. Where dots of one color lie together, the embeddings separate that group from the others.{}",
                 100.0 * self.explained,
                 self.cap()
             ),

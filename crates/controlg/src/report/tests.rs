@@ -58,10 +58,84 @@ fn every_figure_has_marks_and_data() {
         assert!(figure.csv.lines().count() > 1, "{}", figure.name);
     }
     assert!(report.page.contains("every decision follows") && report.page.len() < 3_000_000);
+    assert!(!report.page.contains("id=\"graph\"") && !report.page.contains("id=\"scores\""));
     // The page loads no other resources.
     assert!(
         !report.page.contains("src=") && !report.page.contains("href=") && !report.page.contains("@import")
     );
+}
+
+#[test]
+fn the_page_shows_scores_statistics_and_state() {
+    let folder = run("controlg");
+    let path = folder.path().join("run");
+    let dataset = crate::data::load("synthetic:nodes=120", &Default::default()).unwrap();
+    let info = DatasetInfo::of(&dataset);
+    let floors = r#"{"nc": {"value": 81.25, "protocol": "own", "floors": {"raw": 60.5, "sgc": 80.0}}}"#;
+    fs::write(path.join("metrics.json"), floors).unwrap();
+    let page = |status: &RunStatus| {
+        let context = RunContext { info: Some(&info), status: Some(status), ..RunContext::default() };
+        of_run_in(&path, &context).unwrap().page
+    };
+    let finished = page(&RunStatus::Finished);
+    for fragment in [
+        "Node classification <small>(nc)</small>",
+        "<th scope=\"row\">sgc</th>",
+        "controlg is 1.2 points above the best floor, sgc.",
+        "<dt>nodes</dt><dd>120</dd>",
+        "<details><summary>Settings</summary>",
+        "data-state=\"finished\"",
+        "step 60 of 60 in ",
+        "<title>finished: controlg on",
+    ] {
+        assert!(finished.contains(fragment), "{fragment}: {finished:.3000}");
+    }
+    // All steps are done, but the embeddings are not written yet.
+    assert!(page(&RunStatus::Running).contains("step 60 of 60, writing the embeddings"));
+    assert!(page(&RunStatus::Failed("disk full".to_owned())).contains("disk full"));
+    // A record that ends early has time left.
+    let record = path.join("trace.jsonl");
+    let text = fs::read_to_string(&record).unwrap();
+    let half: String = text.lines().take(text.lines().count() / 2).map(|line| format!("{line}\n")).collect();
+    fs::write(&record, half).unwrap();
+    let running = page(&RunStatus::Running);
+    assert!(running.contains("data-state=\"running\"") && running.contains(" left</p>"), "{running:.800}");
+}
+
+#[test]
+fn an_odd_figure_takes_a_whole_row() {
+    let wide = |method: &str| {
+        let page = of_run(&run(method).path().join("run"), None).unwrap().page;
+        ["losses", "plan", "schedule", "weights", "time", "drought"]
+            .into_iter()
+            .filter(|name| page.contains(&format!("<figure id=\"{name}\" class=\"wide\">")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(wide("random"), ["schedule", "drought"]);
+    assert_eq!(wide("p_link"), ["schedule"]);
+    assert_eq!(wide("uniform"), ["time"]);
+    assert_eq!(wide("controlg"), ["schedule"]);
+}
+
+#[test]
+fn the_search_knows_neighbors_and_the_cap_is_stated() {
+    let dataset = crate::data::load("synthetic:nodes=3500,features=8", &Default::default()).unwrap();
+    let graph = &dataset.graph;
+    let map = EmbeddingMap::new(graph.features(), graph, None).unwrap();
+    assert!(map.figure(graph).caption.contains("The page holds 3,000 of 3,500 nodes"));
+    let data = map.node_data(graph);
+    let ids: Vec<usize> =
+        data["ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().parse().unwrap()).collect();
+    assert_eq!((ids.len(), data["total"].as_u64()), (3000, Some(3500)));
+    for (at, node) in ids.iter().enumerate().step_by(97) {
+        let neighbors = data["neighbors"][at].as_array().unwrap();
+        assert_eq!(data["degree"][at], graph.degree(*node));
+        for other in neighbors {
+            assert!(graph.neighbors(*node).contains(&(ids[other.as_u64().unwrap() as usize] as u32)));
+        }
+        assert!(data["nearest"][at].as_array().unwrap().iter().all(|near| near[0] != at));
+    }
+    assert!(data.to_string().len() < 1_000_000);
 }
 
 #[test]

@@ -62,8 +62,17 @@ pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
 
 fn line_plot(trace: &RunTrace, lines: &[Series], label: &str, log: bool) -> Plot {
     let y = Axis::over(label, lines.iter().flatten().map(|p| p.1));
-    let y = if log { y.log() } else { y };
-    let mut plot = Plot::new(WIDTH, HEIGHT, Axis::over("step", lines.iter().flatten().map(|p| p.0)), y);
+    plot_of(trace, lines, if log { y.log() } else { y }, HEIGHT)
+}
+
+/// A line plot as high as two plots in a figure, to stand beside them.
+fn tall_line_plot(trace: &RunTrace, lines: &[Series], label: &str) -> Plot {
+    let y = Axis::over(label, lines.iter().flatten().map(|p| p.1));
+    plot_of(trace, lines, y, HEIGHT + SMALL_HEIGHT + 30.0)
+}
+
+fn plot_of(trace: &RunTrace, lines: &[Series], y: Axis, height: f64) -> Plot {
+    let mut plot = Plot::new(WIDTH, height, Axis::over("step", lines.iter().flatten().map(|p| p.0)), y);
     for (k, (line, name)) in lines.iter().zip(&trace.run.objectives).enumerate() {
         plot.line(k, name, line);
     }

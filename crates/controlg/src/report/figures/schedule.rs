@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Figure, HEIGHT, SMALL_HEIGHT, Series, WINDOW, line_plot, series_csv};
+use super::{Figure, HEIGHT, SMALL_HEIGHT, Series, WINDOW, line_plot, series_csv, tall_line_plot};
 use crate::report::axis::Axis;
 use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::{RunTrace, value_at};
@@ -50,7 +50,7 @@ pub(super) fn tracking(trace: &RunTrace) -> Option<Figure> {
         line.iter().enumerate().map(|(at, p)| if hidden(at) { (p.0, f64::NAN) } else { *p }).collect()
     };
     let shown: Vec<Series> = lines.iter().map(without_start).collect();
-    let mut plot = line_plot(trace, &shown, "realized − planned share", false);
+    let mut plot = tall_line_plot(trace, &shown, "realized − planned share");
     plot.reference_line(0.0, "plan");
     Some(Figure {
         name: "tracking",
@@ -232,9 +232,10 @@ pub(super) fn drought(trace: &RunTrace) -> Option<Figure> {
     Some(Figure {
         name: "drought",
         title: "Waiting times".to_owned(),
-        caption: "How long objectives wait for their next block: the fraction of waits of at least this length. No objective is \
-                  forgotten, because exploration gives a geometric bound."
-            .to_owned(),
+        caption: format!(
+            "How long objectives wait for their next block: the fraction of waits of at least this length.{}",
+            if explores { " No objective is forgotten: exploration gives a geometric bound." } else { "" }
+        ),
         image: plot.finish(true),
         csv,
     })
