@@ -37,7 +37,8 @@
 //!
 //! # Where to go from here
 //!
-//! - [`pretrain_with`] reports progress; [`train::RunFolder`] writes a run folder with checkpoints and resumes it.
+//! - [`pretrain_with`] reports progress, [`pretrain_until`] can stop early; [`train::RunFolder`] writes a run folder with
+//!   checkpoints and resumes it.
 //! - [`config::ConfigBuilder`] has all typed setters, and takes encoders, objectives and coordinators of your own.
 //! - [`eval`] scores embeddings on node classification, link prediction and clustering.
 //! - [`coordinator::Scheduler`] and [`recorded_scheduler::RecordedScheduler`] are the feedback loop without any tensors,

@@ -74,6 +74,9 @@ def of_tuples(graph: Any) -> Optional[tuple[NDArray[Any], Any]]:
 def numbered(ends: NDArray[Any], nodes: Optional[list[Any]]) -> tuple[NDArray[np.int64], list[Any]]:
     """Node numbers for ids, and the nodes: those given, or the ids in order of appearance, in numeric order if all are
     whole numbers."""
+    if nodes is None and ends.dtype.kind in "iu":
+        found, numbers = np.unique(ends, return_inverse=True)
+        return numbers.reshape(ends.shape).astype(np.int64), list(found.tolist())
     both = [end.tolist() for end in ends]
     if nodes is None:
         pairs = [end for pair in zip(*both) for end in pair]

@@ -420,7 +420,7 @@ mod tests {
     fn only_a_run_is_replaced() {
         let graph = crate::data::load("synthetic:nodes=60", &Default::default()).unwrap().graph;
         let config = Config::for_data("my graph").unwrap().width(4).epochs(1).steps_per_epoch(30);
-        let model = pretrain(&graph, &config.set("method", "p_link").unwrap()).unwrap();
+        let model = pretrain(&graph, config.set("method", "p_link").unwrap()).unwrap();
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("run");
         model.save_over(&dir).unwrap();
