@@ -157,6 +157,9 @@ impl Drop for TempRows {
     }
 }
 
+/// Numbers that are converted to or from bytes at a time.
+const PIECE: usize = 1 << 19;
+
 /// A matrix that is spilled to a temporary file row by row, then read.
 pub(crate) struct SpilledMatrix {
     rows: TempRows,
@@ -171,8 +174,13 @@ impl SpilledMatrix {
 
     /// Appends rows.
     pub(crate) fn append(&mut self, rows: &[Real]) -> Result<()> {
-        let bytes: Vec<u8> = rows.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.rows.append(&bytes)
+        let mut bytes = Vec::with_capacity(size_of_val(rows).min(PIECE * size_of::<Real>()));
+        for piece in rows.chunks(PIECE) {
+            bytes.clear();
+            bytes.extend(piece.iter().flat_map(|x| x.to_le_bytes()));
+            self.rows.append(&bytes)?;
+        }
+        Ok(())
     }
 
     /// Ends writing.
@@ -188,10 +196,15 @@ impl SpilledMatrix {
 
     /// Reads some rows.
     pub(crate) fn read(&self, rows: &[u32]) -> Result<Vec<Real>> {
-        let mut bytes = vec![0; rows.len() * self.cols * size_of::<Real>()];
-        self.rows.read(rows, &mut bytes)?;
-        let real = |b: &[u8]| Real::from_le_bytes(b.try_into().expect("chunks of one number"));
-        Ok(bytes.chunks_exact(size_of::<Real>()).map(real).collect())
+        let mut values = Vec::with_capacity(rows.len() * self.cols);
+        let mut bytes = Vec::new();
+        for piece in rows.chunks((PIECE / self.cols.max(1)).max(1)) {
+            bytes.resize(piece.len() * self.cols * size_of::<Real>(), 0);
+            self.rows.read(piece, &mut bytes)?;
+            let real = |b: &[u8]| Real::from_le_bytes(b.try_into().expect("chunks of one number"));
+            values.extend(bytes.chunks_exact(size_of::<Real>()).map(real));
+        }
+        Ok(values)
     }
 }
 

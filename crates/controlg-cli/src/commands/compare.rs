@@ -281,15 +281,8 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
 
 /// Number of parallel runs: one per core, but no more than fit into free memory.
 fn parallel_jobs(largest: usize, args: &CompareArgs, common: &CommonArgs) -> usize {
-    let fit = free_memory().map_or(usize::MAX, |free| free / largest.max(1)).max(1);
+    let fit = train::memory::available().map_or(usize::MAX, |free| free as usize / largest.max(1)).max(1);
     args.jobs.map_or(cores(common).min(fit), std::num::NonZeroUsize::get)
-}
-
-/// Available memory in bytes, on systems that report it.
-fn free_memory() -> Option<usize> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()? * 1024)
 }
 
 fn write_tables(folder: &Path, report: &ComparisonReport) -> Result<()> {

@@ -6,6 +6,7 @@ use controlg::config::{self, BatchMode, Config, EdgeScope};
 use controlg::data::FeatureSource;
 use controlg::data::{self, LoadOptions, catalog};
 use controlg::eval::Task;
+use controlg::graph::Graph;
 use controlg::report::EventFile;
 use controlg::trace::{self, Record};
 use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
@@ -41,15 +42,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     ));
     dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
     if let Some(limit) = args.memory {
-        let fitting = train::within(&graph, &config, limit)?;
-        if fitting != config {
-            let change = match fitting.train.batch.on(graph.n_nodes()) {
-                BatchMode::Full => "full batch with gradient checkpointing".to_owned(),
-                _ => format!("mini-batches of about {} nodes", fitting.train.batch_nodes),
-            };
-            console.log(format_args!("to fit into {}: {change}", train::size(limit)));
-        }
-        config = fitting;
+        config = within_limit(&graph, &config, limit, console)?;
     }
     if args.dry_run {
         let plan = RunEstimate::new(&graph, &config)?;
@@ -76,6 +69,8 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     let mut progress = ProgressBar::new(&config, console);
     let outcome = run.pretrain(&graph, |event| match event {
         RunEvent::Memory(bytes) => {
+            // Reading the data may have taken more than training will.
+            let bytes = bytes.max(train::memory::peak().unwrap_or(0));
             console.log(format_args!("estimated memory: {} MB", bytes.div_ceil(1_000_000)))
         }
         RunEvent::Note(note) => console.log(format_args!("note: {note}")),
@@ -134,6 +129,23 @@ fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "-_./".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// The settings adapted to a memory limit; says what was changed.
+fn within_limit(graph: &Graph, config: &Config, limit: u64, console: &Console) -> Result<Config> {
+    let fitting = train::within(graph, config, limit)?;
+    if let Some(read) = train::memory::peak().filter(|&read| read > limit) {
+        let expected = format!("at least {}, which reading the data took", train::size(read));
+        return Err(Error::value("--memory", train::size(limit), expected));
+    }
+    if fitting != *config {
+        let change = match fitting.train.batch.on(graph.n_nodes()) {
+            BatchMode::Full => "full batch with gradient checkpointing".to_owned(),
+            _ => format!("mini-batches of about {} nodes", fitting.train.batch_nodes),
+        };
+        console.log(format_args!("to fit into {}: {change}", train::size(limit)));
+    }
+    Ok(fitting)
 }
 
 /// Writes the events of the record up to the step at which the run resumes.

@@ -51,8 +51,10 @@ impl Block {
     }
 }
 
-/// Nodes per block: the nodes that they reach must fit in memory.
+/// Nodes per block, at most: the nodes that they reach must fit in memory.
 const BLOCK_ROWS: usize = 16_384;
+/// Numbers in a block of the widest layer. Wider layers have smaller blocks.
+const BLOCK_NUMBERS: usize = 1 << 21;
 /// A last block with fewer nodes is merged into the one before it.
 const MIN_BLOCK_ROWS: usize = 1024;
 
@@ -65,7 +67,33 @@ pub fn embed_in_blocks(
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<Vec<ColumnStats>> {
-    BlockWalk { network, graph, stats, folder, pool: Pool::new(), block_rows: BLOCK_ROWS }.embed(rows)
+    BlockWalk { network, graph, stats, folder, pool: Pool::new(), block_rows: network.block_rows() }
+        .embed(rows)
+}
+
+/// Bytes that [`embed_in_blocks`] uses at most, estimated from the sizes of its blocks.
+pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph) -> usize {
+    let pool = Pool::shape_only();
+    let (stats, folder) = (None, Path::new(""));
+    let walk = BlockWalk { network, graph, stats, folder, pool, block_rows: network.block_rows() };
+    let (n, offsets) = (graph.n_nodes(), graph.adjacency().offsets());
+    let layer_bytes = |layer: usize| {
+        let out = network.out_width(layer);
+        let input = if layer == 0 { graph.n_features() } else { network.out_width(layer - 1) };
+        let of_block = |block: Range<usize>| {
+            let entries = block.len() + offsets[block.end] - offsets[block.start];
+            let reached = entries.min(n);
+            // A layer that narrows its input transforms it first, and so does one with sparse features.
+            let sparse = layer == 0 && graph.has_sparse_features();
+            let (given, narrower) = if sparse { (0, out) } else { (block.len() * input, input.min(out)) };
+            let transform = given + block.len() * out;
+            let aggregate = reached * narrower + 3 * block.len() * out;
+            transform.max(aggregate) * size_of::<Real>() + entries * (size_of::<u32>() + size_of::<Real>())
+        };
+        walk.blocks(layer).into_iter().map(of_block).max().unwrap_or(0)
+    };
+    let layers = (0..network.encoder.layers()).map(layer_bytes).max().unwrap_or(0);
+    layers + n * (size_of::<f64>() + size_of::<u32>())
 }
 
 struct BlockWalk<'w> {
@@ -208,6 +236,12 @@ impl BlockWalk<'_> {
 }
 
 impl Network<'_> {
+    /// Nodes per block.
+    fn block_rows(&self) -> usize {
+        let widest = (0..self.encoder.layers()).map(|layer| self.out_width(layer)).max().unwrap_or(1);
+        (BLOCK_NUMBERS / widest.max(1)).clamp(MIN_BLOCK_ROWS, BLOCK_ROWS)
+    }
+
     fn post(&self, tape: &mut Tape<'_>, layer: usize, h: Var, norms: Norms<'_>) -> Var {
         self.encoder.post(tape, self.group, layer, h, norms)
     }

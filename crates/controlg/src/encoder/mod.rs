@@ -14,6 +14,7 @@ use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 
+pub(crate) use blocks::block_bytes;
 pub use blocks::{Block, BlockSource, Network, embed_in_blocks};
 pub use gat::{Gat, GatInit, GatSettings};
 pub use gcn::Gcn;

@@ -195,6 +195,14 @@ impl Graph {
         }
     }
 
+    /// Whether the features are sparse.
+    pub fn has_sparse_features(&self) -> bool {
+        match &self.features {
+            FeatureRows::InMemory(features) => matches!(**features, Features::Sparse(_)),
+            FeatureRows::Stored(stored) => stored.is_sparse(),
+        }
+    }
+
     /// The features of selected nodes, in the given order.
     pub fn rows(&self, nodes: &[u32]) -> Result<Features> {
         match &self.features {

@@ -29,12 +29,14 @@ const TASKS: usize = 4;
 /// thousand rows.
 const BLOCK: usize = 768;
 
-/// Elements of scratch space that [`infonce`] needs.
-pub fn scratch_len(n: usize, width: usize, how: Contrast) -> usize {
+/// Elements of the scratch buffers that [`infonce`] uses at the same time.
+pub fn scratch_lens(n: usize, width: usize, how: Contrast) -> Vec<usize> {
     let views = if how.intra_view { 2 } else { 1 };
     let rows = n.div_ceil(TASKS).max(1);
     let (lanes, block) = (n.div_ceil(rows), rows.div_ceil(rows.div_ceil(BLOCK)));
-    views * n * (width * (1 + lanes) + block * lanes.min(rayon::current_num_threads()))
+    let mut lens = vec![views * n * block; lanes.min(rayon::current_num_threads())];
+    lens.push(views * n * width * (1 + lanes));
+    lens
 }
 
 /// The loss of p and q (n × width); `dp` and `dq` receive the gradients.

@@ -13,6 +13,7 @@
 
 #[macro_use]
 pub mod simd;
+pub mod allocator;
 mod parallel;
 pub mod scratch;
 mod sums;

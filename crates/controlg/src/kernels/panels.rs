@@ -64,6 +64,12 @@ pub(super) fn panel_per_thread(s: CsrView<'_>, width: usize) -> bool {
         && s.n_cols * COLUMNS * size_of::<Real>() <= LARGE_PANEL
 }
 
+/// Elements of the scratch buffers that [`product`] uses at the same time, apart from the row starts of blocks.
+pub(super) fn scratch_lens(s: CsrView<'_>, width: usize) -> Vec<usize> {
+    let panels = if panel_per_thread(s, width) { rayon::current_num_threads() } else { 1 };
+    vec![s.n_cols * COLUMNS; panels]
+}
+
 /// The target of a product: a range of columns of a row-major matrix with rows of length `width`.
 #[derive(Clone)]
 pub(super) struct PanelOutput<'a> {

@@ -3,6 +3,11 @@
 use super::memory::{PAGE, prefer_large_pages};
 use std::sync::Mutex;
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// Buffers of at least this many bytes use huge pages.
+const LARGE: usize = PAGE / 8;
+
 static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
 
 /// An element type of scratch buffers.
@@ -16,8 +21,6 @@ impl Scratch for usize {}
 /// Calls `work` with a buffer of `len` numbers with arbitrary contents, aligned to 64 bytes. Large buffers use huge pages, which
 /// avoids TLB misses on random access.
 pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
-    const LINE: usize = 64;
-    const LARGE: usize = PAGE / 8;
     let bytes = len * size_of::<T>();
     let (align, room) = if bytes < LARGE { (LINE, bytes) } else { (PAGE, bytes.next_multiple_of(PAGE)) };
     let mut buffer = take((room + align).div_ceil(8));
@@ -28,6 +31,11 @@ pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
     let result = work(slice);
     give_back(buffer);
     result
+}
+
+/// Bytes of memory behind a buffer of `bytes` bytes.
+pub fn resident_bytes(bytes: usize) -> usize {
+    if bytes < LARGE { bytes } else { bytes.next_multiple_of(PAGE) }
 }
 
 /// The smallest free buffer that is large enough. If there is none, the largest is replaced by a larger one.

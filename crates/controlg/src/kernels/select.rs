@@ -5,7 +5,7 @@ use super::CsrView;
 use super::feature_dropout::FeatureDropout;
 use super::parallel::{SharedSlice, each};
 use super::scratch;
-use super::spmm::spmm;
+use super::spmm::{self, spmm};
 use crate::Real;
 
 /// Which entries of a sparse matrix take part in a product; by default, all of them.
@@ -40,6 +40,14 @@ pub fn spmm_select(
         (kept && dropout.is_none_or(|dropout| dropout.keeps(i, j as usize))).then_some(j)
     };
     with_selected(s, s.n_rows, s.n_cols, row, column, |selected| spmm(selected, h, width, out, add));
+}
+
+/// Elements of the scratch buffers that [`spmm_select`] uses at the same time if it selects entries.
+pub fn scratch_lens(s: CsrView<'_>, width: usize) -> Vec<usize> {
+    let offsets = (s.n_rows + 1) * (size_of::<usize>() / size_of::<u32>());
+    let mut lens = vec![s.columns.len(), s.columns.len(), offsets];
+    lens.extend(spmm::scratch_lens(s, width));
+    lens
 }
 
 /// A column without a row of `h` in the map of [`spmm_mapped`].

@@ -31,6 +31,11 @@ pub fn spmm_bias_act(
     product(s, h, width, out, false, Some(SpmmEpilogue { bias, act, slope }));
 }
 
+/// Elements of the scratch buffers that [`spmm`] uses at the same time.
+pub fn scratch_lens(s: CsrView<'_>, width: usize) -> Vec<usize> {
+    if panels::is_profitable(s, width) { panels::scratch_lens(s, width) } else { Vec::new() }
+}
+
 /// Columns accumulated in registers at a time: eight AVX2 registers of f32.
 const PANEL: usize = 64;
 /// Prefetch distance, in entries.

@@ -140,6 +140,19 @@ pub fn spmm_chain_backward(
     })
 }
 
+/// Elements of the scratch buffers that a chain uses at the same time, in the pass that needs most.
+pub fn scratch_lens(s: CsrView<'_>, t: CsrView<'_>, width: usize) -> Vec<usize> {
+    if panel_per_thread(s, t, width) {
+        // The packed panel of h, and two panels of intermediate results.
+        let panels = [t.n_cols, t.n_rows, s.n_rows].map(|rows| rows * COLUMNS);
+        return panels.repeat(rayon::current_num_threads());
+    }
+    let mut lens = panels::scratch_lens(s, width);
+    lens.extend(panels::scratch_lens(t, width));
+    lens.extend([t.n_rows * width, t.n_rows * width]);
+    lens
+}
+
 fn check(s: CsrView<'_>, t: CsrView<'_>, h: &[Real], width: usize) {
     s.check();
     t.check();

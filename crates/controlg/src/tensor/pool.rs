@@ -14,6 +14,7 @@ use std::ops::{Deref, DerefMut};
 use crate::Real;
 use crate::kernels::memory::prefer_large_pages;
 use crate::kernels::pairs::PairGraph;
+use crate::kernels::scratch;
 
 /// Bytes of a cache line. Buffers start at a line boundary.
 const LINE: usize = 64;
@@ -44,8 +45,8 @@ struct Usage {
     peak: Cell<usize>,
     /// The part of `held` that is live.
     live: Cell<usize>,
-    /// The largest scratch space of a kernel.
-    scratch: Cell<usize>,
+    /// The scratch buffers of kernels, the largest first.
+    scratch: RefCell<Vec<usize>>,
 }
 
 impl Usage {
@@ -179,10 +180,14 @@ impl Pool {
         PooledPairGraph { graph, bytes, pool: self }
     }
 
-    /// Records the scratch space that a kernel needs during a call. Kernels share their scratch space, so only the largest
-    /// counts.
-    pub(super) fn record_scratch(&self, bytes: usize) {
-        self.usage.scratch.set(self.usage.scratch.get().max(bytes));
+    /// Records the bytes of the scratch buffers that a kernel uses at the same time. Kernels share them, so only the largest
+    /// of each rank counts.
+    pub(super) fn record_scratch(&self, mut buffers: Vec<usize>) {
+        buffers.sort_unstable_by(|a, b| b.cmp(a));
+        let mut held = self.usage.scratch.borrow_mut();
+        let len = held.len().max(buffers.len());
+        held.resize(len, 0);
+        held.iter_mut().zip(buffers).for_each(|(held, bytes)| *held = (*held).max(bytes));
     }
 
     /// Bytes of the buffers that are free now.
@@ -200,9 +205,9 @@ impl Pool {
         self.usage.peak.get()
     }
 
-    /// The largest scratch space of a kernel, in bytes. Only a shape-only pool knows it.
+    /// The scratch space of all kernels, in bytes. Only a shape-only pool knows it.
     pub fn scratch_bytes(&self) -> usize {
-        self.usage.scratch.get()
+        self.usage.scratch.borrow().iter().map(|&bytes| scratch::resident_bytes(bytes)).sum()
     }
 
     /// Returns all free buffers to the system.

@@ -304,10 +304,10 @@ impl<'a> Tape<'a> {
         if self.is_shape_only() { T::default() } else { kernel() }
     }
 
-    /// In a shape pass, records the scratch space of a kernel, given as its number of elements.
-    pub(super) fn record_scratch(&self, elements: impl FnOnce() -> usize) {
+    /// In a shape pass, records the scratch buffers that a kernel uses at the same time, given as numbers of elements.
+    pub(super) fn record_scratch(&self, elements: impl FnOnce() -> Vec<usize>) {
         if self.is_shape_only() {
-            self.pool.record_scratch(elements() * size_of::<Real>());
+            self.pool.record_scratch(elements().into_iter().map(|len| len * size_of::<Real>()).collect());
         }
     }
 

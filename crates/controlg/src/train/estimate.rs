@@ -1,15 +1,15 @@
-//! Predicts the memory, steps and time of a run, and adapts settings to a memory limit.
+//! Predicts the memory, steps and time of a run (`--dry-run`).
 
 use std::fmt;
-use std::time::Instant;
 
 use serde::Serialize;
 
+use super::limit::{needs_whole_graph, within};
 use super::memory::{self, MemoryEstimate};
-use super::{Input, Training};
-use crate::config::{BatchMode, Config, Recompute};
+use super::timing::MeasuredTimes;
+use crate::config::{BatchMode, Config};
 use crate::coordinator::ActiveMethod;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::Graph;
 
 /// The estimate of a run (`--dry-run`).
@@ -35,68 +35,129 @@ pub struct RunEstimate {
     pub memory: MemoryEstimate,
     /// Predicted peak memory, in bytes.
     pub memory_bytes: u64,
-    /// Measured seconds of preparation before the first step.
+    /// Free memory of the machine in bytes, if the system reports it.
+    pub available_bytes: Option<u64>,
+    /// Nodes of the part of the graph on which times were measured; `None` for the whole graph.
+    pub measured_nodes: Option<usize>,
+    /// Seconds of preparation before the first step.
     pub preparing: f64,
-    /// Measured seconds per step, the mean over the objectives.
+    /// Seconds per step, the mean over the objectives.
     pub step: f64,
-    /// Measured seconds per sensing; `None` for a method that does not sense.
+    /// Seconds per sensing; `None` for a method that does not sense.
     pub sensing: Option<f64>,
     /// Predicted seconds of the run, without writing the embeddings.
     pub seconds: f64,
+    /// Ways to need less memory or time, if full-graph steps need much.
+    pub proposals: Vec<Proposal>,
 }
 
+/// Options that need less memory or time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Proposal {
+    /// The options of `controlg pretrain`.
+    pub options: String,
+    /// Approximate number of nodes per step.
+    pub batch_nodes: usize,
+    /// Predicted peak memory, in bytes.
+    pub memory_bytes: u64,
+    /// Predicted seconds of the run.
+    pub seconds: f64,
+}
+
+/// Full-graph training that needs more bytes or seconds gets proposals.
+const MUCH_MEMORY: u64 = 1_000_000_000;
+const MUCH_TIME: f64 = 300.0;
+
 impl RunEstimate {
-    /// Predicts the memory, then prepares the run and times two steps per objective and one sensing.
+    /// Predicts the memory from a pass over shapes, and the time from a few steps on the graph or on a part of it.
     pub fn new(graph: &Graph, config: &Config) -> Result<RunEstimate> {
         let memory = memory::need(graph, config)?;
-        let start = Instant::now();
-        let input = Input::new(graph, config)?;
-        let mut training = Training::new(&input, config)?;
-        let preparing = start.elapsed().as_secs_f64();
-        let model = training.model_mut();
-        let k = config.objectives.len();
-        let mut step = 0.0;
-        for at in 0..2 * k {
-            let start = Instant::now();
-            model.step(at % k, at as u64)?;
-            step += if at < k { 0.0 } else { start.elapsed().as_secs_f64() / k as f64 };
-        }
-        let start = Instant::now();
-        let sensings = config.sensings();
-        let sensing = match sensings {
-            0 => None,
-            _ => {
-                model.measure(0)?;
-                Some(start.elapsed().as_secs_f64())
-            }
-        };
-        let batch = config.train.batch.on(graph.n_nodes());
-        let (steps, n) = (config.total_steps(), graph.n_nodes());
-        // A mixing method steps on all objectives at once, and may run a weight search first.
-        let (per_step, trial) = match config.build_method()? {
-            ActiveMethod::Mix(mixer) => {
-                (k as f64, mixer.weight_search().map_or(0, |trial| trial.total_steps()))
-            }
-            ActiveMethod::Schedule(_) => (1.0, 0),
-        };
-        let all_steps = steps.saturating_add(trial) as f64;
-        Ok(RunEstimate {
+        let times = MeasuredTimes::new(graph, config)?;
+        let schedule = PlannedTimes::of(graph, config, &times)?;
+        let n = graph.n_nodes();
+        let mut estimate = RunEstimate {
             nodes: n,
             edges: graph.n_edges(),
             features: graph.n_features(),
-            batch,
-            batch_nodes: if batch == BatchMode::Full { n } else { config.train.batch_nodes.min(n) },
-            sensed_nodes: input.probe.as_ref().map_or(n, |probe| probe.graph.n_nodes()),
-            steps,
+            batch: config.train.batch.on(n),
+            batch_nodes: schedule.batch_nodes,
+            sensed_nodes: schedule.sensed_nodes,
+            steps: config.total_steps(),
             evaluations: config.evaluations(),
             memory_bytes: memory.total(),
             memory,
-            preparing,
-            step: step * per_step,
-            sensing,
-            seconds: preparing + all_steps * step * per_step + sensings as f64 * sensing.unwrap_or(0.0),
-        })
+            available_bytes: memory::available(),
+            measured_nodes: times.part,
+            preparing: schedule.preparing,
+            step: schedule.step,
+            sensing: schedule.sensing,
+            seconds: schedule.seconds,
+            proposals: Vec::new(),
+        };
+        if estimate.needs_much() && needs_whole_graph(config).is_none() {
+            estimate.proposals = proposals(graph, config, &times)?;
+        }
+        Ok(estimate)
     }
+
+    fn needs_much(&self) -> bool {
+        let more_than_free = self.available_bytes.is_some_and(|free| self.memory_bytes > free);
+        self.batch == BatchMode::Full
+            && (self.memory_bytes > MUCH_MEMORY || self.seconds > MUCH_TIME || more_than_free)
+    }
+}
+
+/// The times of a run with some settings, in seconds.
+struct PlannedTimes {
+    batch_nodes: usize,
+    sensed_nodes: usize,
+    preparing: f64,
+    step: f64,
+    sensing: Option<f64>,
+    seconds: f64,
+}
+
+impl PlannedTimes {
+    fn of(graph: &Graph, config: &Config, times: &MeasuredTimes) -> Result<PlannedTimes> {
+        let (n, batch) = (graph.n_nodes(), config.train.batch.on(graph.n_nodes()));
+        let whole = batch == BatchMode::Full;
+        let batch_nodes = if whole { n } else { config.train.batch_nodes.min(n) };
+        let probed = !whole || n > config.sense.whole_up_to;
+        let sensed_nodes = if probed { config.sense.probe_nodes.min(n) } else { n };
+        let on =
+            |seconds: f64, nodes: usize| if nodes == n { seconds } else { times.on_nodes(seconds, nodes) };
+        // A mixing method steps on all objectives at once, and may run a weight search first.
+        let (per_step, trial) = match config.build_method()? {
+            ActiveMethod::Mix(mixer) => {
+                (config.objectives.len(), mixer.weight_search().map_or(0, |trial| trial.total_steps()))
+            }
+            ActiveMethod::Schedule(_) => (1, 0),
+        };
+        let step = on(times.whole_step, batch_nodes) * per_step as f64;
+        let sensing = times.whole_sensing.map(|seconds| on(seconds, sensed_nodes));
+        let preparing = times.preparing + if batch == BatchMode::Cluster { times.cutting } else { 0.0 };
+        let steps = config.total_steps().saturating_add(trial) as f64;
+        let seconds = preparing + steps * step + config.sensings() as f64 * sensing.unwrap_or(0.0);
+        Ok(PlannedTimes { batch_nodes, sensed_nodes, preparing, step, sensing, seconds })
+    }
+}
+
+/// Mini-batches of clusters, and the memory limit that leads to about as much memory.
+fn proposals(graph: &Graph, config: &Config, times: &MeasuredTimes) -> Result<Vec<Proposal>> {
+    const STEP: u64 = 50_000_000;
+    let propose = |options: String, config: &Config| -> Result<Proposal> {
+        let PlannedTimes { batch_nodes, seconds, .. } = PlannedTimes::of(graph, config, times)?;
+        Ok(Proposal { options, batch_nodes, memory_bytes: memory::need(graph, config)?.total(), seconds })
+    };
+    let mut clusters = config.clone();
+    clusters.train.batch = BatchMode::Cluster;
+    let clusters = propose("--set train.batch=cluster".to_owned(), &clusters)?;
+    let limit = clusters.memory_bytes.next_multiple_of(STEP);
+    let mut free = config.clone();
+    free.train.batch = BatchMode::Auto;
+    let limited = within(graph, &free, limit)?;
+    let limited = propose(format!("--memory {}MB", limit / 1_000_000), &limited)?;
+    Ok(vec![clusters, limited])
 }
 
 impl fmt::Display for RunEstimate {
@@ -109,84 +170,44 @@ impl fmt::Display for RunEstimate {
         };
         writeln!(f, "graph:   {nodes} nodes, {edges} edges, {features} features")?;
         writeln!(f, "step:    {seen}; sensing on {} nodes", self.sensed_nodes)?;
-        writeln!(f, "memory:  about {}", size(self.memory_bytes))?;
+        let free = self.available_bytes.filter(|&free| free < self.memory_bytes);
+        let free =
+            free.map(|free| format!(", more than the {} that are free", size(free))).unwrap_or_default();
+        writeln!(f, "memory:  about {}{free}", size(self.memory_bytes))?;
         for (name, bytes) in [
             ("program", memory.program),
             ("graph", memory.graph),
             ("prepared", memory.prepared),
             ("parameters", memory.parameters),
             ("passes", memory.passes),
+            ("weight search, before the first step", memory.search),
             ("partitioning, before the first step", memory.cutting),
+            ("embedding, after the last step", memory.embedding),
         ] {
-            writeln!(f, "         {:>9}  {name}", size(bytes))?;
+            if bytes > 0 {
+                writeln!(f, "         {:>9}  {name}", size(bytes))?;
+            }
         }
         writeln!(f, "steps:   {}, {} objective evaluations", self.steps, self.evaluations)?;
         let sensing = self.sensing.map(|s| format!(", {s:.3} s per sensing")).unwrap_or_default();
+        let measured = match self.measured_nodes {
+            Some(nodes) => format!("estimated from steps on a part of {nodes} nodes"),
+            None => "measured on one or two full-graph steps of each objective".to_owned(),
+        };
         write!(
             f,
-            "time:    about {:.0} s without writing embeddings: {:.1} s to prepare, {:.4} s per step{sensing} (measured on \
-             two steps of each objective)",
+            "time:    about {:.0} s without writing embeddings: {:.1} s to prepare, {:.4} s per step{sensing} ({measured})",
             self.seconds, self.preparing, self.step
-        )
-    }
-}
-
-/// The smallest mini-batch that a memory limit leads to.
-const MIN_BATCH_NODES: usize = 512;
-
-/// Adapts settings to a memory limit in bytes. Keeps them if they fit; else turns on gradient checkpointing, which changes
-/// no result; else uses the largest mini-batches that fit. Reports how much memory is needed if none do.
-pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
-    let mut least = (memory::need(graph, config)?, config.clone());
-    // Whether settings fit. The smallest so far are remembered for the error message.
-    let mut fits = |config: &Config| -> Result<bool> {
-        let need = memory::need(graph, config)?;
-        if need.total() < least.0.total() {
-            least = (need, config.clone());
+        )?;
+        for (at, Proposal { options, batch_nodes, memory_bytes, seconds }) in
+            self.proposals.iter().enumerate()
+        {
+            let title = if at == 0 { "smaller:" } else { "        " };
+            let memory = size(*memory_bytes);
+            write!(f, "\n{title} {options}: steps of about {batch_nodes} nodes, {memory}, {seconds:.0} s")?;
         }
-        Ok(least.0.total() <= limit)
-    };
-    if fits(config)? {
-        return Ok(config.clone());
+        Ok(())
     }
-    let mut smaller = config.clone();
-    if smaller.train.recompute == Recompute::Auto {
-        smaller.train.recompute = Recompute::Always;
-        if fits(&smaller)? {
-            return Ok(smaller);
-        }
-    }
-    if smaller.train.batch == BatchMode::Auto {
-        smaller.train.batch = BatchMode::Cluster;
-    }
-    if smaller.train.batch != BatchMode::Full {
-        let wanted = config.train.batch_nodes.min(graph.n_nodes());
-        let halves =
-            std::iter::successors(Some(wanted), |nodes| (nodes / 2 >= MIN_BATCH_NODES).then_some(nodes / 2));
-        for nodes in halves {
-            for probe in [config.sense.probe_nodes, 2 * nodes] {
-                smaller.train.batch_nodes = nodes.max(64);
-                smaller.sense.probe_nodes = probe.min(config.sense.probe_nodes);
-                if fits(&smaller)? {
-                    return Ok(smaller);
-                }
-            }
-        }
-    }
-    let (least, nearest) = least;
-    let with = match nearest.train.batch.on(graph.n_nodes()) {
-        _ if config.train.batch == BatchMode::Full => "train.batch = full".to_owned(),
-        BatchMode::Full => "full-graph steps".to_owned(),
-        _ => format!("steps of {} nodes", nearest.train.batch_nodes),
-    };
-    let mut expected = format!("at least {} with {with}", size(least.total()));
-    if graph.stored_features().is_none() && 2 * least.graph > limit {
-        expected += &format!(
-            ", of which the graph takes {}; `controlg data convert --to binary` keeps its features on disk",
-            size(least.graph)
-        );
-    }
-    Err(Error::value("--memory", size(limit), expected))
 }
 
 /// Bytes as text, in MB or GB.

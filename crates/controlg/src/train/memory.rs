@@ -4,14 +4,17 @@ use serde::Serialize;
 
 use super::batch::BatchLoader;
 use super::model::init::InitialModel;
-use super::model::{Model, ModelSpec};
+use super::model::{ExtraPasses, Model, ModelSpec};
 use super::normalization::Normalization;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
 use crate::coordinator::ActiveMethod;
+use crate::data::arrays;
 use crate::error::Result;
 use crate::graph::partition::METIS_UP_TO;
 use crate::graph::{Dense, Features, Graph, Subgraph};
+use crate::kernels;
+pub use crate::kernels::allocator::ReusingAllocator;
 use crate::objective::Objective;
 use crate::rng::Stream;
 
@@ -28,23 +31,31 @@ pub struct MemoryEstimate {
     pub parameters: u64,
     /// Buffers of the forward and backward passes, from a pass over shapes.
     pub passes: u64,
+    /// A second model during a search for weights, before the first step.
+    pub search: u64,
+    /// Computing and writing the embeddings, after the last step.
+    pub embedding: u64,
     /// Partitioning the graph, before the first step.
     pub cutting: u64,
 }
 
 impl MemoryEstimate {
-    /// The peak. Partitioning is over when training starts.
+    /// The peak: partitioning, training and embedding follow each other.
     pub fn total(&self) -> u64 {
-        let training = self.prepared + self.parameters + self.passes;
-        self.program + self.graph + training.max(self.cutting)
+        let model = self.prepared + self.parameters;
+        let most = self.cutting.max(model + self.passes + self.search).max(model + self.embedding);
+        self.program + self.graph + most
     }
 }
 
 /// Code, stacks and small allocations.
-const PROGRAM: usize = 20 << 20;
+const PROGRAM: usize = 16 << 20;
 
 /// Working memory of matrix products, per thread.
-const PER_THREAD: usize = 4 << 20;
+const PER_THREAD: usize = 3 << 20;
+
+/// Size of the largest mini-batch of clusters relative to the mean.
+const LARGEST_BATCH: f64 = 1.1;
 
 /// Pieces of a subgraph that stands for a mini-batch.
 const BALLS: usize = 8;
@@ -57,17 +68,20 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let initial = InitialModel::new(config, graph.n_features());
     let batch = config.train.batch.on(graph.n_nodes());
     let whole = batch == BatchMode::Full;
+    let normalize = Normalization::of(config.normalize, graph)?.how;
     // Balls of nodes stand for any mini-batch of their size.
     let subgraph = |nodes: usize| -> Result<Subgraph> {
         let mut stream = Stream::new(config.seed, "sense", "probe", 0);
         let part = Subgraph::balls(graph, nodes, BALLS, &mut stream)?;
-        let graph = normalized_shape(part.graph, config)?;
+        let graph = normalized_shape(part.graph, normalize)?;
         Ok(Subgraph { graph, ..part })
     };
     let probed = !whole || graph.n_nodes() > config.sense.whole_up_to;
     let probe: Option<Subgraph> = probed.then(|| subgraph(config.sense.probe_nodes)).transpose()?;
-    let step: Option<Subgraph> = (!whole).then(|| subgraph(config.train.batch_nodes)).transpose()?;
-    let seen = if whole { normalized_shape(graph.resident()?, config)? } else { graph.clone() };
+    let largest = if batch == BatchMode::Cluster { LARGEST_BATCH } else { 1.0 };
+    let largest = (largest * config.train.batch_nodes as f64) as usize;
+    let step: Option<Subgraph> = (!whole).then(|| subgraph(largest)).transpose()?;
+    let seen = if whole { normalized_shape(graph.resident()?, normalize)? } else { graph.clone() };
 
     let mut prepared = 0;
     if let Some(probe) = &probe {
@@ -85,38 +99,73 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let encoded = probe.as_ref().filter(|_| !whole).map_or(graph, |probe| &probe.graph).n_nodes();
     let loader = step.map(|step| BatchLoader::constant(&seen, step));
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
+    let parameters = parameter_bytes(&initial, config, encoded)?;
+    let (passes, embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
+    // Full-graph embeddings are written when they are complete and the buffers are free again.
+    let result = graph.n_nodes() * initial.encoder.width() * size_of::<Real>();
+    let written = written_bytes(graph, config);
+    let embedding = if whole { embedding.max(result + written) } else { embedding + written };
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,
-        graph: graph_bytes(graph, config, whole)? as u64,
+        graph: graph_bytes(graph, config, normalize, whole) as u64,
         prepared: prepared as u64,
-        parameters: parameter_bytes(&initial, config, encoded)? as u64,
-        passes: pass_bytes(&seen, probe.as_ref(), loader, config)? as u64,
+        parameters: parameters as u64,
+        passes: passes as u64,
+        search: search_bytes(&initial, config, prepared)? as u64,
+        embedding: embedding as u64,
         cutting: if cuts { partition_bytes(graph) as u64 } else { 0 },
     })
 }
 
-/// The peak of all buffers of the forward and backward passes.
+/// The peak of all buffers of the forward and backward passes, and that of computing the embeddings.
 fn pass_bytes<'g>(
     graph: &'g Graph,
     probe: Option<&'g Subgraph>,
     loader: Option<BatchLoader<'g>>,
     config: &Config,
-) -> Result<usize> {
+) -> Result<(usize, usize)> {
     let method = config.build_method()?;
     let spec = ModelSpec::from_config(config, &method);
-    let senses = match &method {
-        ActiveMethod::Mix(_) => false,
-        ActiveMethod::Schedule(coordinator) => coordinator.needs_warm_up() || coordinator.needs_reading(),
+    let extra = match &method {
+        ActiveMethod::Mix(mixer) => ExtraPasses {
+            embeds: mixer.needs().nodes || mixer.uses_lookahead(),
+            looks_ahead: mixer.uses_lookahead(),
+            ..ExtraPasses::default()
+        },
+        ActiveMethod::Schedule(coordinator) => ExtraPasses {
+            senses: coordinator.needs_warm_up() || coordinator.needs_reading(),
+            any_order: true,
+            ..ExtraPasses::default()
+        },
     };
-    let peak = Model::shape_only(graph, probe, loader, spec)?.peak_step_bytes(senses)?;
+    let mut model = Model::shape_only(graph, probe, loader, spec)?;
+    let embedding = model.embed_bytes();
+    let steps = if config.total_steps() > 0 { model.peak_step_bytes(extra)? } else { 0 };
     // Buffers of many sizes fragment the heap.
-    Ok(peak + peak / 10)
+    Ok([steps, embedding].map(|bytes| bytes + bytes / FRAGMENTS).into())
+}
+
+/// One of so many bytes of the heap is lost between blocks.
+const FRAGMENTS: usize = 12;
+
+/// The second model of a weight search: the first one holds its parameters and gradients meanwhile.
+fn search_bytes(initial: &InitialModel, config: &Config, prepared: usize) -> Result<usize> {
+    let ActiveMethod::Mix(mixer) = config.build_method()? else { return Ok(0) };
+    let gradients = initial.objectives.len() * initial.params.groups()[0].data().len();
+    let model = (initial.params.len() + gradients) * size_of::<Real>();
+    Ok(if mixer.weight_search().is_some() { prepared + model } else { 0 })
+}
+
+/// A row group of the Parquet file and buffers of both files.
+fn written_bytes(graph: &Graph, config: &Config) -> usize {
+    let rows = graph.n_nodes().min(arrays::ROW_GROUP);
+    rows * config.encoder.width() * size_of::<f32>() + (4 << 20)
 }
 
 /// The graph with features of the kind that training sees. Scaling columns makes sparse features dense; their values are
 /// left zero, so that the system does not back them with memory.
-fn normalized_shape(graph: Graph, config: &Config) -> Result<Graph> {
-    match (Normalization::of(config.normalize, &graph)?.how, graph.features()) {
+fn normalized_shape(graph: Graph, normalize: FeatureNormalization) -> Result<Graph> {
+    match (normalize, graph.features()) {
         (FeatureNormalization::Columns, Features::Sparse(x)) => {
             let dense = Dense::from_parts(x.n_rows(), x.n_cols(), vec![0.0; x.n_rows() * x.n_cols()]);
             graph.with_features(Features::Dense(dense))
@@ -126,19 +175,19 @@ fn normalized_shape(graph: Graph, config: &Config) -> Result<Graph> {
 }
 
 /// The graph as read, and what the one trained on does not share with it.
-fn graph_bytes(graph: &Graph, config: &Config, whole: bool) -> Result<usize> {
+fn graph_bytes(graph: &Graph, config: &Config, normalize: FeatureNormalization, whole: bool) -> usize {
     let in_memory = graph.stored_features().is_none();
     let dense = graph.n_nodes() * graph.n_features() * size_of::<Real>();
     let features = if in_memory { graph.features().memory_bytes() } else { 0 };
     let read_in = if in_memory || !whole { 0 } else { dense };
-    let normalized = match Normalization::of(config.normalize, graph)?.how {
+    let normalized = match normalize {
         _ if !in_memory && !whole => 0,
         FeatureNormalization::None | FeatureNormalization::Auto => 0,
         FeatureNormalization::Rows => features.max(read_in),
         FeatureNormalization::Columns => dense,
     };
     let edges = if config.edges == EdgeScope::Train { graph.adjacency().memory_bytes() } else { 0 };
-    Ok(graph.memory_bytes() + read_in + normalized + edges)
+    graph.memory_bytes() + read_in + normalized + edges
 }
 
 /// What is prepared once for passes on a graph: its operator and those with edges dropped, the transpose of sparse
@@ -171,7 +220,9 @@ fn parameter_bytes(initial: &InitialModel, config: &Config, encoded: usize) -> R
         }
         ActiveMethod::Schedule(_) => (if config.train.per_task_moments { k } else { 1 }, 0),
     };
-    Ok((initial.params.len() * (2 + 2 * optimizers) + method) * size_of::<Real>())
+    // Gradients and moments that are never written take no memory.
+    let copies = if config.total_steps() > 0 { 2 + 2 * optimizers } else { 1 };
+    Ok((initial.params.len() * copies + method) * size_of::<Real>())
 }
 
 /// METIS keeps one graph per level of coarsening; streaming partitioning keeps a few numbers per node.
@@ -180,10 +231,25 @@ fn partition_bytes(graph: &Graph) -> usize {
     if entries > METIS_UP_TO { 24 * n } else { 28 * entries + 48 * n }
 }
 
+/// Makes the allocator of this process return freed memory to the system at once, as predictions assume. For programs, at
+/// their start, together with [`ReusingAllocator`]; a library leaves the allocator of its process alone.
+pub fn return_freed_blocks() {
+    kernels::allocator::return_freed_blocks();
+}
+
+/// Free memory of the machine in bytes, where the system reports it.
+pub fn available() -> Option<u64> {
+    kilobytes("/proc/meminfo", "MemAvailable:")
+}
+
 /// The peak memory of this process so far, in bytes, where the system reports it.
 pub fn peak() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    kilobytes("/proc/self/status", "VmHWM:")
+}
+
+/// A number of kilobytes in a file of the Linux kernel, in bytes.
+fn kilobytes(file: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }

@@ -18,7 +18,11 @@ use crate::error::{Error, Result};
 use crate::graph::{Dense, Ids};
 
 /// Rows per row group; bounds the memory needed for writing.
-const GROUP: usize = 1 << 16;
+pub(crate) const ROW_GROUP: usize = 1 << 16;
+/// Values that the Parquet writer takes at a time, rounded up to whole rows; its default.
+const WRITE_BATCH: usize = 1024;
+/// Batches per call.
+const BATCHES: usize = 64;
 
 /// The writer named at the end of the file.
 const WRITER: &str = "controlg";
@@ -64,6 +68,7 @@ impl<'i> ParquetEmbeddings<'i> {
             let properties = WriterProperties::builder()
                 .set_compression(Compression::UNCOMPRESSED) // embeddings hardly compress
                 .set_dictionary_enabled(false)
+                .set_write_batch_size(WRITE_BATCH)
                 .set_created_by(WRITER.to_owned())
                 .set_key_value_metadata(
                     source.map(|source| vec![KeyValue::new("feature_source".to_owned(), source.to_owned())]),
@@ -77,7 +82,7 @@ impl<'i> ParquetEmbeddings<'i> {
 
     /// Appends rows.
     pub fn append(&mut self, mut rows: &[Real]) -> Result<()> {
-        let group = GROUP * self.width;
+        let group = ROW_GROUP * self.width;
         while !rows.is_empty() {
             let (now, rest) = rows.split_at(rows.len().min(group - self.pending.len()));
             self.pending.extend(now.iter().map(|&x| f64::from(x) as f32));
@@ -129,9 +134,19 @@ fn write_group(
     }
     if let Some(mut column) = group.next_column()? {
         // No element is null; the first element of a row starts a new list.
-        let defined = vec![1i16; values.len()];
-        let repeated: Vec<i16> = (0..values.len()).map(|at| i16::from(at % width != 0)).collect();
-        column.typed::<FloatType>().write_batch(values, Some(&defined), Some(&repeated))?;
+        // The writer forms pages of whole batches: pieces of whole batches give the same bytes as one call, with less memory.
+        let batch = WRITE_BATCH.next_multiple_of(width);
+        let len = values.len().min(BATCHES * batch);
+        let defined = vec![1i16; len];
+        let repeated: Vec<i16> = (0..len).map(|at| i16::from(at % width != 0)).collect();
+        for piece in values.chunks(len.max(1)) {
+            let levels = ..piece.len();
+            column.typed::<FloatType>().write_batch(
+                piece,
+                Some(&defined[levels]),
+                Some(&repeated[levels]),
+            )?;
+        }
         column.close()?;
     }
     group.close()?;

@@ -10,6 +10,7 @@ mod npz;
 mod sparse;
 mod write;
 
+pub(crate) use embeddings::ROW_GROUP;
 pub use embeddings::{ParquetEmbeddings, is_own_parquet, write_embeddings_parquet};
 pub use npy::{parse_npy, read_npy};
 pub use npz::NpzFile;

@@ -71,7 +71,9 @@ impl<'a> Tape<'a> {
                 .for_each(|f| *f = if stream.uniform() < settings.dropout { 0.0 } else { rest });
             factors
         });
-        self.record_scratch(|| attention::scratch_len(operator.matrix().n_entries(), n, settings.heads));
+        self.record_scratch(|| {
+            vec![attention::scratch_len(operator.matrix().n_entries(), n, settings.heads)]
+        });
         self.compute(|| {
             let vectors = [self.value(source), self.value(target)];
             let layer = layer(&operator, settings, width, vectors, factors.as_deref());

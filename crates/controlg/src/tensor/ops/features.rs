@@ -47,6 +47,7 @@ impl<'a> Tape<'a> {
         let mut out = self.pool().take(n * c);
         if let Some((x, xt)) = chained_features(view, &operator, c) {
             let fused = self.fused(epilogue);
+            self.record_scratch(|| spmm_chain::scratch_lens(operator.forward(), x, c));
             self.compute(|| {
                 spmm_chain::spmm_chain(operator.forward(), x, self.value(w), c, &mut out, false, fused)
             });
@@ -89,6 +90,7 @@ impl<'a> Tape<'a> {
         };
         let n = view.of().features().n_rows();
         let (mut hidden, mut out) = (self.pool().take(n * c), self.pool().take(n * c));
+        self.record_scratch(|| spmm_chain::scratch_lens(operator.forward(), x, c));
         self.compute(|| {
             spmm_chain::spmm_chain_forward(
                 operator.forward(),
@@ -180,6 +182,14 @@ impl<'a> Tape<'a> {
                     skip_rows: view.masked().filter(|_| in_order).map(|masked| masked.member()),
                     dropout: view.feature_dropout(),
                 };
+                // The backward pass selects from the transpose, whose panels have n rows.
+                let xt = view.of().transposed().map_or(x.sparse(), |xt| xt.sparse());
+                self.record_scratch(|| match selection {
+                    Selection { keep_cols: None, skip_rows: None, dropout: None } => {
+                        spmm::scratch_lens(xt, c)
+                    }
+                    _ => select::scratch_lens(xt, c),
+                });
                 self.compute(|| {
                     select::spmm_select(x.sparse(), selection, self.value(w), c, &mut out, false);
                 });

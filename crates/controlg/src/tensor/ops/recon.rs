@@ -2,6 +2,7 @@
 
 use crate::graph::{EncoderInput, Features, Operand};
 use crate::kernels::recon::{self, Distance, SparseReconInput};
+use crate::kernels::select;
 use crate::tensor::{Activation, Tape, Var};
 
 impl<'a> Tape<'a> {
@@ -34,7 +35,12 @@ impl<'a> Tape<'a> {
         let learned = self.requires_grad(weight);
         let mut dw = learned.then(|| pool.take(self.numel(weight)));
         let mut db = bias.filter(|_| learned).map(|_| pool.take(x.n_cols()));
-        self.record_scratch(|| recon::scratch_len(n, width));
+        self.record_scratch(|| {
+            // The errors of the rows, then products with selected rows of X and columns of its transpose.
+            let mut lens = select::scratch_lens(x.sparse(), width);
+            lens.extend([recon::scratch_len(n, width), x.n_rows()]);
+            lens
+        });
         let value = self.compute(|| {
             let task = SparseReconInput {
                 x: x.sparse(),

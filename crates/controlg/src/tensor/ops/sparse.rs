@@ -14,6 +14,7 @@ impl<'a> Tape<'a> {
         let operator = operator.into();
         let (n, c) = (operator.forward().n_rows, self.shape(h).1);
         let mut out = self.pool().take(n * c);
+        self.record_scratch(|| spmm::scratch_lens(operator.forward(), c));
         self.compute(|| spmm::spmm(operator.forward(), self.value(h), c, &mut out, false));
         self.push((n, c), out, &[h], move |ctx, gradient| {
             ctx.accumulate_grad_with(h, |dh, add| spmm::spmm(operator.backward(), &gradient, c, dh, add));
@@ -103,6 +104,7 @@ impl<'a> Tape<'a> {
         epilogue: Epilogue,
     ) -> Option<Buffer<'a>> {
         let s = operator.forward();
+        self.record_scratch(|| spmm::scratch_lens(s, c));
         if let Some((bias, act, slope)) = self.fused(epilogue) {
             self.compute(|| spmm::spmm_bias_act(s, h, c, out, bias, act, slope));
             return None;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(super) use self::aux_network::{add_aux, aux_name};
 pub(super) use self::forward::{ENCODER, head_group};
 pub use self::init::{ModelSpec, NamedObjective};
+pub(super) use self::shape_pass::ExtraPasses;
 
 use self::data::{PreparedGraph, TrainData};
 use self::forward::{ForwardContext, ObjectivePass};
@@ -48,6 +49,8 @@ pub struct Model<'g> {
     pub(super) grads: Grads,
     pub(super) pool: Pool,
     dropper: EdgeDropper,
+    /// Nodes of the largest mini-batch so far.
+    largest_batch: usize,
 }
 
 impl<'g> Model<'g> {
@@ -112,6 +115,7 @@ impl<'g> Model<'g> {
             optimizers,
             pool: if shape_only { Pool::shape_only() } else { Pool::new() },
             dropper: if shape_only { EdgeDropper::shape_only() } else { EdgeDropper::new() },
+            largest_batch: 0,
         })
     }
 
@@ -155,6 +159,11 @@ impl<'g> Model<'g> {
             }
             TrainData::Batches(loader, objectives) => {
                 let batch = loader.batch(step)?;
+                // Buffers that are too small now would stay unused.
+                if batch.nodes.len() > self.largest_batch {
+                    self.largest_batch = batch.nodes.len();
+                    self.pool.trim();
+                }
                 let more = step + 1 < self.total_steps;
                 rayon::in_place_scope(|scope| {
                     if more {
@@ -240,6 +249,8 @@ impl<'g> Model<'g> {
             [alone] => add_aux(z, &**alone, &*self.encoder, &self.params, self.aux_groups[0], prepared),
             _ => z,
         };
+        // Free them again before the result is written.
+        self.pool.trim();
         Ok((z, stats))
     }
 

@@ -1,9 +1,14 @@
 //! The peak memory of a step, from a pass over shapes without numbers.
 
-use super::{Model, ModelSpec};
+use super::data::TrainData;
+use super::{ENCODER, Model, ModelSpec};
+use crate::Real;
+use crate::encoder::{Network, Pass, block_bytes};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
-use crate::objective::Objective;
+use crate::objective::{AuxNetwork, Objective};
+use crate::rng::Stream;
+use crate::tensor::{Pool, Tape};
 use crate::train::batch::BatchLoader;
 
 /// Checks the objectives and prepares them for shape passes on a graph.
@@ -26,22 +31,75 @@ impl<'g> Model<'g> {
 
     /// The peak bytes of buffers and kernel scratch space over the steps of a run: every objective in turn, before and
     /// after a sensing if the method senses.
-    pub(in crate::train) fn peak_step_bytes(&mut self, senses: bool) -> Result<usize> {
-        let n_objectives = self.names.len();
-        if senses {
+    pub(in crate::train) fn peak_step_bytes(&mut self, passes: ExtraPasses) -> Result<usize> {
+        let k = self.names.len();
+        if passes.senses {
             self.measure_all(0, false)?;
         }
-        for round in 0..2 {
-            for task in 0..n_objectives {
+        // Which buffers are free when an objective needs some depends on the objectives before it.
+        let mut order: Vec<usize> = (0..k).collect();
+        for round in 0..if passes.any_order { ROUNDS } else { 2 } {
+            if round > 1 {
+                Stream::new(self.seed, "estimate", "order", round).shuffle(&mut order);
+            }
+            for &task in &order {
                 self.grads.reset();
                 self.differentiate(task, 0)?;
             }
-            if senses && round == 0 {
+            if passes.embeds {
+                self.clean_pass(&self.pool, passes.looks_ahead);
+            }
+            if passes.senses && round == 0 {
                 self.measure_all(0, true)?;
             }
         }
         Ok(self.pool.peak_bytes() + self.pool.scratch_bytes())
     }
+
+    /// Bytes for computing the embeddings after the last step. They include the result, unless it is computed in blocks.
+    pub(in crate::train) fn embed_bytes(&self) -> usize {
+        match &self.data {
+            TrainData::Full(data) => {
+                let pool = Pool::shape_only();
+                let (rows, cols) = self.clean_pass(&pool, false);
+                let aux = |objective: &dyn Objective| objective.aux_network() == Some(AuxNetwork::Trained);
+                // The representations of both networks, and their sum.
+                let results = if data.objectives.iter().any(|objective| aux(&**objective)) { 3 } else { 1 };
+                pool.peak_bytes() + pool.scratch_bytes() + results * rows * cols * size_of::<Real>()
+            }
+            TrainData::Batches(loader, _) => {
+                let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
+                block_bytes(network, loader.graph())
+            }
+        }
+    }
+
+    /// A pass over the unaugmented graph; returns the shape of the representations. `records` keeps everything for a
+    /// backward pass.
+    fn clean_pass(&self, pool: &Pool, records: bool) -> (usize, usize) {
+        let mut tape = match records {
+            true => Tape::new(&self.params, pool),
+            false => Tape::forward_only(&self.params, pool),
+        };
+        let z = self.encoder.encode(&mut tape, ENCODER, &self.clean().prepared.whole(), Pass::default());
+        tape.shape(z)
+    }
+}
+
+/// Rounds over objectives that come in any order.
+const ROUNDS: u64 = 8;
+
+/// What a run does besides steps on one objective after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::train) struct ExtraPasses {
+    /// Whether all objectives are sensed.
+    pub(in crate::train) senses: bool,
+    /// Whether the objectives come in any order.
+    pub(in crate::train) any_order: bool,
+    /// Whether steps compute the representations of the unaugmented graph.
+    pub(in crate::train) embeds: bool,
+    /// Whether they are differentiated.
+    pub(in crate::train) looks_ahead: bool,
 }
 
 #[cfg(test)]
@@ -62,7 +120,7 @@ mod tests {
             let spec = ModelSpec::from_config(&config, &config.build_method().unwrap());
             let mut model = Model::build(&input.graph, input.probe.as_ref(), None, spec, shape_only).unwrap();
             assert_eq!(model.pool.is_shape_only(), shape_only);
-            model.peak_step_bytes(true).unwrap();
+            model.peak_step_bytes(ExtraPasses { senses: true, ..ExtraPasses::default() }).unwrap();
             model.pool.peak_bytes()
         })
     }
