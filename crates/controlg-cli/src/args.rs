@@ -61,6 +61,9 @@ pub(crate) enum Command {
         /// Also write every figure as SVG and PNG, and its data as CSV.
         #[arg(long, value_name = "DIR")]
         figures: Option<PathBuf>,
+        /// Replace files that controlg did not write.
+        #[arg(long)]
+        force: bool,
     },
     /// Recompute every decision of a run from its record; exit code 1 on a mismatch.
     Audit {
@@ -76,6 +79,9 @@ pub(crate) enum Command {
         /// Output folder [default: RUN/embed].
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Write into a folder with other files.
+        #[arg(long)]
+        force: bool,
     },
     /// Generate shell completions or man pages.
     #[command(subcommand)]

@@ -55,6 +55,8 @@ fn info_has_every_documented_key() {
         "edges",
         "self_loops_dropped",
         "duplicates_dropped",
+        "weights_summed",
+        "weights_averaged",
         "directed",
         "features",
         "feature_nonzeros",
@@ -111,13 +113,30 @@ fn graph_without_labels_or_features() {
 }
 
 #[test]
+fn info_says_what_became_of_duplicate_edges() {
+    let weighted = folder(&[("edges.csv", "src,dst,weight\na,b,1\na,b,2\nb,c,1\nb,b,1\n")]);
+    let info = json(&["data", "info", path(weighted.path()), "--json"]);
+    assert_eq!((&info["weights_summed"], &info["duplicates_dropped"]), (&1.into(), &1.into()));
+    let text = String::from_utf8(run(&["data", "info", path(weighted.path())]).stdout).unwrap();
+    assert!(text.contains("1 self-loops dropped, 1 duplicates merged (weights summed), weighted"), "{text}");
+    let plain = folder(&[("edges.csv", "src,dst\na,b\na,b\n")]);
+    let text = String::from_utf8(run(&["data", "info", path(plain.path())]).stdout).unwrap();
+    assert!(text.contains("1 undirected, 1 duplicates dropped\n"), "{text}");
+}
+
+#[test]
 fn errors_are_one_line_with_exit_code_2() {
     let wrong = folder(&[("edges.csv", "src,dst\n1,2\n2\n")]);
     assert!(failure(&["data", "info", path(wrong.path())], 2).contains("edges.csv: line 3"));
-    assert!(failure(&["data", "info", "coar"], 2).contains("did you mean 'cora'?"));
+    assert!(failure(&["data", "info", "coar"], 2).ends_with("did you mean 'cora'?\n"));
+    let word = failure(&["data", "info", "my-grph"], 2);
+    assert!(word.contains("found no data set of this name, and no folder or file here"), "{word}");
     assert!(failure(&["data", "info", "./nowhere"], 2).contains("no such file or folder"));
     let empty = folder(&[]);
-    assert!(failure(&["data", "info", path(empty.path())], 2).contains("an unknown format"));
+    assert!(
+        failure(&["data", "info", path(empty.path())], 2)
+            .contains("found an empty folder, expected a folder with edges.csv")
+    );
     assert!(failure(&["data", "info", "synthetic:nodes=-1"], 2).contains("an integer"));
     assert!(failure(&["data", "fetch", "cora", "nope"], 2).contains("unknown data set 'nope'"));
     assert!(failure(&["data", "fetch", "synthetic"], 2).contains("which is generated"));

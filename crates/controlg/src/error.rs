@@ -110,6 +110,13 @@ impl Error {
     }
 }
 
+/// The name that is probably meant; `None` if all are too different.
+pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let similar = known.map(|known| (strsim::jaro_winkler(name, known), known));
+    let nearest = similar.reduce(|best, next| if next.0 < best.0 { best } else { next });
+    nearest.filter(|(similarity, _)| *similarity > 0.8).map(|(_, known)| known)
+}
+
 impl Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Control characters from input are escaped, so a message is always one line.
@@ -126,14 +133,9 @@ impl Display for Error {
             }
             Error::Unknown { what, name, known } => {
                 line += &format!("unknown {what} '{name}'");
-                let nearest = known
-                    .iter()
-                    .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-                match nearest {
-                    Some(near) if strsim::jaro_winkler(name, near) > 0.8 => {
-                        line += &format!(", did you mean '{near}'?");
-                    }
-                    _ => line += &format!(", expected one of {}", known.join(", ")),
+                match nearest(name, known.iter().map(String::as_str)) {
+                    Some(near) => line += &format!(", did you mean '{near}'?"),
+                    None => line += &format!(", expected one of {}", known.join(", ")),
                 }
             }
             Error::Io { doing, source } => line += &format!("{doing}: {source}"),

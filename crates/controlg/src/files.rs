@@ -1,6 +1,7 @@
-//! Atomic file writes, and hashes in hexadecimal.
+//! Atomic file writes, which files may be replaced, and hashes in hexadecimal.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -28,10 +29,61 @@ pub fn atomic_write_bytes(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     })
 }
 
+/// Checks that a file may be written at `path`: nothing is there, or a file that `is_own` recognizes by its content as
+/// output of this program. `force` allows any other file.
+pub fn check_output_file(path: &Path, force: bool, is_own: impl FnOnce(&[u8]) -> bool) -> Result<()> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::reading(path, error)),
+        Ok(kind) if kind.is_dir() => Err(Error::input(path, "", "a folder", "the path of a file")),
+        Ok(_) if force || is_own(&fs::read(path).map_err(|error| Error::reading(path, error))?) => Ok(()),
+        Ok(_) => {
+            let expected = "a new file or one written by controlg; --force replaces it";
+            Err(Error::input(path, "", "a file that controlg did not write", expected))
+        }
+    }
+}
+
+/// Checks that files may be written into a folder: it is new or empty, or `is_own` recognizes its files, given by name,
+/// as output of this program. `force` allows any other folder.
+pub fn check_output_folder(folder: &Path, force: bool, is_own: impl FnOnce(&[String]) -> bool) -> Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(_) if folder.is_file() => {
+            return Err(Error::input(folder, "", "a file", "the path of a folder"));
+        }
+        Err(error) => return Err(Error::reading(folder, error)),
+    };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    // Hidden files are no one's output.
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    if force || names.is_empty() || is_own(&names) {
+        return Ok(());
+    }
+    let found = format!("a folder with {}", first_names(&names));
+    let expected = "a new or empty folder, or one written by controlg; --force writes into it";
+    Err(Error::input(folder, "", found, expected))
+}
+
+/// The first of several names and how many more there are: `a, b, c (and 7 more)`.
+pub(crate) fn first_names(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} (and {more} more)"),
+    }
+}
+
+/// The suffix of a file that is being written.
+pub(crate) const DRAFT: &str = ".unfinished";
+
 /// Where a file is written before it is renamed.
 fn draft_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".unfinished");
+    name.push(DRAFT);
     path.with_file_name(name)
 }
 
@@ -43,6 +95,40 @@ pub(crate) fn hex(bytes: impl AsRef<[u8]>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_own_output_is_replaced_without_force() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("page.html");
+        let check = |force| check_output_file(&path, force, |bytes| bytes.starts_with(b"own"));
+        check(false).unwrap();
+        fs::write(&path, "mine").unwrap();
+        let message = check(false).unwrap_err().to_string();
+        assert!(message.contains("did not write") && message.contains("--force"), "{message}");
+        check(true).unwrap();
+        fs::write(&path, "own page").unwrap();
+        check(false).unwrap();
+        assert!(check_output_file(home.path(), true, |_| true).is_err());
+
+        let folder = home.path().join("out");
+        let check = |force| check_output_folder(&folder, force, |names| names == ["own.txt"]);
+        check(false).unwrap();
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(".hidden"), "").unwrap();
+        check(false).unwrap();
+        fs::write(folder.join("own.txt"), "").unwrap();
+        check(false).unwrap();
+        for name in ["a", "b", "c", "d", "e"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let message = check(false).unwrap_err().to_string();
+        assert!(
+            message.contains("a folder with a, b, c, d, e (and 1 more), expected a new or empty"),
+            "{message}"
+        );
+        check(true).unwrap();
+        assert!(check_output_folder(&path, true, |_| true).is_err());
+    }
 
     #[test]
     fn a_failed_write_keeps_the_old_file() {

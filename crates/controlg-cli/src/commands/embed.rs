@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
 use controlg::train;
-use controlg::{Result, run_files};
+use controlg::{Result, files, run_files};
 use serde_json::json;
 
 use crate::args::CommonArgs;
@@ -15,10 +15,13 @@ pub(super) fn run(
     run: &Path,
     data: &str,
     out: Option<&PathBuf>,
+    force: bool,
     common: &CommonArgs,
     console: &Console,
 ) -> Result<()> {
     let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
+    let folder = out.cloned().unwrap_or_else(|| run.join("embed"));
+    files::check_output_folder(&folder, force, |names| train::is_own_embeddings(&folder, names))?;
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(data, &options)?;
@@ -26,7 +29,6 @@ pub(super) fn run(
     let matched = train::match_features(run, &dataset.graph)?;
     matched.note.iter().for_each(|note| console.log(format_args!("note: {note}")));
     let graph = matched.graph;
-    let folder = out.cloned().unwrap_or_else(|| run.join("embed"));
     let (nodes, width) = (graph.n_nodes(), train::embed_into(run, &graph, &folder)?);
     let text = format!("{}: embeddings of {nodes} nodes, width {width}", folder.display());
     console.result(&json!({ "out": folder, "nodes": nodes, "width": width }), text)

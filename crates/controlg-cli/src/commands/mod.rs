@@ -26,11 +26,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Command::Pretrain(command) => pretrain::run(command, &args.common, &console),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &console),
         Command::Compare(command) => compare::run(command, &args.common, &console),
-        Command::Report { folder, out, figures } => {
-            report::run(folder, out.as_ref(), figures.as_ref(), &args.common, &console)
+        Command::Report { folder, out, figures, force } => {
+            report::run(folder, out.as_ref(), figures.as_ref(), *force, &args.common, &console)
         }
         Command::Audit { run } => audit::run(run, &console),
-        Command::Embed { run, data, out } => embed::run(run, data, out.as_ref(), &args.common, &console),
+        Command::Embed { run, data, out, force } => {
+            embed::run(run, data, out.as_ref(), *force, &args.common, &console)
+        }
         Command::Generate(command) => generate::run(command, &console),
         Command::List { what } => list::run(*what, &console),
     }

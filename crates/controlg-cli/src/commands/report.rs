@@ -18,15 +18,20 @@ pub(super) fn run(
     folder: &Path,
     out: Option<&PathBuf>,
     figures: Option<&PathBuf>,
+    force: bool,
     common: &CommonArgs,
     console: &Console,
 ) -> Result<()> {
-    let rendered = render(folder, common, console)?;
     let page = match out {
         Some(path) => path.clone(),
         None if folder.is_dir() => folder.join(run_files::REPORT),
         None => folder.with_file_name(run_files::REPORT),
     };
+    files::check_output_file(&page, force, report::is_own_page)?;
+    if let Some(folder) = figures {
+        files::check_output_folder(folder, force, |names| report::is_own_figures(folder, names))?;
+    }
+    let rendered = render(folder, common, console)?;
     files::atomic_write_bytes(&page, &rendered.page)?;
     if let Some(folder) = figures {
         fs::create_dir_all(folder)

@@ -21,8 +21,12 @@ pub struct DatasetInfo {
     pub edges: usize,
     /// Number of self-loops dropped.
     pub self_loops_dropped: usize,
-    /// Number of duplicate edges dropped.
+    /// Number of duplicate edges dropped; with weights, they are merged.
     pub duplicates_dropped: usize,
+    /// Number of duplicate edges whose weight was added to that of an earlier edge.
+    pub weights_summed: usize,
+    /// Number of edges with different weights in the two directions, which get the mean.
+    pub weights_averaged: usize,
     /// Whether the files have directed edges (they were made undirected).
     pub directed: bool,
     /// Whether the edges have weights.
@@ -81,6 +85,8 @@ impl DatasetInfo {
             edges: graph.n_edges(),
             self_loops_dropped: edge_counts.self_loops,
             duplicates_dropped: edge_counts.duplicates,
+            weights_summed: edge_counts.summed,
+            weights_averaged: edge_counts.averaged,
             directed: edge_counts.directed,
             weighted: graph.adjacency().values().is_some(),
             features: graph.n_features(),
@@ -117,11 +123,13 @@ impl fmt::Display for DatasetInfo {
         row("format", self.format.to_owned())?;
         row("nodes", grouped(self.nodes))?;
         let mut edges = format!("{} undirected", grouped(self.edges));
-        for (count, what) in
-            [(self.self_loops_dropped, "self-loops"), (self.duplicates_dropped, "duplicates")]
-        {
+        for (count, what) in [
+            (self.self_loops_dropped, "self-loops dropped"),
+            (self.duplicates_dropped.saturating_sub(self.weights_summed), "duplicates dropped"),
+            (self.weights_summed, "duplicates merged (weights summed)"),
+        ] {
             if count > 0 {
-                edges += &format!(", {} {what} dropped", grouped(count));
+                edges += &format!(", {} {what}", grouped(count));
             }
         }
         edges += if self.directed { ", directed in the files" } else { "" };

@@ -16,7 +16,8 @@ const FEATURES: &str = "X";
 pub struct GraphArrays {
     /// Number of nodes. Default: the number of feature rows or ids, else the largest endpoint plus one.
     pub n_nodes: Option<usize>,
-    /// (source, target) of each edge. Duplicates, both directions and self-loops are allowed.
+    /// (source, target) of each edge. Duplicates, both directions and self-loops are allowed; see
+    /// [`EdgeList::into_adjacency`] for their weights.
     pub edges: Vec<(i64, i64)>,
     /// One positive weight per edge.
     pub weights: Option<Vec<Real>>,

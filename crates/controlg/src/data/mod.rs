@@ -21,6 +21,7 @@ mod checks;
 mod folder;
 mod geom_gcn;
 mod gnn_benchmark;
+mod not_found;
 mod ogb;
 mod planetoid;
 mod table;
@@ -53,7 +54,7 @@ pub struct Dataset {
     pub labels: Option<Labels>,
     /// The splits stored with the files, for evaluation only.
     pub splits: Vec<Split>,
-    /// Self-loops and duplicates dropped from the edges.
+    /// Self-loops and duplicates among the edges of the files.
     pub edge_counts: EdgeCounts,
     /// Remarks about loading: unlabeled nodes, computed features, ….
     pub notes: Vec<String>,
@@ -219,13 +220,7 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
         Some(known) => known.load(options),
         None if binary::recognize(Path::new(name_or_path)) => binary::load(Path::new(name_or_path), options),
         None if Path::new(name_or_path).exists() => load_path(Path::new(name_or_path), options.features),
-        None if name_or_path.contains(['/', '\\', '.']) => Err(Error::input(
-            Path::new(name_or_path),
-            "",
-            "no such file or folder",
-            "the folder or file of a graph",
-        )),
-        None => Err(Error::unknown("data set", name_or_path, catalog::names())),
+        None => Err(not_found::no_data(name_or_path)),
     }
 }
 
@@ -234,14 +229,12 @@ pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
     if binary::recognize(path) {
         return binary::load(path, &LoadOptions { features, ..LoadOptions::default() });
     }
-    let format = FORMATS.iter().find(|format| (format.recognize)(path)).ok_or_else(|| {
-        let known: Vec<_> = FORMATS.iter().map(|format| format.summary).chain([binary::SUMMARY]).collect();
-        Error::input(path, "", "an unknown format", known.join("; or "))
-    })?;
+    let format = FORMATS.iter().find(|format| (format.recognize)(path));
+    let format = format.ok_or_else(|| not_found::no_format(path))?;
     assemble(path.display().to_string(), format.name, (format.read)(path, features)?, features)
 }
 
-/// Builds a data set from file content: makes the edges undirected, drops self-loops and duplicates, and computes
+/// Builds a data set from file content: makes the edges undirected, drops self-loops, merges duplicates, and computes
 /// structural features if there are none or `source` asks for them.
 pub fn assemble(
     name: String,
@@ -251,6 +244,7 @@ pub fn assemble(
 ) -> Result<Dataset> {
     let RawDataset { edges, features, feature_names, ids, labels, splits, mut notes } = raw;
     let (adjacency, edge_counts) = edges.into_adjacency(ids.len())?;
+    notes.extend(weight_notes(edge_counts));
     let graph = match (source, features) {
         (FeatureSource::Given, Some(features)) => {
             let graph = Graph::new(adjacency, features, ids)?;
@@ -263,6 +257,15 @@ pub fn assemble(
         }
     };
     Ok(Dataset { name, format, graph, labels, splits, edge_counts, notes })
+}
+
+/// What became of the weights of edges that were listed more than once.
+fn weight_notes(counts: EdgeCounts) -> impl Iterator<Item = String> {
+    let notes = [
+        (counts.summed, "duplicate edges were merged and their weights summed"),
+        (counts.averaged, "edges have different weights in the two directions and get the mean"),
+    ];
+    notes.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
 }
 
 /// A graph with the names of its feature columns. Names that cannot identify the columns are left out, with a note.

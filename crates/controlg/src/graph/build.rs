@@ -30,33 +30,49 @@ pub struct EdgeList {
 pub struct EdgeCounts {
     /// Nodes with a self-loop. Self-loops are dropped.
     pub self_loops: usize,
-    /// Edges with the same source and target as an earlier one. Duplicates are dropped.
+    /// Edges with the same source and target as an earlier one, self-loops included. Duplicates are merged.
     pub duplicates: usize,
+    /// Duplicates whose weight was added to that of an earlier edge; 0 without weights.
+    pub summed: usize,
+    /// Pairs with different weights in the two directions, which get the mean; 0 without weights.
+    pub averaged: usize,
     /// Whether some pairs appear in both directions and others in one only. A list that holds every pair once, or
     /// every pair in both directions, already describes an undirected graph.
     pub directed: bool,
 }
 
 impl EdgeList {
-    /// The adjacency of the undirected graph on nodes `0..n` with these edges. Self-loops and duplicates are dropped.
+    /// The adjacency of the undirected graph on nodes `0..n` with these edges. Self-loops are dropped, duplicates merged.
     ///
-    /// The first of several duplicates determines the weight. A pair with a weight in each direction gets their mean, as
-    /// in (A + Aᵀ)/2.
+    /// The weights of duplicates, edges with the same source and target, are summed, as in a SciPy matrix. A pair that is
+    /// listed in both directions is one undirected edge in its symmetric form: it gets the mean of the two directions, so
+    /// a symmetric list keeps its weights.
+    ///
+    /// ```
+    /// use controlg::graph::EdgeList;
+    ///
+    /// let edges = EdgeList { pairs: vec![(0, 1), (0, 1), (1, 2), (2, 1)], weights: Some(vec![1.0, 2.0, 5.0, 5.0]) };
+    /// let (adjacency, counts) = edges.into_adjacency(3)?;
+    /// assert_eq!(adjacency.entries(1).collect::<Vec<_>>(), [(0, 3.0), (2, 5.0)]);
+    /// assert_eq!(counts.summed, 1);
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// If a node id is not below `n`, or if there is not one positive, finite weight per edge.
+    /// If a node id is not below `n`, if there is not one positive, finite weight per edge, or if a sum of weights is not
+    /// finite.
     pub fn into_adjacency(self, n: usize) -> Result<(Adjacency, EdgeCounts)> {
         self.check(n)?;
         let (csr, counts) = match self.weights {
             None => {
                 let entries = self.pairs.into_iter();
-                let (rows, counts) = symmetric_rows(n, entries.map(|(u, v)| (u, v, ())), |(), ()| ());
+                let (rows, counts) = symmetric_rows(n, entries.map(|(u, v)| (u, v, ())));
                 (Csr::from_parts(n, rows.0, rows.1, None), counts)
             }
             Some(weights) => {
                 let entries = self.pairs.into_iter().zip(weights);
-                let (rows, counts) =
-                    symmetric_rows(n, entries.map(|((u, v), w)| (u, v, w)), |a, b| (a + b) / 2.0);
+                let (rows, counts) = symmetric_rows(n, entries.map(|((u, v), w)| (u, v, w)));
+                check_sums(&rows)?;
                 (Csr::from_parts(n, rows.0, rows.1, Some(rows.2)), counts)
             }
         };
@@ -93,6 +109,43 @@ impl EdgeList {
 
 type AdjacencyRows<W> = (Vec<usize>, Vec<u32>, Vec<W>);
 
+/// Checks that the sums of weights are finite.
+fn check_sums((offsets, columns, weights): &AdjacencyRows<Real>) -> Result<()> {
+    let Some(at) = weights.par_iter().position_first(|weight| !weight.is_finite()) else { return Ok(()) };
+    let (u, v) = (offsets.partition_point(|&offset| offset <= at) - 1, columns[at]);
+    Err(Error::value(format_args!("weights of edge ({u}, {v})"), weights[at], "a finite sum"))
+}
+
+/// The weight of an edge: a number, or nothing.
+trait Weight: Copy + Send + Sync {
+    const EXISTS: bool;
+    fn plus(self, other: Self) -> Self;
+    fn mean(self, other: Self) -> Self;
+    fn differs(self, other: Self) -> bool;
+}
+
+impl Weight for () {
+    const EXISTS: bool = false;
+    fn plus(self, (): Self) {}
+    fn mean(self, (): Self) {}
+    fn differs(self, (): Self) -> bool {
+        false
+    }
+}
+
+impl Weight for Real {
+    const EXISTS: bool = true;
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+    fn mean(self, other: Self) -> Self {
+        (self + other) / 2.0
+    }
+    fn differs(self, other: Self) -> bool {
+        self.to_bits() != other.to_bits()
+    }
+}
+
 /// An edge as seen from one of its nodes: the other node, whether the edge points here, and its weight.
 #[derive(Clone, Copy)]
 struct HalfEdge<W> {
@@ -101,12 +154,11 @@ struct HalfEdge<W> {
     weight: W,
 }
 
-fn symmetric_rows<W: Copy + Send + Sync>(
+fn symmetric_rows<W: Weight>(
     n: usize,
     edges: impl Iterator<Item = (u32, u32, W)> + Clone,
-    mean: impl Fn(W, W) -> W + Sync,
 ) -> (AdjacencyRows<W>, EdgeCounts) {
-    // A counting sort by row keeps the input order within a row, so "the first duplicate" is well defined.
+    // A counting sort by row keeps the input order within a row, so both rows of an edge sum in the same order.
     let mut offsets = vec![0usize; n + 1];
     for (u, v, _) in edges.clone() {
         offsets[u as usize + 1] += 1;
@@ -132,11 +184,8 @@ fn symmetric_rows<W: Copy + Send + Sync>(
         rows.push(head);
         rest = tail;
     }
-    let row_counts: Vec<RowCount> = rows
-        .par_iter_mut()
-        .enumerate()
-        .map(|(row, half_edges)| merge_row(row as u32, half_edges, &mean))
-        .collect();
+    let row_counts: Vec<RowCount> =
+        rows.par_iter_mut().enumerate().map(|(row, half_edges)| merge_row(row as u32, half_edges)).collect();
     drop(rows);
 
     let mut new_offsets = Vec::with_capacity(n + 1);
@@ -155,29 +204,29 @@ fn symmetric_rows<W: Copy + Send + Sync>(
     let edge_counts = EdgeCounts {
         self_loops: total(|c| c.self_loop),
         duplicates: total(|c| c.duplicates),
+        summed: total(|c| c.summed),
+        averaged: total(|c| c.averaged),
         directed: both_ways > 0 && one_way > 0,
     };
     ((new_offsets, columns, weights), edge_counts)
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct RowCount {
     kept: usize,
     self_loop: usize,
     duplicates: usize,
+    summed: usize,
+    averaged: usize,
     both_ways: usize,
     one_way: usize,
 }
 
 /// Sorts a row, merges the half-edges to the same neighbor, and moves the result to the front of the row.
-fn merge_row<W: Copy>(
-    row: u32,
-    half_edges: &mut [Option<HalfEdge<W>>],
-    mean: impl Fn(W, W) -> W,
-) -> RowCount {
+fn merge_row<W: Weight>(row: u32, half_edges: &mut [Option<HalfEdge<W>>]) -> RowCount {
     let key = |edge: &Option<HalfEdge<W>>| edge.map(|edge| (edge.other, edge.reverse));
     half_edges.sort_by_key(key); // stable: duplicates keep their input order
-    let mut count = RowCount { kept: 0, self_loop: 0, duplicates: 0, both_ways: 0, one_way: 0 };
+    let mut count = RowCount::default();
     let mut at = 0;
     while at < half_edges.len() {
         let Some(first) = half_edges[at] else { break };
@@ -194,19 +243,28 @@ fn merge_row<W: Copy>(
             count.self_loop = 1;
             continue;
         }
-        let mut merged = first;
-        if 0 < forward && forward < len {
-            if let Some(back) = group[forward] {
-                merged.weight = mean(first.weight, back.weight);
+        count.summed += if W::EXISTS { forward.saturating_sub(1) } else { 0 };
+        let weight = match (sum(&group[..forward]), sum(&group[forward..])) {
+            (Some(there), Some(back)) => {
+                count.both_ways += 1;
+                // Both rows see the pair; only the first counts it.
+                count.averaged += usize::from(row < first.other && there.differs(back));
+                there.mean(back)
             }
-            count.both_ways += 1;
-        } else {
-            count.one_way += 1;
-        }
-        half_edges[count.kept] = Some(merged);
+            (one, other) => {
+                count.one_way += 1;
+                one.or(other).unwrap_or(first.weight)
+            }
+        };
+        half_edges[count.kept] = Some(HalfEdge { weight, ..first });
         count.kept += 1;
     }
     count
+}
+
+/// The sum of weights in input order.
+fn sum<W: Weight>(half_edges: &[Option<HalfEdge<W>>]) -> Option<W> {
+    half_edges.iter().flatten().map(|edge| edge.weight).reduce(W::plus)
 }
 
 #[cfg(test)]
@@ -223,7 +281,10 @@ mod tests {
         let (adjacency, counts) = build(4, &[(0, 1), (1, 0), (0, 1), (2, 2), (2, 2), (1, 2)]);
         assert_eq!(adjacency.n_entries() / 2, 2);
         assert_eq!(adjacency.row(3), &[] as &[u32]);
-        assert_eq!(counts, EdgeCounts { self_loops: 1, duplicates: 2, directed: true });
+        assert_eq!(
+            counts,
+            EdgeCounts { self_loops: 1, duplicates: 2, directed: true, ..EdgeCounts::default() }
+        );
     }
 
     #[test]
@@ -233,12 +294,24 @@ mod tests {
     }
 
     #[test]
-    fn weights_take_the_first_of_duplicates_and_the_mean_of_directions() {
-        let list =
-            EdgeList { pairs: vec![(0, 1), (0, 1), (1, 0), (1, 2)], weights: Some(vec![1.0, 9.0, 3.0, 5.0]) };
-        let (adjacency, _) = list.into_adjacency(3).unwrap();
-        assert_eq!(adjacency.entries(0).collect::<Vec<_>>(), [(1, 2.0)]);
-        assert_eq!(adjacency.entries(1).collect::<Vec<_>>(), [(0, 2.0), (2, 5.0)]);
+    fn weights_of_duplicates_are_summed_and_directions_get_the_mean() {
+        let weighted = |pairs: &[(u32, u32)], weights: &[Real]| {
+            let list = EdgeList { pairs: pairs.to_vec(), weights: Some(weights.to_vec()) };
+            let (adjacency, counts) = list.into_adjacency(3).unwrap();
+            let rows: Vec<Vec<_>> = (0..3).map(|row| adjacency.entries(row).collect()).collect();
+            (rows, counts.summed, counts.averaged)
+        };
+        let (rows, summed, averaged) =
+            weighted(&[(0, 1), (1, 2), (0, 1), (2, 2), (2, 2)], &[1.0, 5.0, 9.0, 1.0, 1.0]);
+        assert_eq!(
+            (rows, summed, averaged),
+            (vec![vec![(1, 10.0)], vec![(0, 10.0), (2, 5.0)], vec![(1, 5.0)]], 1, 0)
+        );
+        // A symmetric list keeps its weights, also if each direction has duplicates.
+        let (rows, summed, averaged) = weighted(&[(0, 1), (1, 0), (1, 0), (0, 1)], &[1.0, 1.0, 3.0, 3.0]);
+        assert_eq!((rows, summed, averaged), (vec![vec![(1, 4.0)], vec![(0, 4.0)], vec![]], 2, 0));
+        let (rows, summed, averaged) = weighted(&[(0, 1), (0, 1), (1, 0)], &[1.0, 2.0, 5.0]);
+        assert_eq!((rows, summed, averaged), (vec![vec![(1, 4.0)], vec![(0, 4.0)], vec![]], 1, 1));
     }
 
     #[test]
@@ -253,5 +326,7 @@ mod tests {
             let message = message(&[(0, 1), (1, 2)], Some(&[1.0, bad]));
             assert_eq!(message, format!("edge 1, weight: found {bad}, expected a positive, finite number"));
         }
+        let message = message(&[(1, 2), (1, 2)], Some(&[Real::MAX, Real::MAX]));
+        assert_eq!(message, "weights of edge (1, 2): found inf, expected a finite sum");
     }
 }

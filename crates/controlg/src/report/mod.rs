@@ -9,6 +9,7 @@ mod comparison;
 mod downsample;
 mod figures;
 mod map;
+mod own_files;
 mod page;
 mod run_trace;
 mod summary;
@@ -17,6 +18,7 @@ mod tensorboard;
 
 pub use figures::Figure;
 pub use map::EmbeddingMap;
+pub use own_files::{is_own_figures, is_own_page};
 pub use tensorboard::EventFile;
 
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::own_files::FIGURE_MARK;
 use crate::compare::table::html_escape;
 
 /// An SVG drawing without its outer element.
@@ -28,7 +29,7 @@ impl SvgImage {
     pub(super) fn standalone(&self) -> String {
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0}\" height=\"{1:.0}\" viewBox=\"0 0 {0:.0} {1:.0}\" \
-             color=\"#222\" font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
+             color=\"#222\" font-family=\"sans-serif\">\n{FIGURE_MARK}\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{2}</svg>\n",
             self.width, self.height, self.body
         )
     }

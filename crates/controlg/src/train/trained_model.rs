@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::embed::embed_with;
 use super::input::Input;
-use super::run::feature_match::{self, MatchedGraph};
+use super::run::feature_match::{self, MatchedGraph, is_structural};
 use super::run::files::{EmbeddingShape, stream_embeddings};
-use super::run::model_file::{RunIdentity, is_structural, model_file};
+use super::run::model_file::{RunIdentity, model_file};
 use super::run::safetensors::TensorFile;
 use super::training::{Timings, Training};
 use crate::config::{self, Config, Custom};

@@ -16,6 +16,7 @@ mod nodes;
 mod parquet;
 mod parquet_file;
 mod round_trip;
+mod variants;
 
 use std::fs;
 

@@ -14,7 +14,7 @@ fn a_single_table_of_edges_is_a_graph() {
     assert_eq!(dataset.format, "folder");
     assert_eq!(ids(&dataset), ["b", "a", "c"]); // in order of appearance
     assert_eq!(edges(&dataset), [(0, 1), (1, 2)]);
-    assert_eq!(dataset.edge_counts, EdgeCounts { self_loops: 1, duplicates: 1, directed: false });
+    assert_eq!(dataset.edge_counts, EdgeCounts { self_loops: 1, duplicates: 1, ..EdgeCounts::default() });
     assert!(dataset.notes.iter().any(|note| note.contains("structural")), "{:?}", dataset.notes);
 }
 

@@ -1,6 +1,7 @@
 //! Embeddings as Parquet: a column `nid` of ids and a column `emb` with a list of float32 per node.
 
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +19,23 @@ use crate::graph::{Dense, Ids};
 
 /// Rows per row group; bounds the memory needed for writing.
 const GROUP: usize = 1 << 16;
+
+/// The writer named at the end of the file.
+const WRITER: &str = "controlg";
+
+/// Whether a Parquet file was written by controlg. Looks at its last bytes only, where the writer is named.
+pub fn is_own_parquet(path: &Path) -> bool {
+    let tail = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(64)))?;
+        let mut tail = Vec::new();
+        file.read_to_end(&mut tail)?;
+        Ok(tail)
+    };
+    let tail = tail().unwrap_or_default();
+    tail.ends_with(b"PAR1") && tail.windows(WRITER.len()).any(|part| part == WRITER.as_bytes())
+}
 
 /// Writes embeddings with their ids. Equal content gives equal bytes.
 pub fn write_embeddings_parquet(path: &Path, ids: &Ids, embeddings: &Dense) -> Result<()> {
@@ -46,7 +64,7 @@ impl<'i> ParquetEmbeddings<'i> {
             let properties = WriterProperties::builder()
                 .set_compression(Compression::UNCOMPRESSED) // embeddings hardly compress
                 .set_dictionary_enabled(false)
-                .set_created_by("controlg".to_owned())
+                .set_created_by(WRITER.to_owned())
                 .set_key_value_metadata(
                     source.map(|source| vec![KeyValue::new("feature_source".to_owned(), source.to_owned())]),
                 )

@@ -10,7 +10,7 @@ mod npz;
 mod sparse;
 mod write;
 
-pub use embeddings::{ParquetEmbeddings, write_embeddings_parquet};
+pub use embeddings::{ParquetEmbeddings, is_own_parquet, write_embeddings_parquet};
 pub use npy::{parse_npy, read_npy};
 pub use npz::NpzFile;
 pub use write::{NpyWriter, write_csr_npz, write_npy};

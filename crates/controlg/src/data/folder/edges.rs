@@ -12,17 +12,57 @@ use crate::graph::{EdgeList, Ids};
 const SOURCE: [&str; 2] = ["src", "source"];
 const TARGET: [&str; 2] = ["dst", "target"];
 const WEIGHT: [&str; 1] = ["weight"];
+/// Other names of source and target, used if the table has none of the above.
+const OTHER_ENDS: [[&str; 2]; 4] =
+    [["from", "to"], ["u", "v"], ["node1", "node2"], ["source_id", "target_id"]];
 
-/// Reads the columns of the table of edges.
-pub(super) fn open(path: &Path) -> Result<Table> {
-    Table::read(path, |name| {
-        [&SOURCE[..], &TARGET, &WEIGHT].iter().any(|names| table::is_one_of(name, names))
-    })
+/// The table of edges.
+pub(super) struct EdgeTable {
+    table: Table,
+    /// The names of source and target, if they are not the usual ones.
+    other_ends: Option<[&'static str; 2]>,
+}
+
+impl EdgeTable {
+    /// Reads the columns of the table.
+    pub(super) fn open(path: &Path) -> Result<EdgeTable> {
+        let read = |ends: &[&str]| {
+            Table::read(path, |name| {
+                [&SOURCE[..], &TARGET, &WEIGHT, ends].iter().any(|names| table::is_one_of(name, names))
+            })
+        };
+        let table = read(&[])?;
+        if table.find(&SOURCE).is_some() || table.find(&TARGET).is_some() {
+            return Ok(EdgeTable { table, other_ends: None });
+        }
+        let has = |end: &&str| table.unused().iter().any(|name| table::is_one_of(name, &[end]));
+        match OTHER_ENDS.iter().find(|ends| ends.iter().all(|end| has(&end))) {
+            Some(ends) => Ok(EdgeTable { table: read(ends)?, other_ends: Some(*ends) }),
+            None => Ok(EdgeTable { table, other_ends: None }),
+        }
+    }
+
+    /// The columns of source and target.
+    fn ends(&self) -> Result<(&Column, &Column)> {
+        match self.other_ends {
+            Some([source, target]) => Ok((self.table.require(&[source])?, self.table.require(&[target])?)),
+            None => Ok((self.table.require(&SOURCE)?, self.table.require(&TARGET)?)),
+        }
+    }
+
+    /// Remarks for the user.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let ends = self.other_ends.map(|[source, target]| {
+            let file = self.table.path().display();
+            format!("{file}: columns '{source}' and '{target}' are read as src and dst")
+        });
+        self.table.notes().into_iter().chain(ends).collect()
+    }
 }
 
 /// The edges between the given nodes.
-pub(super) fn read(table: &Table, nodes: &NodeTable<'_>) -> Result<EdgeList> {
-    let (source, target) = ends(table)?;
+pub(super) fn read(edges: &EdgeTable, nodes: &NodeTable<'_>) -> Result<EdgeList> {
+    let (table, (source, target)) = (&edges.table, edges.ends()?);
     let find = |column: &Column, row: usize| {
         let id = nodes::id_at(table, column, row)?;
         nodes.find(&id).map_err(|(found, expected)| table.bad(row, found, expected))
@@ -32,9 +72,9 @@ pub(super) fn read(table: &Table, nodes: &NodeTable<'_>) -> Result<EdgeList> {
 }
 
 /// The nodes of the edges in order of appearance, followed by those of `others` that have no edge, or all in numeric
-/// order if all ids are integers; and the edges between them.
-pub(super) fn read_with_nodes(table: &Table, others: &Ids) -> Result<(Ids, EdgeList)> {
-    let (source, target) = ends(table)?;
+/// order if all ids are integers; the edges between them; and the ids without an edge.
+pub(super) fn read_with_nodes(edges: &EdgeTable, others: &Ids) -> Result<(Ids, EdgeList, Vec<String>)> {
+    let (table, (source, target)) = (&edges.table, edges.ends()?);
     let mut numbers: HashMap<Cow<'_, str>, u32> = HashMap::new();
     let mut number_of = |column, row| -> Result<u32> {
         let next = numbers.len() as u32;
@@ -44,9 +84,12 @@ pub(super) fn read_with_nodes(table: &Table, others: &Ids) -> Result<(Ids, EdgeL
     for row in 0..table.n_rows() {
         pairs.push((number_of(source, row)?, number_of(target, row)?));
     }
+    let mut lone = Vec::new();
     for other in 0..others.len() {
         let next = numbers.len() as u32;
-        numbers.entry(others.get(other)).or_insert(next);
+        if *numbers.entry(others.get(other)).or_insert(next) == next {
+            lone.push(others.get(other).into_owned());
+        }
     }
 
     let mut names = vec![String::new(); numbers.len()];
@@ -65,11 +108,7 @@ pub(super) fn read_with_nodes(table: &Table, others: &Ids) -> Result<(Ids, EdgeL
             (*u, *v) = (moved[*u as usize], moved[*v as usize]);
         }
     }
-    Ok((Ids::from_names(names), EdgeList { pairs, weights: weights(table)? }))
-}
-
-fn ends(table: &Table) -> Result<(&Column, &Column)> {
-    Ok((table.require(&SOURCE)?, table.require(&TARGET)?))
+    Ok((Ids::from_names(names), EdgeList { pairs, weights: weights(table)? }, lone))
 }
 
 fn weights(table: &Table) -> Result<Option<Vec<crate::Real>>> {

@@ -29,16 +29,10 @@ pub(super) fn open(path: &Path, source: FeatureSource) -> Result<FeatureFile> {
         "npz" => Ok(FeatureFile::Rows(archive(path)?, path.to_owned())),
         _ => {
             let all = source == FeatureSource::Given;
-            let wanted = |name: &str| table::is_one_of(name, &ID) || (all && !is_row_number(name));
+            let wanted = |name: &str| table::is_one_of(name, &ID) || (all && !table::is_index(name));
             Ok(FeatureFile::Table(Table::read(path, wanted)?))
         }
     }
-}
-
-/// Whether a column is an index that pandas wrote to Parquet: `__index_level_0__`.
-fn is_row_number(name: &str) -> bool {
-    let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
-    level.is_some_and(|level| level.parse::<u32>().is_ok())
 }
 
 impl FeatureFile {

@@ -39,6 +39,14 @@ impl LabelFile {
         Ok(LabelFile::Table(Table::read(path, |name| table::is_one_of(name, &wanted))?))
     }
 
+    /// The table, unless it is an array.
+    pub(super) fn table(&self) -> Option<&Table> {
+        match self {
+            LabelFile::Table(table) => Some(table),
+            LabelFile::Rows(_) => None,
+        }
+    }
+
     /// The nodes in the file.
     pub(super) fn ids(&self) -> Result<Ids> {
         match self {

@@ -12,6 +12,8 @@
 //!
 //! Only the edges are required. A table is `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`; two files for the same
 //! part are an error. Columns are found by name: `source` and `target` are synonyms of `src` and `dst`, `nid` of `id`.
+//! Other common headers and separators are accepted with a note: `from,to` and the like, a first column without a name
+//! (an index) as `id`, semicolons with decimal commas.
 //! Ids are compared as text without surrounding spaces and must fit on one line. A Parquet table of features has
 //! numeric columns, or one column of lists of equal length.
 //!
@@ -31,7 +33,8 @@
 //! the order of `classes.txt`. An empty cell marks a node without a label; so does −1, unless `classes.txt` lists a
 //! class `-1`.
 //!
-//! **Weights** are positive and finite. An edge may be listed once or in both directions.
+//! **Weights** are positive and finite. An edge may be listed once or in both directions; see
+//! [`EdgeList::into_adjacency`] for duplicates.
 
 mod edges;
 mod embeddings;
@@ -45,12 +48,14 @@ pub(super) use labels::NO_LABEL;
 
 use std::path::{Path, PathBuf};
 
+use self::edges::EdgeTable;
 use self::features::FeatureFile;
 use self::labels::LabelFile;
 use self::nodes::NodeTable;
 use super::table::{self, Table};
 use super::{FeatureSource, Format, RawDataset};
 use crate::error::{Error, Result};
+use crate::files::first_names;
 use crate::graph::{EdgeList, Ids};
 
 /// The format.
@@ -73,14 +78,18 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     let files = FolderFiles::find(path)?;
     let given = files.features.as_deref().map(|file| features::open(file, source)).transpose()?;
     let label_file = files.labels.as_deref().map(LabelFile::open).transpose()?;
-    let edge_table = edges::open(&files.edges)?;
+    let edge_table = EdgeTable::open(&files.edges)?;
+    let split_table = files.splits.as_deref().map(splits::open).transpose()?;
     let mut notes = files.unused.clone();
-    notes.extend(unused_columns(&edge_table));
+    notes.extend(edge_table.notes());
     if source == FeatureSource::Given {
-        notes.extend(given.iter().filter_map(FeatureFile::table).flat_map(unused_columns));
+        notes.extend(given.iter().filter_map(FeatureFile::table).flat_map(Table::notes));
     }
+    notes.extend(label_file.iter().filter_map(LabelFile::table).filter_map(Table::dialect_note));
+    notes.extend(split_table.iter().filter_map(Table::dialect_note));
 
-    let (names, origin, own_edges) = nodes_of(&files, given.as_ref(), label_file.as_ref(), &edge_table)?;
+    let (names, origin, own_edges) =
+        nodes_of(&files, given.as_ref(), label_file.as_ref(), &edge_table, &mut notes)?;
     let nodes = NodeTable::new(&names, &origin)?;
     let edges = own_edges.map_or_else(|| edges::read(&edge_table, &nodes), Ok)?;
     if edges.pairs.is_empty() {
@@ -93,7 +102,7 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
         _ => (None, None),
     };
     let labels = label_file.map(|file| file.labels(&nodes, files.classes.as_deref())).transpose()?;
-    let splits = files.splits.as_deref().map(|file| splits::read(file, &nodes)).transpose()?;
+    let splits = split_table.map(|table| splits::read(&table, &nodes)).transpose()?;
     drop(nodes);
     let splits = splits.unwrap_or_default();
     Ok(RawDataset { edges, features, feature_names, ids: names, labels, splits, notes })
@@ -104,7 +113,8 @@ fn nodes_of(
     files: &FolderFiles,
     given: Option<&FeatureFile>,
     label_file: Option<&LabelFile>,
-    edge_table: &Table,
+    edge_table: &EdgeTable,
+    notes: &mut Vec<String>,
 ) -> Result<(Ids, PathBuf, Option<EdgeList>)> {
     if let Some(file) = &files.ids {
         return Ok((nodes::ids_of_lines(file)?, file.clone(), None));
@@ -116,7 +126,13 @@ fn nodes_of(
     if let (Some(LabelFile::Rows(_)), Some(file)) = (label_file, &files.labels) {
         return Ok((labeled, file.clone(), None));
     }
-    let (ids, edges) = edges::read_with_nodes(edge_table, &labeled)?;
+    let (ids, edges, lone) = edges::read_with_nodes(edge_table, &labeled)?;
+    if let (Some(file), false) = (&files.labels, lone.is_empty()) {
+        let (file, count) = (file.display(), lone.len());
+        let lone = first_names(&lone);
+        notes
+            .push(format!("{file}: ids that occur in no edge become isolated nodes, {count} in all: {lone}"));
+    }
     match &files.labels {
         None if ids.is_empty() => {
             Err(Error::input(&files.edges, "", "no edges after the header", "at least one edge"))
@@ -239,11 +255,4 @@ fn unused_files(folder: &Path, taken: &[&PathBuf]) -> Vec<String> {
         unused.then(|| format!("{}: ignored; {part} are read from .{extensions}", path.display()))
     };
     files_in(folder).into_iter().filter_map(note).collect()
-}
-
-fn unused_columns(table: &Table) -> Vec<String> {
-    match table.unused() {
-        [] => Vec::new(),
-        unused => vec![format!("{}: ignored columns {}", table.path().display(), unused.join(", "))],
-    }
 }

@@ -9,8 +9,7 @@ use super::super::{checks, limits};
 use crate::error::{Error, Result};
 use crate::graph::Ids;
 
-/// Possible names of the id column.
-pub(super) const ID: [&str; 2] = ["id", "nid"];
+pub(super) use super::super::table::ID;
 
 /// Finds the nodes of a graph by id.
 pub(super) struct NodeTable<'a> {

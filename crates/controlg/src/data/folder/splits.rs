@@ -11,12 +11,16 @@ use crate::error::Result;
 /// The protocol of a column named `split`.
 const OWN_PROTOCOL: &str = "own";
 
-/// Reads one split per column.
-pub(super) fn read(path: &Path, nodes: &NodeTable<'_>) -> Result<Vec<Split>> {
-    let table = Table::read(path, |_| true)?;
-    let rows = nodes.of_rows(&table)?;
+/// Reads the table of splits.
+pub(super) fn open(path: &Path) -> Result<Table> {
+    Table::read(path, |name| !table::is_index(name))
+}
+
+/// One split per column.
+pub(super) fn read(table: &Table, nodes: &NodeTable<'_>) -> Result<Vec<Split>> {
+    let rows = nodes.of_rows(table)?;
     let columns = table.columns().iter().filter(|column| !table::is_one_of(&column.name, &ID));
-    let splits: Vec<Split> = columns.map(|column| split(&table, column, &rows)).collect::<Result<_>>()?;
+    let splits: Vec<Split> = columns.map(|column| split(table, column, &rows)).collect::<Result<_>>()?;
     let mut seen = HashSet::new();
     if let Some(split) = splits.iter().find(|split| !seen.insert((&split.protocol, split.index))) {
         let found = format!("two columns for split {} of protocol '{}'", split.index, split.protocol);

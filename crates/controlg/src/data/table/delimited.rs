@@ -1,4 +1,4 @@
-//! Text tables: a header line, then rows of cells separated by commas or tabs.
+//! Text tables: a header line, then rows of cells separated by commas or tabs, or as the header shows ([`Dialect`]).
 //!
 //! A quoted cell may contain separators, line breaks and doubled quotes. Empty lines are skipped. Every row must have
 //! as many cells as the header.
@@ -8,18 +8,23 @@ use std::path::Path;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
 
+use super::dialect::Dialect;
 use super::{CellData, Column, Table};
 use crate::data::limits;
 use crate::error::{Error, Result};
 
-pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) -> Result<Table> {
+/// Reads the columns that `wanted` accepts; `usual` is the separator by the name of the file.
+pub(super) fn read(path: &Path, usual: u8, wanted: &dyn Fn(&str) -> bool) -> Result<Table> {
     let file_text = limits::read_text(path)?;
+    let mut dialect = Dialect::of_header(&file_text, usual);
+    let separator = dialect.separator;
     let mut reader = reader(&file_text, separator);
     let mut record = StringRecord::new();
     if !next(&mut reader, &mut record, path)? {
         return Err(Error::input(path, "line 1", "an empty file", "a header line with column names"));
     }
-    let names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
+    let mut names: Vec<String> = record.iter().map(|name| name.trim().to_owned()).collect();
+    dialect.name_index(&mut names);
     check_names(path, &names)?;
     let takes: Vec<bool> = names.iter().map(|name| wanted(name)).collect();
     let width = names.len();
@@ -54,12 +59,15 @@ pub(super) fn read(path: &Path, separator: u8, wanted: &dyn Fn(&str) -> bool) ->
         cells: CellData::Text { text, ends },
         missing: Vec::new(),
     });
-    Ok(Table {
+    let mut table = Table {
         path: path.to_owned(),
         n_rows,
         columns: columns.collect(),
         unused: unused.into_iter().map(|(name, _)| name).collect(),
-    })
+        dialect,
+    };
+    table.find_decimal_mark()?;
+    Ok(table)
 }
 
 /// Whether a cell has a space before its quote, as in `ann, "bob"`: the quotes would become part of the cell.
@@ -68,12 +76,7 @@ fn has_space_before_quote(cell: &str) -> bool {
 }
 
 /// The line on which a row starts. Reads the file again: errors are rare, so rows do not store their line.
-pub(super) fn line_of(path: &Path, row: usize) -> usize {
-    let separator = if path.to_string_lossy().to_lowercase().trim_end_matches(".gz").ends_with("tsv") {
-        b'\t'
-    } else {
-        b','
-    };
+pub(super) fn line_of(path: &Path, separator: u8, row: usize) -> usize {
     limits::read_text(path).map_or(0, |text| line_of_row(&text, separator, row))
 }
 
@@ -91,7 +94,7 @@ fn line_of_row(text: &str, separator: u8, row: usize) -> usize {
     1 + text[..at + blank].bytes().filter(|&byte| byte == b'\n').count()
 }
 
-fn reader(text: &str, separator: u8) -> Reader<&[u8]> {
+pub(super) fn reader(text: &str, separator: u8) -> Reader<&[u8]> {
     ReaderBuilder::new().has_headers(false).flexible(true).delimiter(separator).from_reader(text.as_bytes())
 }
 

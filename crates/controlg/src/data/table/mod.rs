@@ -5,6 +5,7 @@
 //! are ignored: `ann, bob` are the cells `ann` and `bob`.
 
 mod delimited;
+mod dialect;
 mod panic_guard;
 mod parquet;
 mod parquet_limits;
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use self::dialect::Dialect;
 use crate::Real;
 use crate::error::{Error, Result};
 
@@ -25,6 +27,9 @@ pub(super) fn is_table(path: &Path) -> bool {
     EXTENSIONS.iter().any(|extension| name.strip_suffix(extension).is_some_and(|stem| stem.ends_with('.')))
 }
 
+/// Possible names of the id column.
+pub(super) const ID: [&str; 2] = ["id", "nid"];
+
 /// A table read from a file.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -33,6 +38,8 @@ pub(super) struct Table {
     columns: Vec<Column>,
     /// Names of columns that were not read.
     unused: Vec<String>,
+    /// How a text table is written; the default for Parquet.
+    dialect: Dialect,
 }
 
 /// One column of a table.
@@ -90,6 +97,18 @@ impl Table {
         &self.unused
     }
 
+    /// What the user should know about how the table was read.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let unused = (!self.unused.is_empty())
+            .then(|| format!("{}: ignored columns {}", self.path.display(), self.unused.join(", ")));
+        self.dialect_note().into_iter().chain(unused).collect()
+    }
+
+    /// A note if a text table is not written in the usual way.
+    pub(super) fn dialect_note(&self) -> Option<String> {
+        self.dialect.note().map(|note| format!("{}: {note}", self.path.display()))
+    }
+
     /// The column with one of these names, ignoring case.
     pub(super) fn find(&self, names: &[&str]) -> Option<&Column> {
         self.columns.iter().find(|column| is_one_of(&column.name, names))
@@ -134,14 +153,16 @@ impl Table {
     pub(super) fn number(&self, column: &Column, row: usize) -> Result<Real> {
         let number = match &column.cells {
             _ if column.is_missing(row) => None,
-            CellData::Text { text, ends } => slice(text, ends, row).trim().parse().ok(),
+            CellData::Text { text, ends } => self.dialect.number(slice(text, ends, row)),
             CellData::Integers(values) => Some(values[row] as Real),
             CellData::Reals(values) => Some(values[row] as Real),
             CellData::Lists { .. } => None,
         };
         number.filter(|x: &Real| x.is_finite()).ok_or_else(|| {
-            let found = quoted(&self.text(column, row));
-            self.bad(row, format_args!("{found} in column '{}'", column.name), "a finite number")
+            let text = self.text(column, row);
+            let found = format!("{} in column '{}'", quoted(&text), column.name);
+            let has_comma = dialect::has_decimal_comma(&text);
+            self.bad(row, found, if has_comma { "a number with a decimal point" } else { "a finite number" })
         })
     }
 
@@ -165,7 +186,7 @@ impl Table {
         if self.is_parquet() {
             format!("row {}", row + 1)
         } else {
-            format!("line {}", delimited::line_of(&self.path, row))
+            format!("line {}", delimited::line_of(&self.path, self.dialect.separator, row))
         }
     }
 
@@ -196,6 +217,12 @@ impl Column {
             CellData::Reals(values) => values.len(),
         }
     }
+}
+
+/// Whether a column is an index that pandas wrote: `__index_level_0__`.
+pub(super) fn is_index(name: &str) -> bool {
+    let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
+    level.is_some_and(|level| level.parse::<u32>().is_ok())
 }
 
 /// Whether a column name is one of `names`, ignoring case.

@@ -15,6 +15,7 @@ use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
+use super::dialect::Dialect;
 use super::parquet_limits::{self, ExpansionBudget};
 use super::{CellData, Column, Table, panic_guard};
 use crate::Real;
@@ -81,7 +82,7 @@ fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> ParquetRe
         )));
     }
     unused.dedup();
-    Ok(Table { path: path.to_owned(), n_rows, columns, unused })
+    Ok(Table { path: path.to_owned(), n_rows, columns, unused, dialect: Dialect::default() })
 }
 
 /// Empty storage for the type of a column.

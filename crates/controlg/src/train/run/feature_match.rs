@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::model_file::is_structural;
 use super::safetensors::TensorFile;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -14,6 +13,10 @@ use crate::graph::Graph;
 /// Metadata keys: the number of features, and their names as a JSON array.
 const FEATURES: &str = "features";
 const FEATURE_NAMES: &str = "feature_names";
+
+/// Metadata key and value of a model that was trained on structural features.
+const FEATURE_SOURCE: &str = "feature_source";
+const STRUCTURAL: &str = "structural";
 
 /// Names shown in an error.
 const SHOWN: usize = 5;
@@ -33,6 +36,16 @@ pub(in crate::train) fn write_features(tensors: &mut TensorFile<'_>, graph: &Gra
     if let Some(names) = graph.feature_names() {
         tensors.metadata.insert(FEATURE_NAMES.to_owned(), serde_json::json!(names).to_string());
     }
+}
+
+/// Notes in the metadata of a model that it was trained on structural features.
+pub(in crate::train) fn mark_structural(tensors: &mut TensorFile<'_>) {
+    tensors.metadata.insert(FEATURE_SOURCE.to_owned(), STRUCTURAL.to_owned());
+}
+
+/// Whether a model was trained on structural features.
+pub(in crate::train) fn is_structural(tensors: &TensorFile<'_>) -> bool {
+    tensors.metadata.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
 }
 
 /// The names of the features that a model was trained on; `None` if they had none, and in models of version 0.1.

@@ -17,6 +17,15 @@ pub fn write_embeddings(folder: &Path, embeddings: &Dense, ids: &Ids) -> Result<
     stream_embeddings(folder, shape, ids, |rows| rows(embeddings.data()))
 }
 
+/// Whether a folder with files of these names was written by [`write_embeddings`], maybe not to its end.
+pub fn is_own_embeddings(folder: &Path, names: &[String]) -> bool {
+    let own = [run_files::IDS, run_files::EMBEDDINGS_NPY, run_files::EMBEDDINGS_PARQUET];
+    let file_of = |name: &String| name.strip_suffix(files::DRAFT).unwrap_or(name).to_owned();
+    let is_draft = |name: &String| name.ends_with(files::DRAFT);
+    names.iter().all(|name| own.contains(&file_of(name).as_str()))
+        && (names.iter().any(is_draft) || arrays::is_own_parquet(&folder.join(run_files::EMBEDDINGS_PARQUET)))
+}
+
 /// The shape and origin of embeddings.
 #[derive(Clone, Copy)]
 pub(in crate::train) struct EmbeddingShape {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::feature_match::write_features;
+use super::feature_match::{mark_structural, write_features};
 use super::safetensors::TensorFile;
 use crate::config::Config;
 use crate::error::Result;
@@ -10,10 +10,6 @@ use crate::graph::norm::ColumnScale;
 use crate::tensor::ColumnStats;
 use crate::train::input::Input;
 use crate::train::model::Model;
-
-/// Metadata key and value of a model that was trained on structural features.
-const FEATURE_SOURCE: &str = "feature_source";
-const STRUCTURAL: &str = "structural";
 
 /// The settings and data that a model or checkpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +37,7 @@ impl RunIdentity {
             tensors.metadata.insert(name.to_owned(), text.to_owned());
         }
         if self.structural {
-            tensors.metadata.insert(FEATURE_SOURCE.to_owned(), STRUCTURAL.to_owned());
+            mark_structural(tensors);
         }
     }
 }
@@ -77,9 +73,4 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
         });
     }
     Ok(stats)
-}
-
-/// Whether a model was trained on structural features.
-pub(in crate::train) fn is_structural(tensors: &TensorFile<'_>) -> bool {
-    tensors.metadata.get(FEATURE_SOURCE).is_some_and(|source| source == STRUCTURAL)
 }
