@@ -58,6 +58,25 @@ def test_tuples_lists_and_arrays_of_edges(arrays):
         load_graph([(0, 1, 1.0), (1, 2, 0.0)])
 
 
+def test_weights_of_duplicate_edges_are_summed():
+    pandas = pytest.importorskip("pandas")
+    networkx = pytest.importorskip("networkx")
+    once = [(0, 1, 2.0), (1, 2, 1.0), (2, 0, 1.0), (2, 3, 1.0)]
+    twice = [(0, 1, 1.0), (0, 1, 1.0), *once[1:]]
+    table = pandas.DataFrame(twice, columns=["src", "dst", "weight"])
+    multi = networkx.MultiGraph()
+    multi.add_nodes_from(range(4))
+    multi.add_weighted_edges_from(twice)
+    expected = ControlG(**SMALL).fit_transform(once).tobytes()
+    for graph in (twice, table, multi):
+        model = ControlG(**SMALL).fit(graph)
+        assert model.embedding_.tobytes() == expected
+        assert any("summed" in note for note in model.notes_), model.notes_
+    plain = ControlG(**SMALL).fit_transform([edge[:2] for edge in once]).tobytes()
+    assert ControlG(**SMALL).fit_transform([edge[:2] for edge in twice]).tobytes() == plain != expected
+    assert ControlG(**SMALL).fit_transform([(u, v, 1.0) for u, v, _ in once]).tobytes() == plain
+
+
 def test_edges_with_ids():
     for edges in ([("b", "a"), ("a", "c")], np.array([["b", "a"], ["a", "c"]]), [["b", "a"], ["a", "c"]]):
         model = ControlG(**SMALL, method="p_link").fit(edges)
@@ -151,10 +170,11 @@ def test_igraph(arrays):
     graph = igraph.Graph(n=60, edges=edges.tolist())
     assert same(load_graph(graph, features), load_graph(edges, features))
     graph.vs["name"] = [f"node {u}" for u in range(60)]
-    graph.es["weight"] = [1.0 + at % 3 for at in range(len(edges))]
+    graph = graph.simplify()  # one edge between two nodes
+    graph.es["weight"] = [1.0 + at % 3 for at in range(graph.ecount())]
     model = ControlG(**SMALL).fit((graph, features))
     assert model.nodes_[2] == "node 2"
-    weighted = [(int(u), int(v), 1.0 + at % 3) for at, (u, v) in enumerate(edges)]
+    weighted = [(u, v, 1.0 + at % 3) for at, (u, v) in enumerate(graph.get_edgelist())]
     assert model.embedding_.tobytes() == ControlG(**SMALL).fit_transform((weighted, features)).tobytes()
 
 

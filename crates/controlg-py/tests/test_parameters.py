@@ -77,7 +77,7 @@ def test_other_names_of_a_parameter():
         model = ControlG(**{other: value})
         assert getattr(model, name) == value and model.get_params()[name] == value
         assert repr(model) == f"ControlG({name}={value!r})"
-    columns = ControlG(**SMALL, normalise="columns").fit_transform(DATA)
+    columns = ControlG(**SMALL, **{"normalise": "columns"}).fit_transform(DATA)
     assert columns.tobytes() == ControlG(**SMALL, normalize="columns").fit_transform(DATA).tobytes()
 
 

@@ -85,6 +85,7 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
     dense, sparse, names = as_features(X)
     rows = len(dense) if dense is not None else sparse[0][0] if sparse is not None else None
     _check_rows(parts, rows)
+    _drop_unit_weights(parts)
     ids = None if parts.nodes is None else _names(parts.nodes)
     made = _core.Graph.from_arrays(
         parts.edges.astype(np.int64, copy=False),
@@ -135,6 +136,13 @@ def _match(parts: Parts, X: Any) -> Any:
         f"X: found {strange!r} in the index, expected the nodes of the graph; "
         "X.reset_index(drop=True) if the rows are in their order"
     )
+
+
+def _drop_unit_weights(parts: Parts) -> None:
+    """A graph whose weights are all 1 is one without weights, unless an edge is listed twice: then weights are summed."""
+    if parts.weights is not None and np.all(parts.weights == 1):
+        if np.unique(parts.edges, axis=1).shape[1] == parts.edges.shape[1]:
+            parts.weights = None
 
 
 def _check_rows(parts: Parts, rows: Optional[int]) -> None:

@@ -78,7 +78,7 @@ def _weights(array: Any) -> Optional[NDArray[np.float32]]:
     array = numpy_of(array)
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise ValueError(f"weights: found {shape(array)} of {kind(array)}, expected one number for each edge")
-    return None if np.all(array == 1) else array.astype(np.float32, copy=False)
+    return array.astype(np.float32, copy=False)
 
 
 def _of_matrix(matrix: Any) -> Parts:
@@ -97,10 +97,11 @@ def _of_entries(size: tuple[int, int], rows: Any, columns: Any, values: Any) -> 
 def _of_networkx(graph: Any) -> Parts:
     nodes = list(graph.nodes)
     number = {node: at for at, node in enumerate(nodes)}
-    weighted = list(graph.edges(data="weight", default=1))
-    pairs = [(number[u], number[v]) for u, v, _ in weighted]
-    edges = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return Parts(edges, _weights(np.array([weight for _, _, weight in weighted])), nodes=nodes)
+    found = list(graph.edges(data="weight"))
+    edges = np.array([(number[u], number[v]) for u, v, _ in found], dtype=np.int64).reshape(-1, 2).T
+    weighted = any(weight is not None for _, _, weight in found)
+    weights = np.array([1 if weight is None else weight for _, _, weight in found]) if weighted else None
+    return Parts(edges, _weights(weights), nodes=nodes)
 
 
 def _of_igraph(graph: Any) -> Parts:
