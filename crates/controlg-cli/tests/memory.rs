@@ -56,8 +56,8 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// On a small graph the program itself is a large part, so the bounds are wider than those of `benches/memory`, whose
-/// graphs are real.
+/// On a small graph the program itself is a large part, and some of its working memory is not used: 12 MB are allowed for it.
+/// The bounds on real graphs are those of `benches/memory`.
 #[test]
 fn every_method_uses_about_as_much_as_predicted() {
     let listed: Vec<Value> =
@@ -66,25 +66,26 @@ fn every_method_uses_about_as_much_as_predicted() {
     let trained: Vec<&str> = names.into_iter().filter(|name| !["raw", "sgc"].contains(name)).collect();
     assert!(trained.len() > 30 && trained.contains(&"grace") && trained.contains(&"autossl-es"));
     in_parallel(&trained, |method| {
-        let small = ["train.batches_per_epoch=8", "encoder.width=192"];
-        let output = pretrain("synthetic:nodes=3000,features=300", method, &small);
+        let small = ["train.batches_per_epoch=6", "encoder.width=128"];
+        let output = pretrain("synthetic:nodes=2000,features=200", method, &small);
         assert!(output.status.success(), "{method}: {}", String::from_utf8_lossy(&output.stderr));
         let predicted = megabytes(&output, "estimated memory: ");
         let used = megabytes(&output, "peak memory ");
-        assert!((0.9..1.35).contains(&(predicted / used)), "{method}: {predicted} predicted, {used} used");
+        let bounds = 0.95 * used..1.25 * used + 12.0;
+        assert!(bounds.contains(&predicted), "{method}: {predicted} MB predicted, {used} used");
     });
 }
 
 #[test]
 fn a_memory_limit_holds_for_every_kind_of_method() {
-    let limits =
-        [("grace", 100), ("gca", 100), ("bgrl", 110), ("cca-ssg", 110), ("controlg", 160), ("uniform", 160)];
+    // Version 0.2.0 used 128 MB, 131 MB and 196 MB for the first three with a limit of 90 MB.
+    let limits = [("grace", 90), ("gca", 90), ("bgrl", 110), ("controlg", 160)];
     in_parallel(&limits, |&(method, limit)| {
         let size = format!("{limit}MB");
         let graph = "synthetic:nodes=16000,features=60,degree=6";
-        let output = pretrain(graph, method, &["train.batches_per_epoch=8", "--memory", &size]);
+        let output = pretrain(graph, method, &["train.batches_per_epoch=6", "--memory", &size]);
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("mini-batches of about"), "{method}: {text}");
+        assert!(output.status.success() && text.contains("to fit into"), "{method}: {text}");
         let used = megabytes(&output, "peak memory ");
         assert!(used <= f64::from(limit), "{method}: {used} MB with --memory {size}");
     });

@@ -71,29 +71,51 @@ pub fn embed_in_blocks(
         .embed(rows)
 }
 
-/// Bytes that [`embed_in_blocks`] uses at most, estimated from the sizes of its blocks.
+/// Bytes that [`embed_in_blocks`] uses, from the sizes of some of its blocks.
 pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph) -> usize {
+    const BLOCKS: usize = 8;
     let pool = Pool::shape_only();
     let (stats, folder) = (None, Path::new(""));
     let walk = BlockWalk { network, graph, stats, folder, pool, block_rows: network.block_rows() };
-    let (n, offsets) = (graph.n_nodes(), graph.adjacency().offsets());
-    let layer_bytes = |layer: usize| {
+    let mut reached = vec![u32::MAX; graph.n_nodes()];
+    let mut most = 0;
+    for layer in 0..network.encoder.layers() {
         let out = network.out_width(layer);
         let input = if layer == 0 { graph.n_features() } else { network.out_width(layer - 1) };
-        let of_block = |block: Range<usize>| {
-            let entries = block.len() + offsets[block.end] - offsets[block.start];
-            let reached = entries.min(n);
-            // A layer that narrows its input transforms it first, and so does one with sparse features.
-            let sparse = layer == 0 && graph.has_sparse_features();
-            let (given, narrower) = if sparse { (0, out) } else { (block.len() * input, input.min(out)) };
-            let transform = given + block.len() * out;
-            let aggregate = reached * narrower + 3 * block.len() * out;
-            transform.max(aggregate) * size_of::<Real>() + entries * (size_of::<u32>() + size_of::<Real>())
-        };
-        walk.blocks(layer).into_iter().map(of_block).max().unwrap_or(0)
-    };
-    let layers = (0..network.encoder.layers()).map(layer_bytes).max().unwrap_or(0);
-    layers + n * (size_of::<f64>() + size_of::<u32>())
+        // A layer that narrows its input transforms it first, and so does one with sparse features.
+        let sparse = layer == 0 && graph.has_sparse_features();
+        let (given, aggregated) = if sparse { (0, out) } else { (input, input.min(out)) };
+        let blocks = walk.blocks(layer);
+        for (at, block) in blocks.iter().enumerate().step_by(blocks.len().div_ceil(BLOCKS)) {
+            let (rows, entries) = (block.len(), count_reached(graph, block, at, &mut reached));
+            let transform = rows * (given + out);
+            // The result, and those of its norm and activation.
+            let aggregate = entries.nodes * aggregated + 3 * rows * out;
+            let operator = entries.all * (size_of::<u32>() + size_of::<Real>());
+            most = most.max(transform.max(aggregate) * size_of::<Real>() + operator);
+        }
+        reached.fill(u32::MAX);
+    }
+    // Scales and positions of all nodes.
+    most + graph.n_nodes() * (size_of::<f64>() + size_of::<u32>())
+}
+
+/// What the operator's rows of a block contain.
+struct BlockEntries {
+    all: usize,
+    /// Different columns.
+    nodes: usize,
+}
+
+/// Counts the entries of the block at position `at`; `reached` holds the last block that reached a node.
+fn count_reached(graph: &Graph, block: &Range<usize>, at: usize, reached: &mut [u32]) -> BlockEntries {
+    let adjacency = graph.adjacency();
+    let entries = adjacency.offsets()[block.start]..adjacency.offsets()[block.end];
+    let all = block.len() + entries.len();
+    let own = block.clone().map(|node| node as u32);
+    let columns = own.chain(adjacency.columns()[entries].iter().copied());
+    let is_new = |&node: &u32| std::mem::replace(&mut reached[node as usize], at as u32) != at as u32;
+    BlockEntries { all, nodes: columns.filter(is_new).count() }
 }
 
 struct BlockWalk<'w> {

@@ -52,7 +52,7 @@ impl MeasuredTimes {
             }
             false => graph.clone(),
         };
-        let config = &full_batch(config, is_part);
+        let config = &full_batch(config, part.n_nodes(), is_part);
         let start = Instant::now();
         let input = Input::new(&part, config)?;
         let mut training = Training::new(&input, config)?;
@@ -87,10 +87,10 @@ impl MeasuredTimes {
 }
 
 /// The settings for a measurement with full-graph steps.
-fn full_batch(config: &Config, is_part: bool) -> Config {
+fn full_batch(config: &Config, nodes: usize, is_part: bool) -> Config {
     let mut config = config.clone();
     config.train.batch = BatchMode::Full;
-    config.sense.whole_up_to = usize::MAX;
+    config.sense.whole_up_to = nodes;
     if is_part {
         config.edges = EdgeScope::All;
     }
