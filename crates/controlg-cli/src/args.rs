@@ -166,7 +166,7 @@ pub(crate) struct EvaluateArgs {
     /// Graph of the embeddings [default: the run's].
     #[arg(long, value_name = "DATA")]
     pub(crate) data: Option<String>,
-    /// Tasks among nc, lp, cluster [default: all that run, labels and splits allow].
+    /// Tasks among nc, lp, cluster [default: all that can be judged].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) tasks: Vec<Task>,
     /// Node-classification protocol; see `controlg list protocols`.

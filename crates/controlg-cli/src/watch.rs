@@ -24,8 +24,8 @@ const REFRESH: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of a request header in bytes.
 const MAX_HEADER: u64 = 16_384;
-/// How long the last page is kept for a browser that asked for one within [`WATCHED`]. The page asks every two seconds.
-const LINGER: Duration = Duration::from_secs(4);
+/// How long the last page is served if a browser asked for one within [`WATCHED`]. Pages ask every two seconds.
+const LINGER: Duration = Duration::from_millis(2500);
 const WATCHED: Duration = Duration::from_secs(10);
 
 /// Script of the live page.
@@ -42,7 +42,6 @@ pub(crate) struct LivePage {
 struct LiveState {
     /// The page of the ended run.
     last_page: Option<String>,
-    last_page_served: bool,
     last_request: Option<Instant>,
     closed: bool,
 }
@@ -87,16 +86,13 @@ impl LivePage {
 }
 
 impl Drop for LivePage {
-    /// Waits until a browser that was watching has the last page, then stops the server.
+    /// Waits until browsers that were watching have the last page, then stops the server.
     fn drop(&mut self) {
-        let start = Instant::now();
-        let waiting = || {
-            let state = locked(&self.state);
-            let watched = state.last_request.is_some_and(|at| at.elapsed() < WATCHED);
-            watched && state.last_page.is_some() && !state.last_page_served && start.elapsed() < LINGER
+        let watched = |state: &LiveState| {
+            state.last_page.is_some() && state.last_request.is_some_and(|at| at.elapsed() < WATCHED)
         };
-        while waiting() {
-            std::thread::sleep(Duration::from_millis(20));
+        if watched(&locked(&self.state)) {
+            std::thread::sleep(LINGER);
         }
         locked(&self.state).closed = true;
         // Wakes the thread, which then ends and closes the port.
@@ -158,9 +154,7 @@ impl LiveReport {
         let mut state = locked(&self.state);
         state.last_request = Some(Instant::now());
         if let Some(page) = &state.last_page {
-            let page = page.clone();
-            state.last_page_served = true;
-            return page;
+            return page.clone();
         }
         drop(state);
         if let Some((when, page)) = &self.cached

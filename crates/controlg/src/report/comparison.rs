@@ -6,11 +6,14 @@ use std::fmt::Write;
 use super::axis::Axis;
 use super::chart::{Plot, WIDTH};
 use super::figures::Figure;
-use super::svg::stack;
+use super::svg::{SvgImage, stack};
 use crate::compare::table::ResultTable;
 use crate::compare::{ComparisonReport, ResultCell};
 use crate::eval::stats;
 use crate::eval::{Task, floors, paper};
+
+/// Start of the axis of ranks: a dot at rank 1 does not touch the name of its row.
+const FIRST: f64 = 0.8;
 
 /// Gray, which is used for floors only.
 const FLOOR_COLOR: usize = 7;
@@ -54,8 +57,8 @@ fn ranks(report: &ComparisonReport) -> Option<Figure> {
         }
         let height = 80.0 + 22.0 * ranked.len() as f64;
         let rows = ranked.len() as f64 + 1.0;
-        let label = format!("average rank, {}", task.title());
-        let axis = Axis::over(&label, [1.0, ranked.len() as f64]);
+        let label = format!("average rank, {}", task.task.title().to_lowercase());
+        let axis = Axis::over(&label, [FIRST, ranked.len() as f64]);
         let mut plot = Plot::new(WIDTH, height, axis, Axis::over("", [0.0, rows]))
             .with_row_names(ranked.iter().map(|(method, ..)| *method));
         let difference = critical_difference(ranked.len(), n_data);
@@ -67,7 +70,7 @@ fn ranks(report: &ComparisonReport) -> Option<Figure> {
         for (index, (method, rank, n)) in ranked.iter().enumerate() {
             let row = rows - 1.5 - index as f64;
             plot.row_name(row, method);
-            plot.rect(0, (1.0, *rank), (row - 0.06, row + 0.06), 0.5);
+            plot.rect(0, (FIRST, *rank), (row - 0.06, row + 0.06), 0.7);
             let over = if *n == n_data { String::new() } else { format!(" on {n} of {n_data} data sets") };
             plot.dot(0, (*rank, row), 4.5, &format!("{method}: {rank:.2}{over}"));
         }
@@ -93,39 +96,15 @@ fn means(cells: &[ResultCell], task: Task, of: fn(&ResultCell) -> f64) -> BTreeM
     values.into_iter().map(|(key, values)| (key, stats::mean(&values))).collect()
 }
 
-/// Test score against training time. Floors train nothing, so they stand at 0 seconds.
+/// Test score against training time: of every task on a single data set, of the first task on several.
 fn cost(report: &ComparisonReport, cells: &[ResultCell]) -> Option<Figure> {
-    let task = report.tasks.first()?.task;
-    let quality = means(cells, task, |cell| cell.value);
-    let seconds = means(cells, task, |cell| cell.seconds);
-    let steps = means(cells, task, |cell| cell.steps as f64);
-    let mut csv = "data,method,seconds,ms_per_step,value\n".to_owned();
+    let n_tasks = if report.comparison.data.len() == 1 { report.tasks.len() } else { 1 };
+    let mut csv = "task,data,method,seconds,ms_per_step,value\n".to_owned();
     let mut images = Vec::new();
-    for data in &report.comparison.data {
-        let own: Vec<(&String, f64, f64, f64)> = quality
-            .iter()
-            .filter(|((name, _), _)| name == data)
-            .filter_map(|(key, value)| Some((&key.1, *seconds.get(key)?, *steps.get(key)?, *value)))
-            // Results of older versions have no time.
-            .filter(|(_, seconds, steps, _)| *seconds > 0.0 || *steps == 0.0)
-            .collect();
-        if own.is_empty() {
-            continue;
+    for task in report.tasks.iter().take(n_tasks) {
+        for data in &report.comparison.data {
+            images.extend(cost_plot(report, cells, task.task, data, &mut csv));
         }
-        let x = Axis::from_zero(&format!("seconds of training on {data}"), own.iter().map(|p| p.1));
-        let y = Axis::over(&format!("{} (%)", task.metric()), own.iter().map(|p| p.3)).with_margin();
-        let mut plot = Plot::new(WIDTH, 300.0, x, y);
-        let dots: Vec<_> = own.iter().map(|(method, s, _, value)| ((*s, *value), method.as_str())).collect();
-        plot.dot_labels(&dots);
-        for (method, seconds, steps, value) in own {
-            let floor = floors::NAMES.contains(&method.as_str());
-            let ms = if steps > 0.0 { (1e3 * seconds / steps).to_string() } else { String::new() };
-            let _ = writeln!(csv, "{data},{method},{seconds},{ms},{value}");
-            let at = report.comparison.methods.iter().position(|name| name == method);
-            let k = at.filter(|_| !floor).map_or(FLOOR_COLOR, |at| at % FLOOR_COLOR);
-            plot.dot(k, (seconds, value), 5.0, &format!("{method}: {seconds:.1} s, {value:.2} %"));
-        }
-        images.push(plot.finish(true));
     }
     (!images.is_empty()).then(|| Figure {
         name: "cost",
@@ -137,6 +116,43 @@ fn cost(report: &ComparisonReport, cells: &[ResultCell]) -> Option<Figure> {
         image: stack(images),
         csv,
     })
+}
+
+/// Floors train nothing, so they stand at 0 seconds.
+fn cost_plot(
+    report: &ComparisonReport,
+    cells: &[ResultCell],
+    task: Task,
+    data: &str,
+    csv: &mut String,
+) -> Option<SvgImage> {
+    let quality = means(cells, task, |cell| cell.value);
+    let seconds = means(cells, task, |cell| cell.seconds);
+    let steps = means(cells, task, |cell| cell.steps as f64);
+    let own: Vec<(&String, f64, f64, f64)> = quality
+        .iter()
+        .filter(|((name, _), _)| name == data)
+        .filter_map(|(key, value)| Some((&key.1, *seconds.get(key)?, *steps.get(key)?, *value)))
+        // Results of older versions have no time.
+        .filter(|(_, seconds, steps, _)| *seconds > 0.0 || *steps == 0.0)
+        .collect();
+    if own.is_empty() {
+        return None;
+    }
+    let x = Axis::from_zero(&format!("seconds of training on {data}"), own.iter().map(|p| p.1));
+    let y = Axis::over(&format!("{} (%)", task.metric()), own.iter().map(|p| p.3)).with_margin();
+    let mut plot = Plot::new(WIDTH, 300.0, x, y);
+    let dots: Vec<_> = own.iter().map(|(method, s, _, value)| ((*s, *value), method.as_str())).collect();
+    plot.dot_labels(&dots);
+    for (method, seconds, steps, value) in own {
+        let floor = floors::NAMES.contains(&method.as_str());
+        let ms = if steps > 0.0 { (1e3 * seconds / steps).to_string() } else { String::new() };
+        let _ = writeln!(csv, "{},{data},{method},{seconds},{ms},{value}", task.name());
+        let at = report.comparison.methods.iter().position(|name| name == method);
+        let k = at.filter(|_| !floor).map_or(FLOOR_COLOR, |at| at % FLOOR_COLOR);
+        plot.dot(k, (seconds, value), 5.0, &format!("{method}: {seconds:.1} s, {value:.2} %"));
+    }
+    Some(plot.finish(true))
 }
 
 fn against_paper(cells: &[ResultCell]) -> Option<Figure> {
@@ -237,7 +253,7 @@ mod tests {
         let figure = cost(&report, &cells).unwrap();
         assert_eq!(
             figure.csv,
-            "data,method,seconds,ms_per_step,value\nd,controlg,5,50,80\nd,raw,0,,60\nd,untrained,0,,70\n"
+            "task,data,method,seconds,ms_per_step,value\nnc,d,controlg,5,50,80\nnc,d,raw,0,,60\nnc,d,untrained,0,,70\n"
         );
         assert!(
             figure.svg().contains("raw: 0.0 s, 60.00 %") && figure.caption.contains("stand at 0 seconds")
