@@ -85,7 +85,7 @@ fn flags_of_version_0_1_work_but_are_hidden() {
     }
 
     for (command, old) in [
-        (&["pretrain"][..], "--for"),
+        (&["pretrain"][..], "--for "),
         (&["evaluate"], "--embedding"),
         (&["compare"], "--embedding"),
         (&["compare"], "--skip-singles"), // kept from version 0.1

@@ -162,7 +162,9 @@ fn a_binary_folder_trains_to_the_same_bytes() {
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!((info["nodes"].as_u64(), info["edges"].as_u64()), (Some(60), Some(117)));
     let settings = settings();
-    let mut arguments = vec!["pretrain", "mapped", "--out", "run", "--objectives", "p_link,p_recon,p_par"];
+    // The default of version 0.1.
+    let mut arguments = vec!["pretrain", "mapped", "--out", "run", "--set", "normalize=rows"];
+    arguments.extend(["--objectives", "p_link,p_recon,p_par"]);
     arguments.extend(settings.iter().map(String::as_str));
     controlg(home.path(), &arguments);
     if has_avx2() {
@@ -182,24 +184,42 @@ fn a_binary_folder_trains_to_the_same_bytes() {
     }
 }
 
-/// Embeddings of version 0.1, by data set and arguments.
-const PINNED: &[(&str, &[&str], &str)] = &[
-    ("cora", &[], "44e46598b20dd8deb348dc591d36686196c52defab00fe373787eb4e66cc219c"),
-    ("synthetic", &[], "8406de4ff8d717f28cae97090574e8114247633063ee91ecfd6f1a556b1e56d4"),
+/// Embeddings of version 0.1, by data set and arguments. The `gemm` crate chooses its block sizes, and with them the
+/// order of sums, by the L1 cache: the first hash is for 32 KB, the second, if it differs, for 48 KB.
+const PINNED: &[(&str, &[&str], &[&str])] = &[
+    (
+        "cora",
+        &[],
+        &[
+            "44e46598b20dd8deb348dc591d36686196c52defab00fe373787eb4e66cc219c",
+            "fbe10358531177b6501509b36d185c40e6b92d8ce3144cd1d94770d9b0e3e2da",
+        ],
+    ),
+    (
+        "synthetic",
+        &[],
+        &[
+            "8406de4ff8d717f28cae97090574e8114247633063ee91ecfd6f1a556b1e56d4",
+            "b6127d22d657583620520c3c483b1197d45f1398034217ebf7b21a4dab471ef6",
+        ],
+    ),
     (
         "synthetic",
         &["--set=encoder.kind=gat"],
-        "b4de4072d57faa3e80a60ab1470a8037b25a0b41f2c3deacd77de41872efd78e",
+        &[
+            "b4de4072d57faa3e80a60ab1470a8037b25a0b41f2c3deacd77de41872efd78e",
+            "cd281a32b169d1b09177aa7b33c173874248df9e5615e26a804195384c19b989",
+        ],
     ),
     (
         "synthetic",
         &["--method=mgda", "--set=train.batch=parts", "--set=train.batch_nodes=256"],
-        "b3e0909655dccdb3df26ee28ccffc519da8da9f93c03cd8a4935568d2667e7a2",
+        &["b3e0909655dccdb3df26ee28ccffc519da8da9f93c03cd8a4935568d2667e7a2"],
     ),
     (
         "synthetic",
         &["--method=cca-ssg", "--set=train.epochs=1"],
-        "32f6920e9e35ee46b7586da01019e7fe4a5fe95160bcd0c7808754e24652b8d6",
+        &["32f6920e9e35ee46b7586da01019e7fe4a5fe95160bcd0c7808754e24652b8d6"],
     ),
 ];
 
@@ -219,10 +239,7 @@ fn the_same_settings_give_the_bytes_of_version_0_1() {
         let small = ["--set=encoder.width=32", "--set=train.epochs=2", "--set=train.batches_per_epoch=20"];
         let all = [&["pretrain", data, "--out", "run"][..], &small, arguments].concat();
         controlg(home.path(), &all);
-        assert_eq!(
-            &sha256(&home.path().join("run/embeddings.npy")),
-            expected,
-            "row {at}: {data} {arguments:?}"
-        );
+        let found = sha256(&home.path().join("run/embeddings.npy"));
+        assert!(expected.contains(&found.as_str()), "row {at}: {data} {arguments:?}: {found}");
     }
 }
