@@ -75,10 +75,10 @@ def _of_array(array: NDArray[Any]) -> Parts:
 def _weights(array: Any) -> Optional[NDArray[np.float32]]:
     if array is None:
         return None
-    array = numpy_of(array)
-    if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise ValueError(f"weights: found {shape(array)} of {kind(array)}, expected one number for each edge")
-    return array.astype(np.float32, copy=False)
+    values = numpy_of(array)
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise ValueError(f"weights: found {shape(values)} of {kind(values)}, expected one number for each edge")
+    return values.astype(np.float32, copy=False)
 
 
 def _of_matrix(matrix: Any) -> Parts:
