@@ -74,7 +74,9 @@ pub fn of_run_in(run: &Path, context: &RunContext<'_>) -> Result<RenderedReport>
     let trace = RunTrace::new(trace::read(&record)?)?;
     let verdict = audit::audit(&record).map_err(|error| error.to_string());
     let mut figures = figures::of_run(&trace);
-    let mut page = HtmlPage::new(&format!("{} on {}", trace.run.method, trace.run.data));
+    // The settings of a synthetic graph would fill the title; the run in words has them.
+    let data = trace.run.data.strip_prefix("synthetic:").map_or(trace.run.data.as_str(), |_| "synthetic");
+    let mut page = HtmlPage::new(&format!("{} on {data}", trace.run.method));
     if let Some(status) = context.status {
         page.status(status, &trace);
     }
