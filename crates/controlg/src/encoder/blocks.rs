@@ -71,16 +71,19 @@ pub fn embed_in_blocks(
         .embed(rows)
 }
 
-/// Bytes that [`embed_in_blocks`] uses, from the sizes of some of its blocks.
-pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph) -> usize {
+/// Bytes that [`embed_in_blocks`] uses, from the sizes of some of its blocks. Writing the rows of the last layer takes
+/// `writing` bytes.
+pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph, writing: usize) -> usize {
     const BLOCKS: usize = 8;
     let pool = Pool::shape_only();
     let (stats, folder) = (None, Path::new(""));
     let walk = BlockWalk { network, graph, stats, folder, pool, block_rows: network.block_rows() };
     let mut reached = vec![u32::MAX; graph.n_nodes()];
     let mut most = 0;
-    for layer in 0..network.encoder.layers() {
+    let last = network.encoder.layers() - 1;
+    for layer in 0..=last {
         let out = network.out_width(layer);
+        let writing = if layer == last { writing } else { 0 };
         let input = if layer == 0 { graph.n_features() } else { network.out_width(layer - 1) };
         // A layer that narrows its input transforms it first, and so does one with sparse features.
         let sparse = layer == 0 && graph.has_sparse_features();
@@ -89,10 +92,10 @@ pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph) -> usize {
         for (at, block) in blocks.iter().enumerate().step_by(blocks.len().div_ceil(BLOCKS)) {
             let (rows, entries) = (block.len(), count_reached(graph, block, at, &mut reached));
             let transform = rows * (given + out);
-            // The result, and those of its norm and activation.
-            let aggregate = entries.nodes * aggregated + 3 * rows * out;
+            // The sums, then norm and activation.
+            let aggregate = entries.nodes * aggregated + 2 * rows * out;
             let operator = entries.all * (size_of::<u32>() + size_of::<Real>());
-            most = most.max(transform.max(aggregate) * size_of::<Real>() + operator);
+            most = most.max(transform.max(aggregate) * size_of::<Real>() + operator + writing);
         }
         reached.fill(u32::MAX);
     }

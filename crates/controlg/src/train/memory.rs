@@ -101,10 +101,6 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
     let parameters = parameter_bytes(&initial, config, encoded)?;
     let (passes, embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
-    // Full-graph embeddings are written when they are complete and the buffers are free again.
-    let result = graph.n_nodes() * initial.encoder.width() * size_of::<Real>();
-    let written = written_bytes(graph, config);
-    let embedding = if whole { embedding.max(result + written) } else { embedding + written };
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,
         graph: graph_bytes(graph, config, normalize, whole) as u64,
@@ -117,7 +113,7 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     })
 }
 
-/// The peak of all buffers of the forward and backward passes, and that of computing the embeddings.
+/// The peak of all buffers of the forward and backward passes, and that of computing and writing the embeddings.
 fn pass_bytes<'g>(
     graph: &'g Graph,
     probe: Option<&'g Subgraph>,
@@ -139,7 +135,7 @@ fn pass_bytes<'g>(
         },
     };
     let mut model = Model::shape_only(graph, probe, loader, spec)?;
-    let embedding = model.embed_bytes();
+    let embedding = model.embed_bytes(writing_bytes(graph, config));
     let steps = if config.total_steps() > 0 { model.peak_step_bytes(extra)? } else { 0 };
     // Buffers of many sizes fragment the heap.
     Ok([steps, embedding].map(|bytes| bytes + bytes / FRAGMENTS).into())
@@ -157,7 +153,7 @@ fn search_bytes(initial: &InitialModel, config: &Config, prepared: usize) -> Res
 }
 
 /// A row group of the Parquet file and buffers of both files.
-fn written_bytes(graph: &Graph, config: &Config) -> usize {
+fn writing_bytes(graph: &Graph, config: &Config) -> usize {
     let rows = graph.n_nodes().min(arrays::ROW_GROUP);
     rows * config.encoder.width() * size_of::<f32>() + (4 << 20)
 }

@@ -56,8 +56,8 @@ impl<'g> Model<'g> {
         Ok(self.pool.peak_bytes() + self.pool.scratch_bytes())
     }
 
-    /// Bytes for computing the embeddings after the last step. They include the result, unless it is computed in blocks.
-    pub(in crate::train) fn embed_bytes(&self) -> usize {
+    /// Bytes for computing and writing the embeddings after the last step, where writing takes `writing` bytes.
+    pub(in crate::train) fn embed_bytes(&self, writing: usize) -> usize {
         match &self.data {
             TrainData::Full(data) => {
                 let pool = Pool::shape_only();
@@ -65,11 +65,13 @@ impl<'g> Model<'g> {
                 let aux = |objective: &dyn Objective| objective.aux_network() == Some(AuxNetwork::Trained);
                 // The representations of both networks, and their sum.
                 let results = if data.objectives.iter().any(|objective| aux(&**objective)) { 3 } else { 1 };
-                pool.peak_bytes() + pool.scratch_bytes() + results * rows * cols * size_of::<Real>()
+                let result = rows * cols * size_of::<Real>();
+                // The embeddings are written when they are complete and the buffers are free again.
+                (pool.peak_bytes() + pool.scratch_bytes() + results * result).max(result + writing)
             }
             TrainData::Batches(loader, _) => {
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                block_bytes(network, loader.graph())
+                block_bytes(network, loader.graph(), writing)
             }
         }
     }
