@@ -71,13 +71,13 @@ def test_other_names_of_a_parameter():
         ("train__epochs", "epochs", 3),
         ("plan.delta", "plan__delta", 0.3),
         ("objective__cca-ssg__lambda", "objective__cca_ssg__lambda", 0.1),
-        ("normalise", "normalize", "columns"),
+        ("normalise", "normalize", "columns"),  # kept from version 0.1
         ("mix__autossl-es__steps", "mix__autossl_es__steps", 3),
     ):
         model = ControlG(**{other: value})
         assert getattr(model, name) == value and model.get_params()[name] == value
         assert repr(model) == f"ControlG({name}={value!r})"
-    columns = ControlG(**SMALL, **{"normalise": "columns"}).fit_transform(DATA)
+    columns = ControlG(**SMALL, **{"normalise": "columns"}).fit_transform(DATA)  # kept from version 0.1
     assert columns.tobytes() == ControlG(**SMALL, normalize="columns").fit_transform(DATA).tobytes()
 
 

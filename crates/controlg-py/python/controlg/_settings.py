@@ -41,7 +41,7 @@ def find(name: str) -> Optional[str]:
     """The parameter with this name, or with another name of it: that of its setting, or of version 0.1."""
     if name in KEYS:
         return name
-    key = name.replace("__", ".").replace("normalise", "normalize")
+    key = name.replace("__", ".").replace("normalise", "normalize")  # kept from version 0.1
     return parameter(key) if parameter(key) in KEYS else None
 
 
