@@ -199,7 +199,7 @@ fn invalid_input_is_reported_before_any_work() {
     fs::write(out.join("results.jsonl"), "my notes\n").unwrap();
     let output = command(&out, &["--methods", "random"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("results.jsonl: line 1"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("results.jsonl:1"));
     assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), "my notes\n");
 }
 

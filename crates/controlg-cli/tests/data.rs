@@ -127,7 +127,7 @@ fn info_says_what_became_of_duplicate_edges() {
 #[test]
 fn errors_are_one_line_with_exit_code_2() {
     let wrong = folder(&[("edges.csv", "src,dst\n1,2\n2\n")]);
-    assert!(failure(&["data", "info", path(wrong.path())], 2).contains("edges.csv: line 3"));
+    assert!(failure(&["data", "info", path(wrong.path())], 2).contains("edges.csv:3"));
     assert!(failure(&["data", "info", "coar"], 2).ends_with("did you mean 'cora'?\n"));
     let word = failure(&["data", "info", "my-grph"], 2);
     assert!(word.contains("found no data set of this name, and no folder or file here"), "{word}");

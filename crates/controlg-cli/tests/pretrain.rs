@@ -239,7 +239,7 @@ fn the_audit_detects_any_changed_number() {
         fs::write(&trace, all.join("\n") + "\n").unwrap();
         let (code, words) = audit(&out);
         assert_eq!(code, Some(1), "{kind}.{field}: {words}");
-        assert!(words.contains(&format!("line {},", at + 1)), "{kind}.{field}: {words}");
+        assert!(words.contains(&format!(":{}: ", at + 1)), "{kind}.{field}: {words}");
     }
     // A missing line, and a file that is not a record.
     fs::write(&trace, [&lines[..20], &lines[21..]].concat().join("\n") + "\n").unwrap();

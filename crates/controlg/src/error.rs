@@ -110,6 +110,20 @@ impl Error {
     }
 }
 
+/// The start of a message: `file: place: `, or `file:17: ` for a line, which editors and terminals make a link.
+fn location(file: Option<&Path>, place: &str) -> String {
+    let Some(file) = file.map(Path::display) else {
+        return if place.is_empty() { String::new() } else { format!("{place}: ") };
+    };
+    let line = place.strip_prefix("line ").map(|rest| rest.split_once(", ").unwrap_or((rest, "")));
+    match line.filter(|(number, _)| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())) {
+        Some((number, "")) => format!("{file}:{number}: "),
+        Some((number, rest)) => format!("{file}:{number}: {rest}: "),
+        None if place.is_empty() => format!("{file}: "),
+        None => format!("{file}: {place}: "),
+    }
+}
+
 /// The name that is probably meant; `None` if all are too different.
 pub(crate) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let similar = known.map(|known| (strsim::jaro_winkler(name, known), known));
@@ -123,12 +137,7 @@ impl Display for Error {
         let mut line = String::new();
         match self {
             Error::Input { file, place, found, expected } => {
-                if let Some(file) = file {
-                    line += &format!("{}: ", file.display());
-                }
-                if !place.is_empty() {
-                    line += &format!("{place}: ");
-                }
+                line += &location(file.as_deref(), place);
                 line += &format!("found {found}, expected {expected}");
             }
             Error::Unknown { what, name, known } => {
@@ -141,7 +150,8 @@ impl Display for Error {
             Error::Io { doing, source } => line += &format!("{doing}: {source}"),
             Error::Failed(words) => line += words,
             Error::Check { file, place, found, expected } => {
-                line += &format!("{}: {place}: found {found}, but {expected} follows", file.display());
+                let location = location(Some(file), place);
+                line += &format!("{location}found {found}, but {expected} follows");
             }
         }
         for c in line.chars() {
@@ -174,8 +184,17 @@ mod tests {
     #[test]
     fn input_errors_name_file_place_found_and_expected_in_one_line() {
         let error = Error::input(Path::new("edges.csv"), "line 3", "'a\nb'", "two ids");
-        assert_eq!(error.to_string(), "edges.csv: line 3: found 'a\\nb', expected two ids");
+        assert_eq!(error.to_string(), "edges.csv:3: found 'a\\nb', expected two ids");
         assert_eq!(error.exit_code(), 2);
+        for (place, location) in [
+            ("", "x.csv: "),
+            ("line 3, column 2", "x.csv:3: column 2: "),
+            ("line of ids", "x.csv: line of ids: "),
+            ("row 7", "x.csv: row 7: "),
+        ] {
+            let message = Error::input(Path::new("x.csv"), place, "a", "b").to_string();
+            assert_eq!(message, format!("{location}found a, expected b"));
+        }
     }
 
     #[test]

@@ -176,7 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("results.jsonl"), "[1,2]\nhello\n[3,4]\n").unwrap();
         let error = JsonlStore::<(u8, u8)>::open(folder.path(), "results", None).unwrap_err().to_string();
-        assert!(error.contains("results.jsonl") && error.contains("line 2"), "{error}");
+        assert!(error.contains("results.jsonl") && error.contains(":2: "), "{error}");
     }
 
     #[test]

@@ -246,9 +246,7 @@ mod tests {
     #[test]
     fn mixing_vectors_and_lists_is_an_error() {
         let message = |body| nodes(body).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(
-            message("0\t0,0,1\t0\n1\t0,7,1\t0").contains("line 3, feature 1: found '7', expected 0 or 1")
-        );
-        assert!(message("0\t0,0,1\t0\n1\t0,1\t0").contains("line 3: found 2 features, expected 3"));
+        assert!(message("0\t0,0,1\t0\n1\t0,7,1\t0").contains(":3: feature 1: found '7', expected 0 or 1"));
+        assert!(message("0\t0,0,1\t0\n1\t0,1\t0").contains(":3: found 2 features, expected 3"));
     }
 }

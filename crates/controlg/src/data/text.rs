@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn matrix_errors_name_line_and_column() {
         let message = |bytes: &[u8]| matrix(Path::new("m"), bytes, 2).unwrap_err().to_string();
-        assert_eq!(message(b"1,2\n3\n"), "m: line 2: found 1 values, expected 2, as in the first line");
-        assert_eq!(message(b"1,2\n3,nan\n"), "m: line 2, column 2: found 'nan', expected a finite number");
+        assert_eq!(message(b"1,2\n3\n"), "m:2: found 1 values, expected 2, as in the first line");
+        assert_eq!(message(b"1,2\n3,nan\n"), "m:2: column 2: found 'nan', expected a finite number");
         assert_eq!(matrix(Path::new("m"), b"1, 2\n3e0,-4", 2).unwrap().data(), [1.0, 2.0, 3.0, -4.0]);
     }
 }

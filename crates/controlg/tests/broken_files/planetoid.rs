@@ -74,10 +74,10 @@ fn errors_name_the_file_and_the_problem() {
         case("other width", toy, "ind.toy.tx", pickled_csr(1, 4, &[0, 0], &[], &[]), &["4 columns", "5"]),
         case("rows and test ids differ", toy, TEST, b"5\n4\n".to_vec(), &["1 rows", "2"])
             .blaming("ind.toy.tx"),
-        case("test id out of range", toy, TEST, b"6\n".to_vec(), &["line 1", "'6'", "0..6"]),
+        case("test id out of range", toy, TEST, b"6\n".to_vec(), &[":1: ", "'6'", "0..6"]),
         case("test id that allx has", toy, TEST, b"3\n".to_vec(), &["found 3", "4..6"]),
-        case("test id twice", toy, TEST, b"5\n5\n".to_vec(), &["line 2", "duplicate node 5"]),
-        case("test id not a number", toy, TEST, b"five\n".to_vec(), &["line 1", "'five'"]),
+        case("test id twice", toy, TEST, b"5\n5\n".to_vec(), &[":2: ", "duplicate node 5"]),
+        case("test id not a number", toy, TEST, b"five\n".to_vec(), &[":1: ", "'five'"]),
         case(
             "two classes at once",
             toy,

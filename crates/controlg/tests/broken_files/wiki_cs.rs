@@ -12,10 +12,10 @@ fn errors_name_the_file_and_the_problem() {
         WIKI_CS.replacen(old, new, 1).into_bytes()
     };
     check(vec![
-        case("truncated", toy, DATA, WIKI_CS.as_bytes()[..WIKI_CS.len() / 2].to_vec(), &["line 2", "EOF"]),
-        case("NaN", toy, DATA, with("0.5", "NaN"), &["line 1, column", "expected"]),
-        case("too large a number", toy, DATA, with("0.5", "1e999"), &["line 1, column", "out of range"]),
-        case("text for a number", toy, DATA, with("0.5", "\"a\""), &["line 1", "string"]),
+        case("truncated", toy, DATA, WIKI_CS.as_bytes()[..WIKI_CS.len() / 2].to_vec(), &[":2: ", "EOF"]),
+        case("NaN", toy, DATA, with("0.5", "NaN"), &[":1: column", "expected"]),
+        case("too large a number", toy, DATA, with("0.5", "1e999"), &[":1: column", "out of range"]),
+        case("text for a number", toy, DATA, with("0.5", "\"a\""), &[":1: ", "string"]),
         case(
             "ragged row",
             toy,
@@ -31,7 +31,7 @@ fn errors_name_the_file_and_the_problem() {
             &["node 0", "no features"],
         ),
         case("link out of range", toy, DATA, with("[2]", "[3]"), &["links of node 1", "found 3", "0..3"]),
-        case("negative link", toy, DATA, with("[2]", "[-2]"), &["line 2", "-2"]),
+        case("negative link", toy, DATA, with("[2]", "[-2]"), &[":2: ", "-2"]),
         case("fewer links", toy, DATA, with("[2], []", "[2]"), &["links", "2 entries", "3"]),
         case("fewer labels", toy, DATA, with("[1, 0, 1]", "[1, 0]"), &["labels", "2 entries", "3"]),
         case("label gap", toy, DATA, with("[1, 0, 1]", "[1, 3, 1]"), &["labels", "none of class 0"]),
@@ -57,7 +57,7 @@ fn errors_name_the_file_and_the_problem() {
             toy,
             DATA,
             format!("{{\"other\": {}", "[".repeat(100_000)).into_bytes(),
-            &["line 1, column 100010", "EOF"],
+            &[":1: column 100010", "EOF"],
         ),
     ]);
 }

@@ -27,7 +27,7 @@ fn ids_are_checked_against_the_hash_in_the_header() {
     fs::remove_dir_all(&out).unwrap();
     let twice = ["v", "w", "x", "y", "v"].map(str::to_owned).to_vec();
     binary::to_binary(&small(Ids::Named(twice), dense(), None, None), &out).unwrap();
-    assert_rejected("twice", load(), &["ids.txt: line 5: found duplicate id \"v\", expected each id once"]);
+    assert_rejected("twice", load(), &["ids.txt:5: found duplicate id \"v\", expected each id once"]);
 }
 
 #[test]

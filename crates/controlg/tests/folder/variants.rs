@@ -47,22 +47,16 @@ fn ambiguous_decimal_marks_are_errors() {
     assert_rejected(
         "both marks",
         read(&both),
-        &[
-            "features.csv: line 4: found '0,5', but elsewhere '1.000', expected decimal commas or decimal points",
-        ],
+        &["features.csv:4: found '0,5', but elsewhere '1.000', expected decimal commas or decimal points"],
     );
     let thousands = folder(&[("edges.csv", "src;dst;weight\na;b;1,5\nb;c;1,234,567\n")]);
-    assert_rejected(
-        "thousands",
-        read(&thousands),
-        &["edges.csv: line 3: found '1,234,567' in column 'weight'"],
-    );
+    assert_rejected("thousands", read(&thousands), &["edges.csv:3: found '1,234,567' in column 'weight'"]);
     // A comma cannot be told from the separator, but in quotes it is named.
     let quoted = folder(&[EDGES, ("features.csv", "id,x\na,\"0,5\"\nb,1\n")]);
     assert_rejected(
         "quoted",
         read(&quoted),
-        &["features.csv: line 2: found '0,5' in column 'x', expected a number with a decimal point"],
+        &["features.csv:2: found '0,5' in column 'x', expected a number with a decimal point"],
     );
 }
 

@@ -36,7 +36,7 @@ impl EdgeTable {
             return Ok(EdgeTable { table, other_ends: None });
         }
         let has = |end: &&str| table.unused().iter().any(|name| table::is_one_of(name, &[end]));
-        match OTHER_ENDS.iter().find(|ends| ends.iter().all(|end| has(&end))) {
+        match OTHER_ENDS.iter().find(|ends| ends.iter().all(has)) {
             Some(ends) => Ok(EdgeTable { table: read(ends)?, other_ends: Some(*ends) }),
             None => Ok(EdgeTable { table, other_ends: None }),
         }
