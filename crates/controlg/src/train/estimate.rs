@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::limit::{needs_whole_graph, within};
-use super::memory::{self, MemoryEstimate};
+use super::memory::{self, MemoryEstimate, size};
 use super::timing::MeasuredTimes;
 use crate::config::{BatchMode, Config};
 use crate::coordinator::ActiveMethod;
@@ -207,13 +207,5 @@ impl fmt::Display for RunEstimate {
             write!(f, "\n{title} {options}: steps of about {batch_nodes} nodes, {memory}, {seconds:.0} s")?;
         }
         Ok(())
-    }
-}
-
-/// Bytes as text, in MB or GB.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),
-        _ => format!("{:.2} GB", bytes as f64 / 1e9),
     }
 }

@@ -1,7 +1,6 @@
 //! Adapts settings to a memory limit.
 
-use super::memory::{self, MemoryEstimate};
-use super::size;
+use super::memory::{self, MemoryEstimate, size};
 use crate::config::{BatchMode, Config, Recompute};
 use crate::error::{Error, Result};
 use crate::graph::Graph;

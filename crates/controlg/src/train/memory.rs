@@ -238,6 +238,14 @@ pub fn available() -> Option<u64> {
     kilobytes("/proc/meminfo", "MemAvailable:")
 }
 
+/// Bytes as text, in MB or GB.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000_000 => format!("{} MB", bytes.div_ceil(1_000_000)),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
 /// The peak memory of this process so far, in bytes, where the system reports it.
 pub fn peak() -> Option<u64> {
     kilobytes("/proc/self/status", "VmHWM:")

@@ -23,9 +23,10 @@ mod training;
 
 pub use batch::sample_batches;
 pub use embed::{embed, embed_into, match_features};
-pub use estimate::{Proposal, RunEstimate, size};
+pub use estimate::{Proposal, RunEstimate};
 pub use input::Input;
 pub use limit::within;
+pub use memory::size;
 pub use model::{Model, ModelSpec, NamedObjective};
 pub use pretrain::{pretrain, pretrain_until, pretrain_with};
 pub use run::feature_match::MatchedGraph;
