@@ -98,10 +98,12 @@ impl Axis {
                 ticks => ticks,
             },
             // Ticks that are nearly at zero would overlap its label.
-            AxisScale::FromZero(unit) => {
-                let ticks = decades(unit, self.max).into_iter().filter(|tick| self.position(*tick) > 0.12);
-                [0.0].into_iter().chain(ticks).collect()
-            }
+            AxisScale::FromZero(unit) => match decades(unit, self.max) {
+                few if few.len() < 2 => self.even_ticks(),
+                ticks => {
+                    [0.0].into_iter().chain(ticks.into_iter().filter(|x| self.position(*x) > 0.12)).collect()
+                }
+            },
         };
         let labels = tick_labels(&values);
         values.into_iter().zip(labels).collect()
@@ -182,5 +184,7 @@ mod tests {
         assert!(axis.position(0.0).abs() < 1e-12 && axis.position(90.0) < 1.0);
         assert!(axis.position(2.0) > 0.12 && axis.position(3.0) < 0.5);
         assert!(Axis::from_zero("", [0.0]).position(0.0).abs() < 1e-12);
+        // Times of the same order have more than one tick too.
+        assert_eq!(labels(&Axis::from_zero("", [0.0, 4.1, 4.7])), ["0", "1", "2", "3", "4", "5"]);
     }
 }

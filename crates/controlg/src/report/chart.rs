@@ -148,7 +148,7 @@ impl Plot {
     pub(super) fn dot(&mut self, k: usize, (x, y): (f64, f64), radius: f64, tooltip: &str) {
         let _ = write!(
             self.marks,
-            "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" fill=\"{}\" fill-opacity=\".75\"",
+            "<circle class=\"mark\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" fill=\"{}\" fill-opacity=\".85\"",
             self.px(x),
             self.py(y),
             color(k)

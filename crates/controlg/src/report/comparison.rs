@@ -12,6 +12,8 @@ use crate::compare::{ComparisonReport, ResultCell};
 use crate::eval::stats;
 use crate::eval::{Task, floors, paper};
 
+/// Height of a plot of costs, and least height of a plot of ranks: the two stand side by side.
+const PLOT_HEIGHT: f64 = 270.0;
 /// Start of the axis of ranks: a dot at rank 1 does not touch the name of its row.
 const FIRST: f64 = 0.8;
 
@@ -55,7 +57,7 @@ fn ranks(report: &ComparisonReport) -> Option<Figure> {
         for (method, rank, n) in &ranked {
             let _ = writeln!(csv, "{},{method},{rank},{n}", task.task.name());
         }
-        let height = 80.0 + 22.0 * ranked.len() as f64;
+        let height = (80.0 + 22.0 * ranked.len() as f64).max(PLOT_HEIGHT);
         let rows = ranked.len() as f64 + 1.0;
         let label = format!("average rank, {}", task.task.title().to_lowercase());
         let axis = Axis::over(&label, [FIRST, ranked.len() as f64]);
@@ -141,7 +143,7 @@ fn cost_plot(
     }
     let x = Axis::from_zero(&format!("seconds of training on {data}"), own.iter().map(|p| p.1));
     let y = Axis::over(&format!("{} (%)", task.metric()), own.iter().map(|p| p.3)).with_margin();
-    let mut plot = Plot::new(WIDTH, 300.0, x, y);
+    let mut plot = Plot::new(WIDTH, PLOT_HEIGHT, x, y);
     let dots: Vec<_> = own.iter().map(|(method, s, _, value)| ((*s, *value), method.as_str())).collect();
     plot.dot_labels(&dots);
     for (method, seconds, steps, value) in own {
