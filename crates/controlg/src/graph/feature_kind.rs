@@ -114,6 +114,7 @@ impl FeatureSummary {
         }
     }
 
+    #[allow(clippy::float_cmp)] // exactly 1
     fn add_value(&mut self, column: usize, x: f64) -> f64 {
         if x != 0.0 {
             self.n_nonzeros += 1;
