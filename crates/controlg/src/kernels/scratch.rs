@@ -38,6 +38,11 @@ pub fn resident_bytes(bytes: usize) -> usize {
     if bytes < LARGE { bytes } else { bytes.next_multiple_of(PAGE) }
 }
 
+/// Returns all free buffers to the system.
+pub fn release() {
+    FREE.lock().unwrap_or_else(|broken| broken.into_inner()).clear();
+}
+
 /// The smallest free buffer that is large enough. If there is none, the largest is replaced by a larger one.
 fn take(words: usize) -> Vec<u64> {
     let mut free = FREE.lock().unwrap_or_else(|broken| broken.into_inner());

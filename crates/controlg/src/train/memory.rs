@@ -130,7 +130,8 @@ fn pass_bytes<'g>(
         },
         ActiveMethod::Schedule(coordinator) => ExtraPasses {
             senses: coordinator.needs_warm_up() || coordinator.needs_reading(),
-            any_order: true,
+            // A warm-up trains the objectives in their order first.
+            any_order: !coordinator.needs_warm_up(),
             ..ExtraPasses::default()
         },
     };

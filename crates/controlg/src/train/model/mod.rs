@@ -27,6 +27,7 @@ use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Network};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, Graph, Subgraph};
+use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
 use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool};
 
@@ -214,6 +215,12 @@ impl<'g> Model<'g> {
         measured
     }
 
+    /// Returns the buffers of training to the system.
+    fn free_buffers(&self) {
+        self.pool.trim();
+        scratch::release();
+    }
+
     /// Full-batch steps and sensing on a probe use buffers of different sizes: only those of one kind are kept.
     fn trim_pool(&self) {
         if self.probe.is_some() && matches!(self.data, TrainData::Full(_)) {
@@ -241,7 +248,7 @@ impl<'g> Model<'g> {
             ));
         };
         // Free the training buffers before allocating the result.
-        self.pool.trim();
+        self.free_buffers();
         let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, prepared, &self.pool);
         let z = encoder::embed_with(&*self.encoder, &self.params, ENCODER, prepared, &stats, &self.pool);
         // Several objectives share only the encoder; an objective trained alone may add its auxiliary network.
@@ -250,7 +257,7 @@ impl<'g> Model<'g> {
             _ => z,
         };
         // Free them again before the result is written.
-        self.pool.trim();
+        self.free_buffers();
         Ok((z, stats))
     }
 
@@ -267,7 +274,7 @@ impl<'g> Model<'g> {
                 Ok(stats)
             }
             TrainData::Batches(loader, _) => {
-                self.pool.trim();
+                self.free_buffers();
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
                 encoder::embed_in_blocks(network, loader.graph(), None, folder, rows)
             }

@@ -32,26 +32,27 @@ impl<'g> Model<'g> {
     /// The peak bytes of buffers and kernel scratch space over the steps of a run: every objective in turn, before and
     /// after a sensing if the method senses.
     pub(in crate::train) fn peak_step_bytes(&mut self, passes: ExtraPasses) -> Result<usize> {
-        let k = self.names.len();
-        if passes.senses {
-            self.measure_all(0, false)?;
-        }
-        // Which buffers are free when an objective needs some depends on the objectives before it.
-        let mut order: Vec<usize> = (0..k).collect();
-        for round in 0..if passes.any_order { ROUNDS } else { 2 } {
-            if round > 1 {
-                Stream::new(self.seed, "estimate", "order", round).shuffle(&mut order);
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        let mut stream = Stream::new(self.seed, "estimate", "order", 0);
+        for _ in 0..if passes.any_order { ORDERS.min(order.len().pow(2)) } else { 1 } {
+            // The buffers of one objective serve the next, so what there is in the end depends on the first steps.
+            self.pool.trim();
+            if passes.senses {
+                self.measure_all(0, false)?;
             }
-            for &task in &order {
-                self.grads.reset();
-                self.differentiate(task, 0)?;
+            for round in 0..2 {
+                for &task in &order {
+                    self.grads.reset();
+                    self.differentiate(task, 0)?;
+                }
+                if passes.embeds {
+                    self.clean_pass(&self.pool, passes.looks_ahead);
+                }
+                if passes.senses && round == 0 {
+                    self.measure_all(0, true)?;
+                }
             }
-            if passes.embeds {
-                self.clean_pass(&self.pool, passes.looks_ahead);
-            }
-            if passes.senses && round == 0 {
-                self.measure_all(0, true)?;
-            }
+            stream.shuffle(&mut order);
         }
         Ok(self.pool.peak_bytes() + self.pool.scratch_bytes())
     }
@@ -88,8 +89,8 @@ impl<'g> Model<'g> {
     }
 }
 
-/// Rounds over objectives that come in any order.
-const ROUNDS: u64 = 8;
+/// How many orders are tried of objectives that come in any order.
+const ORDERS: usize = 12;
 
 /// What a run does besides steps on one objective after the other.
 #[derive(Clone, Copy, Debug, Default)]
