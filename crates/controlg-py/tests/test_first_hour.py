@@ -121,18 +121,21 @@ def test_one_graph_in_files_of_five_formats(name, tmp_path, expected):
 
 
 def objects():
+    """The graph and its features; a table of edges needs features with node ids."""
     networkx = pytest.importorskip("networkx")
     pandas = pytest.importorskip("pandas")
     graph = networkx.Graph()
     graph.add_nodes_from(NODES)
     graph.add_edges_from(EDGES)
-    return {"networkx": graph, "pandas": pandas.DataFrame(EDGES, columns=["src", "dst"])}
+    edges = pandas.DataFrame(EDGES, columns=["src", "dst"])
+    features = pandas.DataFrame(FEATURES, columns=["a", "b"], index=NODES)
+    return {"networkx": (graph, np.array(FEATURES)), "pandas": (edges, features)}
 
 
 @pytest.mark.parametrize("name", ["networkx", "pandas"])
 def test_one_graph_as_objects_of_two_libraries(name, tmp_path):
     model = controlg.ControlG(epochs=2, width=8, train__batches_per_epoch=20)
-    embedding = model.fit_transform((objects()[name], np.array(FEATURES)))
+    embedding = model.fit_transform(objects()[name])
     assert embedding.shape == (20, 8) and sorted(model.nodes_) == sorted(NODES)
     assert any("standardized by columns" in note for note in model.notes_)
     model.save(tmp_path / "run")
