@@ -106,3 +106,20 @@ fn a_method_that_needs_the_whole_graph_is_refused_with_its_need() {
     );
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn a_dry_run_on_a_million_edges_measures_a_part_and_proposes_smaller_steps() {
+    let graph = "synthetic:nodes=200000,degree=10,features=100";
+    let output = run(&["pretrain", graph, "--dry-run", "--json", "--threads", "2"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&plan["edges"], &plan["batch"]), (&1_000_000.into(), &"full".into()));
+    assert_eq!(plan["measured_nodes"].as_u64(), Some(4096));
+    let proposals = plan["proposals"].as_array().expect("a list");
+    assert_eq!(proposals[0]["options"], "--set train.batch=cluster");
+    assert!(proposals[1]["options"].as_str().is_some_and(|options| options.starts_with("--memory ")));
+    for proposal in proposals {
+        assert!(proposal["memory_bytes"].as_u64() < plan["memory_bytes"].as_u64(), "{proposal}");
+        assert!(proposal["seconds"].as_f64() < plan["seconds"].as_f64(), "{proposal}");
+    }
+}
