@@ -9,6 +9,7 @@ mod differences;
 mod baselines;
 mod bench;
 mod derivatives;
+mod pool;
 mod real;
 mod sensing;
 mod training;
