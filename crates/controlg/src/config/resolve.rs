@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use super::method::MethodSource;
 use super::{
     Config, Custom, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy, merge, preset,
+    stored,
 };
 use crate::coordinator::{ActiveMethod, ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
@@ -16,9 +17,13 @@ use crate::objective::{self, OBJECTIVES};
 use crate::registry;
 use crate::setting::{self, Key};
 
+/// The encoder of a run that names none.
+pub(super) const DEFAULT_ENCODER: &str = "gcn";
+
 impl Config {
     /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the preset of
-    /// its data set, then from the defaults.
+    /// its data set, then from the defaults. Complete settings, such as those of a stored run, take none of them: a
+    /// setting that did not exist when they were stored has the value that their run had implicitly.
     pub fn from_table(table: Table) -> Result<Config> {
         Config::from_table_with(table, &Custom::default())
     }
@@ -27,7 +32,7 @@ impl Config {
     pub fn from_table_with(mut table: Table, custom: &Custom) -> Result<Config> {
         custom.check()?;
         legacy::to_new_names(&mut table);
-        let mut merged = with_presets(table)?;
+        let mut merged = if stored::imply_if_complete(&mut table) { table } else { with_presets(table)? };
         keys::check_top(&merged)?;
         let mut take = |name: &str| match merged.remove(name) {
             Some(Value::Table(table)) => table,
@@ -161,7 +166,7 @@ pub(super) fn single_objectives() -> Vec<&'static str> {
 
 fn resolve_encoder(mut given: Table, custom: &Custom) -> Result<EncoderConfig> {
     let kind = match given.remove("kind") {
-        None => "gcn".to_owned(),
+        None => DEFAULT_ENCODER.to_owned(),
         Some(Value::String(kind)) => kind,
         Some(other) => return Err(Error::value("encoder.kind", other, "the name of an encoder")),
     };
