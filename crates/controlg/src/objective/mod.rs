@@ -4,8 +4,10 @@
 //! and computes a loss ([`Objective::loss`]). Encoding, the backward pass and the optimizer step are done for it. Training
 //! and sensing use the same two functions.
 
+mod autoencoder;
 mod baselines;
 mod decor;
+mod decorrelation;
 mod head;
 mod link;
 mod minsg;
