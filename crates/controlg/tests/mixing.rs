@@ -174,6 +174,49 @@ fn a_weight_off_the_simplex_fails_the_audit() {
 }
 
 #[test]
+fn autossl_moves_its_weights_on_batch_normed_embeddings_and_says_when_it_cannot() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let settings = |more: &[&str]| {
+        let mut table = Config::preset("synthetic");
+        let small = ["method=autossl", "encoder.width=64", "encoder.norm=batch", "train.epochs=1"];
+        let few = ["train.batches_per_epoch=8", "mix.autossl.meta_every=1", "objective.p_par.parts=4"];
+        small.iter().chain(&few).chain(more).for_each(|set| config::set(&mut table, set).unwrap());
+        Config::from_table(table).unwrap()
+    };
+    // The last two mean the same: a variance alone is absolute.
+    for (at, (set, moves)) in [
+        (&[][..], true),
+        (&["mix.autossl.relative_variance=0"], false),
+        (&["mix.autossl.variance=1e-3"], false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = folder.path().join(at.to_string());
+        let (mut blocks, mut notes) = (Vec::new(), Vec::new());
+        let config = settings(set);
+        RunFolder::open(&path, &config, false)
+            .unwrap()
+            .pretrain(&graph(), |event| match event {
+                RunEvent::Line(Record::Block(block)) => blocks.push((**block).clone()),
+                RunEvent::Note(note) => notes.push(note.to_owned()),
+                _ => {}
+            })
+            .unwrap();
+        let gap = blocks[7].weight.iter().map(|weight| (weight - 0.2).abs()).fold(0.0, f64::max);
+        let steepest = blocks[7].slope.iter().map(|slope| slope.abs()).fold(0.0, f64::max);
+        assert_eq!(gap > 0.05, moves, "{set:?}: {:?}", blocks[7].weight);
+        assert_eq!(gap < 1e-3, !moves, "{set:?}: {:?}", blocks[7].weight);
+        assert_eq!(steepest > 1e-8, moves, "{set:?}: {steepest}");
+        let noted: Vec<usize> = (0..8).filter(|&block| blocks[block].note.is_some()).collect();
+        assert_eq!(noted, if moves { vec![] } else { vec![2] }, "{set:?}");
+        let said = notes.iter().filter(|note| note.contains("the weights of autossl do not move")).count();
+        assert_eq!(said, usize::from(!moves), "{notes:?}");
+        audit::audit(&path).unwrap();
+    }
+}
+
+#[test]
 fn more_clusters_than_nodes_are_an_early_error() {
     let config = settings("autossl", &["mix.autossl.clusters=151"]);
     let message = pretrain(&graph(), &config).unwrap_err().to_string();

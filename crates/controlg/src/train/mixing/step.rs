@@ -30,6 +30,8 @@ pub(in crate::train) struct Mixed {
     pub(in crate::train) weights: MixWeights,
     /// The derivatives that a lookahead found, if one was due.
     pub(in crate::train) slopes: Option<Vec<f64>>,
+    /// What the user should know.
+    pub(in crate::train) note: Option<String>,
 }
 
 impl Mixing {
@@ -58,17 +60,18 @@ impl Mixing {
         }
         model.optimizers[0].step_at(step, &mut model.params, &mut model.grads);
         (0..weights.heads.len()).for_each(|task| model.update_ema(task, step));
-        let mut slopes = None;
+        let (mut slopes, mut note) = (None, None);
         if let Some(lookahead) = self.mixer.lookahead(step) {
             self.combined.resize(self.gradients[0].len(), 0.0);
             model.grads.take_group(ENCODER, &mut self.combined);
             let found = lookahead::slopes(model, &lookahead, &self.gradients, &self.combined)?;
             if found.iter().all(|slope| slope.is_finite()) {
                 self.mixer.update(&found);
+                note = self.mixer.note();
                 slopes = Some(found);
             }
         }
-        Ok(Mixed { loss, weights, slopes })
+        Ok(Mixed { loss, weights, slopes, note })
     }
 
     fn weigh(&mut self, model: &mut Model<'_>, step: u64, loss: &[f64]) -> Result<MixWeights> {

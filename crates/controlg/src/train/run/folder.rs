@@ -73,7 +73,7 @@ pub struct RunSummary {
 pub enum RunEvent<'e> {
     /// Predicted peak memory in bytes.
     Memory(u64),
-    /// What was chosen for this graph; see [`Input::notes`].
+    /// What was chosen for this graph ([`Input::notes`]), or what the method noticed during training.
     Note(&'e str),
     /// A damaged checkpoint, which is skipped.
     Damaged(&'e Error),
@@ -166,6 +166,11 @@ impl<'a> RunFolder<'a> {
             for record in &records {
                 trace.append(record)?;
                 on_event(RunEvent::Line(record));
+                if let Record::Block(block) = record
+                    && let Some(note) = &block.note
+                {
+                    on_event(RunEvent::Note(note));
+                }
             }
             if training.at_epoch_end() || last.elapsed() > CHECKPOINT_EVERY {
                 save(&training, &trace.sync()?)?;
