@@ -117,7 +117,7 @@ fn embed_rows(
         return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
     }
     let graph = normalized_graph(graph.resident()?, normalize, scale.as_ref())?;
-    let prepared = EncoderInput::new(&graph);
+    let prepared = EncoderInput::with_spec(&graph, encoder.operator());
     let z = encoder::embed_with(encoder, &params, group, &prepared, &stats, &Pool::new());
     let Some((name, objective)) = with_aux else { return rows(z.data()) };
     objective.check(&graph)?;

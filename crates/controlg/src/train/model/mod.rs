@@ -87,11 +87,12 @@ impl<'g> Model<'g> {
         } else {
             prepare(&names, &mut objectives, graph, loader.is_some())?;
         }
+        let operator = encoder.operator();
         let probe = match probe {
             Some(probe) => {
                 let on_probe =
                     objectives.iter().map(|objective| objective.on_batch(probe)).collect::<Result<_>>()?;
-                Some(PreparedGraph::new(&probe.graph, on_probe, shape_only))
+                Some(PreparedGraph::new(&probe.graph, operator, on_probe, shape_only))
             }
             None => None,
         };
@@ -101,7 +102,7 @@ impl<'g> Model<'g> {
         Ok(Model {
             view_groups: group_views(&objectives),
             data: match loader {
-                None => TrainData::Full(PreparedGraph::new(graph, objectives, shape_only)),
+                None => TrainData::Full(PreparedGraph::new(graph, operator, objectives, shape_only)),
                 Some(loader) => TrainData::Batches(loader, objectives),
             },
             probe,
@@ -115,7 +116,10 @@ impl<'g> Model<'g> {
             params,
             optimizers,
             pool: if shape_only { Pool::shape_only() } else { Pool::new() },
-            dropper: if shape_only { EdgeDropper::shape_only() } else { EdgeDropper::new() },
+            dropper: match shape_only {
+                true => EdgeDropper::shape_only(operator),
+                false => EdgeDropper::new(operator),
+            },
             largest_batch: 0,
         })
     }
@@ -171,7 +175,8 @@ impl<'g> Model<'g> {
                         scope.spawn(|_| loader.prefetch(step + 1));
                     }
                     let objective = objectives[task].on_batch(&batch)?;
-                    let data = &PreparedGraph::new(&batch.graph, Vec::new(), context.pool.is_shape_only());
+                    let (operator, shape_only) = (context.encoder.operator(), context.pool.is_shape_only());
+                    let data = &PreparedGraph::new(&batch.graph, operator, Vec::new(), shape_only);
                     let pass = ObjectivePass { context, task, objective: &*objective, data, purpose };
                     step::differentiate(pass, step, recompute, grads, dropper)
                 })
