@@ -18,8 +18,9 @@ pub struct Key {
     pub range: Range,
     /// A one-line description.
     pub doc: &'static str,
-    /// For a setting that was added after runs had been stored: the value that those runs had implicitly. A setting with
-    /// this value is left out of the hash of a config, so the hashes of stored runs do not change.
+    /// For a setting that was added after runs had been stored: the value that those runs had implicitly. It may differ
+    /// from the default. A setting with this value is left out of the hash of a config, so the hashes of stored runs do
+    /// not change; and stored settings that lack it take this value.
     pub added_later: Option<Scalar>,
 }
 
@@ -37,6 +38,16 @@ pub enum Scalar {
 }
 
 impl Scalar {
+    /// The value as TOML.
+    pub fn to_value(self) -> toml::Value {
+        match self {
+            Scalar::Whole(whole) => whole.into(),
+            Scalar::Number(number) => number.into(),
+            Scalar::Text(text) => text.into(),
+            Scalar::Flag(flag) => flag.into(),
+        }
+    }
+
     /// Whether a TOML value is this one, bit for bit.
     pub fn equals(self, value: &toml::Value) -> bool {
         match self {

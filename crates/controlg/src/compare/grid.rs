@@ -100,7 +100,7 @@ impl Grid {
             Some("paper") if !path.exists() => PAPER
                 .parse()
                 .map_err(|error: toml::de::Error| Error::Failed(format!("the built-in grids: {error}")))?,
-            _ => config::read(path)?,
+            _ => config::read_toml(path)?,
         };
         let wrong =
             |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);

@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
 use super::{Config, TrainSettings, legacy};
-use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings};
+use crate::coordinator::{ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
 use crate::files::hex;
+use crate::objective;
 use crate::setting::{self, Key};
 
 /// The hash in hexadecimal.
@@ -63,11 +64,14 @@ fn document(config: &Config) -> Result<Ordered> {
         ),
     );
     document.push("train", in_order(TrainSettings::KEYS, inner(&mut table, "train")));
-    document.take(&mut table, "objective");
+    let keys_of = |name: &str| objective::all().find(|entry| entry.name == name).map(|entry| entry.keys);
+    document.push_counted(&mut table, "objective", keys_of);
     document.push("sense", in_order(SenseSettings::KEYS, inner(&mut table, "sense")));
     document.push("plan", in_order(PlanSettings::KEYS, inner(&mut table, "plan")));
     document.push("control", in_order(ControlSettings::KEYS, inner(&mut table, "control")));
-    document.take(&mut table, "mix");
+    let mixers = || METHODS.iter().filter_map(Method::mixer);
+    let keys_of = |name: &str| mixers().find(|entry| entry.name == name).map(|entry| entry.keys);
+    document.push_counted(&mut table, "mix", keys_of);
     Ok(document)
 }
 
@@ -77,6 +81,21 @@ impl Ordered {
         if let Some(value) = table.remove(name) {
             self.0.push((name.to_owned(), OrderedValue::Value(value)));
         }
+    }
+
+    /// Moves a table of tables, if present, without the settings of each that have their implied value.
+    fn push_counted(
+        &mut self,
+        table: &mut Table,
+        name: &str,
+        keys_of: impl Fn(&str) -> Option<&'static [Key]>,
+    ) {
+        for (inner, settings) in table.get_mut(name).and_then(Value::as_table_mut).into_iter().flatten() {
+            if let (Value::Table(settings), Some(keys)) = (settings, keys_of(inner)) {
+                settings.retain(|name, value| !is_implied(keys, name, value));
+            }
+        }
+        self.take(table, name);
     }
 
     fn push(&mut self, name: &str, table: Ordered) {

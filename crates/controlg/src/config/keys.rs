@@ -120,7 +120,7 @@ const ENCODER_KIND: Key = Key::new("kind", Range::Text, "encoder; see `controlg 
 type Defaults = fn() -> Result<toml::Table>;
 
 /// All tables of the run file with their keys and defaults, in the order of the listing; one for each kind of encoder.
-fn tables() -> Vec<(String, &'static [Key], Defaults)> {
+pub(super) fn tables() -> Vec<(String, &'static [Key], Defaults)> {
     let mut tables: Vec<(String, &[Key], Defaults)> =
         ENCODERS.iter().map(|entry| ("encoder".to_owned(), entry.keys, entry.defaults)).collect();
     tables.push(("train".to_owned(), TrainSettings::KEYS, || setting::table_of(&TrainSettings::default())));

@@ -28,6 +28,7 @@ mod method;
 mod preset;
 mod recorded;
 mod resolve;
+mod stored;
 mod table;
 mod train;
 
@@ -38,6 +39,7 @@ pub use component::{Component, EncoderConfig, MixerConfig, ObjectiveConfig};
 pub use custom::Custom;
 pub use keys::{KeyDoc, documented};
 pub use recorded::RecordedConfig;
+pub(crate) use table::read_toml;
 pub use table::{first_difference, merge, read, set};
 pub use train::{BatchMode, LrSchedule, Recompute, TrainSettings};
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
 
-use super::{Config, EdgeScope, FeatureNormalization, TrainSettings, legacy};
+use super::{Config, EdgeScope, FeatureNormalization, TrainSettings, legacy, stored};
 use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings, UNTRAINED};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
@@ -13,7 +14,10 @@ use crate::setting;
 
 /// The settings in the header of a record, as they were written: plain data without implementations. They may come from
 /// another version or name encoders and objectives that only their author has; [`RecordedConfig::resolve`] checks them.
+///
+/// Settings that were added later and that the record lacks are read as the values that the run had implicitly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self")] // the derived functions are wrapped below
 #[allow(missing_docs)] // the fields of `Config`
 pub struct RecordedConfig {
     pub data: String,
@@ -33,6 +37,20 @@ pub struct RecordedConfig {
     pub control: ControlSettings,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mix: BTreeMap<String, Table>,
+}
+
+impl Serialize for RecordedConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        RecordedConfig::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RecordedConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let mut table = Table::deserialize(deserializer)?;
+        stored::imply(&mut table);
+        RecordedConfig::deserialize(table).map_err(|error| D::Error::custom(error.message()))
+    }
 }
 
 impl RecordedConfig {

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use super::method::MethodSource;
 use super::{
     Config, Custom, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy, merge, preset,
+    stored,
 };
 use crate::coordinator::{ActiveMethod, ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
@@ -16,9 +17,13 @@ use crate::objective::{self, OBJECTIVES};
 use crate::registry;
 use crate::setting::{self, Key};
 
+/// The encoder of a run that names none.
+pub(super) const DEFAULT_ENCODER: &str = "gcn";
+
 impl Config {
     /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the preset of
-    /// its data set, then from the defaults.
+    /// its data set, then from the defaults. Complete settings, such as those of a stored run, take none of them: a
+    /// setting that did not exist when they were stored has the value that their run had implicitly.
     pub fn from_table(table: Table) -> Result<Config> {
         Config::from_table_with(table, &Custom::default())
     }
@@ -27,7 +32,7 @@ impl Config {
     pub fn from_table_with(mut table: Table, custom: &Custom) -> Result<Config> {
         custom.check()?;
         legacy::to_new_names(&mut table);
-        let mut merged = with_presets(table)?;
+        let mut merged = if stored::imply_if_complete(&mut table) { table } else { with_presets(table)? };
         keys::check_top(&merged)?;
         let mut take = |name: &str| match merged.remove(name) {
             Some(Value::Table(table)) => table,
@@ -96,8 +101,11 @@ fn with_presets(table: Table) -> Result<Table> {
         None => return Err(Error::value("data", "nothing", "a known name or a path")),
     };
     let mut merged = Config::preset(&data);
-    if let Some(Value::String(method)) = table.get("method") {
-        merge(&mut merged, preset::of_method(method, &data));
+    match table.get("method") {
+        Some(Value::String(method)) if single_objectives().contains(&method.as_str()) => {
+            merge(&mut merged, preset::of_method(method, &data));
+        }
+        _ => adapt_to_pool(&mut merged, &table, &data),
     }
     drop_foreign_encoder_settings(&mut merged, &table);
     // The preset's normalization suits the data set's own features.
@@ -106,6 +114,22 @@ fn with_presets(table: Table) -> Result<Table> {
     }
     merge(&mut merged, table);
     Ok(merged)
+}
+
+/// Adapts the preset of a data set to several objectives: adds the settings that the authors of each objective chose for
+/// it (but not for encoder and optimizer, which all objectives share), and lowers the minimum share of an objective.
+fn adapt_to_pool(preset: &mut Table, given: &Table, data: &str) {
+    let Some(Value::Array(names)) = given.get("objectives") else { return };
+    for name in names.iter().filter_map(Value::as_str) {
+        merge(preset, preset::of_objective(name, data));
+    }
+    // At least half of the time is planned, as with the paper's five objectives and a minimum share of a tenth.
+    let most = 0.5 / names.len() as f64;
+    let Value::Table(plan) = preset.entry("plan").or_insert_with(|| Table::new().into()) else { return };
+    let floor = plan.get("floor").and_then(Value::as_float).unwrap_or(PlanSettings::default().floor);
+    if names.len() > OBJECTIVES.len() && floor > most {
+        plan.insert("floor".to_owned(), most.into());
+    }
 }
 
 /// Removes the preset's encoder settings that the encoder the user chose does not have.
@@ -126,7 +150,7 @@ fn participating(top: &keys::TopSettings, custom: &Custom) -> Result<Vec<String>
     }
     for (at, name) in top.objectives.iter().enumerate() {
         if custom.objective(name).is_none() {
-            registry::find("objective", OBJECTIVES, name)?;
+            objective::find(name)?;
         }
         if top.objectives[..at].contains(name) {
             return Err(Error::value("objectives", format_args!("{name} twice"), "each objective once"));
@@ -142,7 +166,7 @@ pub(super) fn single_objectives() -> Vec<&'static str> {
 
 fn resolve_encoder(mut given: Table, custom: &Custom) -> Result<EncoderConfig> {
     let kind = match given.remove("kind") {
-        None => "gcn".to_owned(),
+        None => DEFAULT_ENCODER.to_owned(),
         Some(Value::String(kind)) => kind,
         Some(other) => return Err(Error::value("encoder.kind", other, "the name of an encoder")),
     };

@@ -5,13 +5,21 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{Config, legacy};
+use super::{Config, legacy, stored};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::setting;
 
-/// Reads a run file without filling in defaults.
+/// Reads a run file without filling in defaults. If it is complete, as the `config.toml` of a run is, settings that were
+/// added later take the values that the run had implicitly: then they stay with it when others are overridden.
 pub fn read(path: &Path) -> Result<Table> {
+    let mut table = read_toml(path)?;
+    stored::imply_if_complete(&mut table);
+    Ok(table)
+}
+
+/// Reads any TOML file.
+pub(crate) fn read_toml(path: &Path) -> Result<Table> {
     let text = limits::read_text(path)?;
     text.parse().map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());

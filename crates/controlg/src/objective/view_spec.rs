@@ -23,6 +23,8 @@ pub struct ViewSpec {
     pub shuffle: bool,
     /// Distinguishes independent views with the same augmentation.
     pub index: u8,
+    /// Whether the objective draws the view in its own [`augment`](super::Objective::augment).
+    pub custom: bool,
 }
 
 /// A sampled view.
@@ -60,7 +62,12 @@ impl ViewSpec {
         vec![one(0), one(1)]
     }
 
-    /// Whether the view contains an objective's mask token, so that no other objective can share it.
+    /// Whether objectives with equal views can share a sample of it.
+    pub fn is_shareable(&self) -> bool {
+        !self.uses_mask_token() && !self.custom
+    }
+
+    /// Whether the view contains an objective's mask token.
     pub fn uses_mask_token(&self) -> bool {
         self.mask_nodes > 0.0
     }

@@ -11,7 +11,7 @@ use crate::encoder;
 use crate::error::{Error, Result};
 use crate::kernels::{matmul, reduce, rows};
 use crate::tensor::Params;
-use crate::train::model::{ENCODER, Model, head_group};
+use crate::train::model::{ENCODER, Model};
 
 /// A mixer with its working memory.
 pub(in crate::train) struct Mixing {
@@ -50,11 +50,14 @@ impl Mixing {
         let weights = self.weigh(model, step, &loss)?;
         model.grads.combine_group(ENCODER, &weights.encoder, &self.gradients);
         for (task, &weight) in weights.heads.iter().enumerate() {
-            if let Some(gradient) = model.grads.group_mut(head_group(task)) {
-                rows::scale(weight as Real, gradient);
+            for group in model.own_groups(task) {
+                if let Some(gradient) = model.grads.group_mut(group) {
+                    rows::scale(weight as Real, gradient);
+                }
             }
         }
         model.optimizers[0].step_at(step, &mut model.params, &mut model.grads);
+        (0..weights.heads.len()).for_each(|task| model.update_ema(task, step));
         let mut slopes = None;
         if let Some(lookahead) = self.mixer.lookahead(step) {
             self.combined.resize(self.gradients[0].len(), 0.0);

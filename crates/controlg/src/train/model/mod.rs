@@ -136,8 +136,14 @@ impl<'g> Model<'g> {
         Ok(value)
     }
 
-    /// Moves an auxiliary network that is an exponential moving average of the encoder.
-    fn update_ema(&mut self, task: usize, step: u64) {
+    /// The parameter groups that only one objective trains: its head and, if it has one, its auxiliary network.
+    pub(super) fn own_groups(&self, task: usize) -> impl Iterator<Item = usize> + use<> {
+        let (head, aux) = (head_group(task), self.aux_groups[task]);
+        std::iter::once(head).chain((aux != head).then_some(aux))
+    }
+
+    /// Moves an auxiliary network that is an exponential moving average of the encoder, after a step on its objective.
+    pub(super) fn update_ema(&mut self, task: usize, step: u64) {
         let Some(AuxNetwork::Ema { rate }) = self.data.objectives()[task].aux_network() else { return };
         let done = step as f64 / self.total_steps.max(1) as f64;
         let rate = rate * 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());

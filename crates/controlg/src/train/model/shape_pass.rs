@@ -63,9 +63,11 @@ impl<'g> Model<'g> {
             TrainData::Full(data) => {
                 let pool = Pool::shape_only();
                 let (rows, cols) = self.clean_pass(&pool, false);
-                let aux = |objective: &dyn Objective| objective.aux_network() == Some(AuxNetwork::Trained);
-                // The representations of both networks, and their sum.
-                let results = if data.objectives.iter().any(|objective| aux(&**objective)) { 3 } else { 1 };
+                // If an objective is alone: the representations of both networks, and their sum.
+                let results = match &data.objectives[..] {
+                    [alone] if alone.aux_network() == Some(AuxNetwork::Trained) => 3,
+                    _ => 1,
+                };
                 let result = rows * cols * size_of::<Real>();
                 // The embeddings are written when they are complete and the buffers are free again.
                 (pool.peak_bytes() + pool.scratch_bytes() + results * result).max(result + writing)
