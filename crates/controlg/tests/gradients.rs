@@ -364,12 +364,16 @@ fn encoders_through_every_view() {
         "layers = 2\nwidth = 4\nhidden = 8\njump = 'concat'\ndropout = 0.3\nfeature_dropout = 0.3",
         "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'identity'\njump = 'concat'\nlast = 'linear'",
     ];
-    let operators =
-        ["", "operator = 'mean'\nself_loops = false", "operator = 'symmetric'\nself_loops = false"];
-    let kinds = operators.map(|operator| format!("kind = 'gcn'\n{operator}")).into_iter();
-    for kind in
-        kinds.chain(["kind = 'sage'", "kind = 'sage'\nself_loops = true", "kind = 'gat'"].map(String::from))
-    {
+    let mut kinds = vec!["kind = 'gcn'", "kind = 'sage'", "kind = 'gat'"];
+    // Other operators are other numbers in the same ops, so one suite of them is enough.
+    if WIDE {
+        kinds.extend([
+            "kind = 'gcn'\noperator = 'mean'\nself_loops = false",
+            "kind = 'gcn'\nself_loops = false",
+            "kind = 'sage'\nself_loops = true",
+        ]);
+    }
+    for kind in kinds {
         for table in tables {
             let text = format!("{kind}\n{table}");
             let network = encoder::build(text.parse().expect("a table")).expect("good settings");
