@@ -15,7 +15,7 @@ use crate::data::EdgeSplit;
 use crate::encoder::{self, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
-use crate::graph::{Dense, EncoderInput, Graph};
+use crate::graph::{Dense, EncoderInput, Graph, Smoothing};
 use crate::objective::AuxNetwork;
 use crate::rng::Stream;
 use crate::run_files;
@@ -89,8 +89,29 @@ fn embed_rows(
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<()> {
-    let n_features = graph.n_features();
     let graph = &visible_graph(config, tensors, graph)?;
+    let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
+    let (steps, width) = (config.embed.smooth, config.encoder.width());
+    let smoothing = Smoothing { adjacency: graph.adjacency(), steps, width };
+    let encode = |rows: &mut dyn FnMut(&[Real]) -> Result<()>| {
+        encode_rows(config, path, tensors, graph, in_blocks.then_some(folder), rows)
+    };
+    match in_blocks {
+        true => smoothing.in_blocks(folder, rows, encode),
+        false => smoothing.in_memory(rows, encode),
+    }
+}
+
+/// The representations of the visible graph, some rows at a time; in blocks if there is a folder for temporary files.
+fn encode_rows(
+    config: &Config,
+    path: &Path,
+    tensors: &TensorFile<'_>,
+    graph: &Graph,
+    blocks: Option<&Path>,
+    rows: &mut dyn FnMut(&[Real]) -> Result<()>,
+) -> Result<()> {
+    let n_features = graph.n_features();
     let encoder = &*config.encoder;
     let mut params = Params::new();
     let group = params.add_group("encoder");
@@ -110,8 +131,7 @@ fn embed_rows(
     };
     let with_aux =
         single.as_mut().filter(|(_, objective)| objective.aux_network() == Some(AuxNetwork::Trained));
-    let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
-    if in_blocks && with_aux.is_none() {
+    if let (Some(folder), None) = (blocks, &with_aux) {
         let graph = normalized_graph(graph.clone(), normalize, scale.as_ref())?;
         let network = Network { encoder, params: &params, group };
         return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);

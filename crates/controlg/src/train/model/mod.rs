@@ -26,7 +26,7 @@ use crate::config::Recompute;
 use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Network};
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EdgeDropper, Graph, Subgraph};
+use crate::graph::{Dense, EdgeDropper, Graph, Smoothing, Subgraph};
 use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
 use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool};
@@ -244,12 +244,18 @@ impl<'g> Model<'g> {
         self.data.clean(self.probe.as_ref())
     }
 
-    /// The embeddings of the full graph, and the statistics of its batch norms. With mini-batch training they are
+    /// The representations of the full graph, and the statistics of its batch norms. With mini-batch training they are
     /// computed block by block, to the same bytes.
     pub fn embed(&self) -> Result<(Dense, Vec<ColumnStats>)> {
-        let TrainData::Full(PreparedGraph { prepared, objectives, .. }) = &self.data else {
+        self.embed_smoothed(0)
+    }
+
+    /// The embeddings of the full graph: its representations, smoothed by so many products (`embed.smooth`), and the
+    /// statistics of its batch norms.
+    pub fn embed_smoothed(&self, smooth: usize) -> Result<(Dense, Vec<ColumnStats>)> {
+        let TrainData::Full(PreparedGraph { graph, prepared, objectives, .. }) = &self.data else {
             let mut data = Vec::new();
-            let stats = self.embed_to(&std::env::temp_dir(), &mut |rows| {
+            let stats = self.embed_to(&std::env::temp_dir(), smooth, &mut |rows| {
                 data.extend_from_slice(rows);
                 Ok(())
             })?;
@@ -267,29 +273,40 @@ impl<'g> Model<'g> {
             [alone] => add_aux(z, &**alone, &*self.encoder, &self.params, self.aux_groups[0], prepared),
             _ => z,
         };
-        // Free them again before the result is written.
+        // Free them again before the result is smoothed and written.
         self.free_buffers();
-        Ok((z, stats))
+        let (n, width) = (z.n_rows(), z.n_cols());
+        let mut data = z.into_data();
+        self.smoothing(graph, smooth).smooth(&mut data);
+        scratch::release();
+        Ok((Dense::from_parts(n, width, data), stats))
     }
 
-    /// [`Model::embed`] that passes on some rows at a time and spills intermediate results to `folder`.
+    /// [`Model::embed_smoothed`] that passes on some rows at a time and spills intermediate results to `folder`.
     pub(super) fn embed_to(
         &self,
         folder: &Path,
+        smooth: usize,
         rows: &mut dyn FnMut(&[Real]) -> Result<()>,
     ) -> Result<Vec<ColumnStats>> {
         match &self.data {
             TrainData::Full(_) => {
-                let (z, stats) = self.embed()?;
+                let (z, stats) = self.embed_smoothed(smooth)?;
                 rows(z.data())?;
                 Ok(stats)
             }
             TrainData::Batches(loader, _) => {
                 self.free_buffers();
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                encoder::embed_in_blocks(network, loader.graph(), None, folder, rows)
+                self.smoothing(loader.graph(), smooth).in_blocks(folder, rows, |rows| {
+                    encoder::embed_in_blocks(network, loader.graph(), None, folder, rows)
+                })
             }
         }
+    }
+
+    fn smoothing<'a>(&self, graph: &'a Graph, steps: usize) -> Smoothing<'a> {
+        Smoothing { adjacency: graph.adjacency(), steps, width: self.encoder.width() }
     }
 
     /// Embedding width.

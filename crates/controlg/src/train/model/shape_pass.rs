@@ -57,8 +57,8 @@ impl<'g> Model<'g> {
         Ok(self.pool.peak_bytes() + self.pool.scratch_bytes())
     }
 
-    /// Bytes for computing and writing the embeddings after the last step, where writing takes `writing` bytes.
-    pub(in crate::train) fn embed_bytes(&self, writing: usize) -> usize {
+    /// Bytes for computing, smoothing and writing the embeddings after the last step, where writing takes `writing` bytes.
+    pub(in crate::train) fn embed_bytes(&self, smooth: usize, writing: usize) -> usize {
         match &self.data {
             TrainData::Full(data) => {
                 let pool = Pool::shape_only();
@@ -70,11 +70,18 @@ impl<'g> Model<'g> {
                 };
                 let result = rows * cols * size_of::<Real>();
                 // The embeddings are written when they are complete and the buffers are free again.
-                (pool.peak_bytes() + pool.scratch_bytes() + results * result).max(result + writing)
+                let smoothing = self.smoothing(data.graph, smooth).bytes_in_memory();
+                let computed = pool.peak_bytes() + pool.scratch_bytes() + results * result;
+                computed.max(result + smoothing).max(result + writing)
             }
             TrainData::Batches(loader, _) => {
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                block_bytes(network, loader.graph(), writing)
+                let smoothing = self.smoothing(loader.graph(), smooth).bytes_in_blocks();
+                // Rows are written as they come, by the last layer or by smoothing.
+                match smoothing {
+                    0 => block_bytes(network, loader.graph(), writing),
+                    smoothing => block_bytes(network, loader.graph(), 0).max(smoothing + writing),
+                }
             }
         }
     }
