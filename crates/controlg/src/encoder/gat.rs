@@ -136,6 +136,10 @@ impl Encoder for Gat {
         self.settings.common.embedding_width()
     }
 
+    fn channels(&self) -> Vec<usize> {
+        self.settings.common.channels()
+    }
+
     fn has_feature_channel(&self) -> bool {
         self.settings.common.has_feature_channel()
     }

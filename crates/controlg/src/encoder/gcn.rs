@@ -103,6 +103,10 @@ impl Encoder for Gcn {
         self.settings.embedding_width()
     }
 
+    fn channels(&self) -> Vec<usize> {
+        self.settings.channels()
+    }
+
     fn operator(&self) -> OperatorSpec {
         self.operator
     }

@@ -140,9 +140,16 @@ impl LayerSettings {
 
     /// Embedding width.
     pub(super) fn embedding_width(&self) -> usize {
+        self.channels().iter().sum()
+    }
+
+    /// The widths of the parts of the embedding.
+    pub(super) fn channels(&self) -> Vec<usize> {
         match self.jump {
-            Jump::Last => self.width,
-            Jump::Concat => (0..=self.layers).map(|layer| self.out_width(layer)).sum(),
+            Jump::Last => vec![self.width],
+            Jump::Concat => std::iter::once(self.width)
+                .chain((0..self.layers).map(|layer| self.out_width(layer)))
+                .collect(),
         }
     }
 

@@ -33,6 +33,11 @@ pub trait Encoder: Send + Sync {
     /// Embedding width, the number of columns of the representations.
     fn width(&self) -> usize;
 
+    /// The widths of the parts that the representations consist of, side by side.
+    fn channels(&self) -> Vec<usize> {
+        vec![self.width()]
+    }
+
     /// The operator that it propagates with.
     fn operator(&self) -> OperatorSpec {
         OperatorSpec::GCN

@@ -71,6 +71,10 @@ impl Encoder for Sage {
         self.settings.embedding_width()
     }
 
+    fn channels(&self) -> Vec<usize> {
+        self.settings.channels()
+    }
+
     fn operator(&self) -> OperatorSpec {
         self.operator
     }

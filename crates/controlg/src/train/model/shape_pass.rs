@@ -3,6 +3,7 @@
 use super::data::TrainData;
 use super::{ENCODER, Model, ModelSpec};
 use crate::Real;
+use crate::config::EmbedSettings;
 use crate::encoder::{Network, Pass, block_bytes};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
@@ -57,8 +58,8 @@ impl<'g> Model<'g> {
         Ok(self.pool.peak_bytes() + self.pool.scratch_bytes())
     }
 
-    /// Bytes for computing, smoothing and writing the embeddings after the last step, where writing takes `writing` bytes.
-    pub(in crate::train) fn embed_bytes(&self, smooth: usize, writing: usize) -> usize {
+    /// Bytes for computing and writing the embeddings after the last step, where writing takes `writing` bytes.
+    pub(in crate::train) fn embed_bytes(&self, settings: &EmbedSettings, writing: usize) -> usize {
         match &self.data {
             TrainData::Full(data) => {
                 let pool = Pool::shape_only();
@@ -70,17 +71,17 @@ impl<'g> Model<'g> {
                 };
                 let result = rows * cols * size_of::<Real>();
                 // The embeddings are written when they are complete and the buffers are free again.
-                let smoothing = self.smoothing(data.graph, smooth).bytes_in_memory();
+                let readout = self.readout(data.graph, settings).bytes_in_memory();
                 let computed = pool.peak_bytes() + pool.scratch_bytes() + results * result;
-                computed.max(result + smoothing).max(result + writing)
+                computed.max(result + readout).max(result + writing)
             }
             TrainData::Batches(loader, _) => {
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                let smoothing = self.smoothing(loader.graph(), smooth).bytes_in_blocks();
-                // Rows are written as they come, by the last layer or by smoothing.
-                match smoothing {
+                let readout = self.readout(loader.graph(), settings).bytes_in_blocks();
+                // Rows are written as they come, by the last layer or by the readout.
+                match readout {
                     0 => block_bytes(network, loader.graph(), writing),
-                    smoothing => block_bytes(network, loader.graph(), 0).max(smoothing + writing),
+                    readout => block_bytes(network, loader.graph(), 0).max(readout + writing),
                 }
             }
         }
