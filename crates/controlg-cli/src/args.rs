@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
-use controlg::compare::{Budget, Shard};
+use controlg::compare::{Budget, ChooseBy, Shard};
+use controlg::config::Preset;
 use controlg::data::FeatureSource;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
 
@@ -44,6 +45,9 @@ pub(crate) enum Command {
         /// Output folder.
         #[arg(long, default_value = "controlg-demo", value_name = "DIR")]
         out: PathBuf,
+        /// Base of the settings: tuned or paper [default: tuned].
+        #[arg(long, value_name = "NAME")]
+        preset: Option<Preset>,
     },
     /// Pretrain an encoder on a graph; write embeddings, model and record.
     Pretrain(PretrainArgs),
@@ -89,10 +93,16 @@ pub(crate) enum Command {
     /// List, inspect, download and convert data sets.
     #[command(subcommand)]
     Data(DataCommand),
-    /// List methods, objectives, encoders, protocols, data sets or settings.
+    /// List methods, objectives, encoders, protocols, data sets, presets or settings.
     List {
         /// What to list.
         what: Listing,
+        /// Show the settings of runs on this graph (with `config`).
+        #[arg(long, value_name = "DATA")]
+        data: Option<String>,
+        /// Show the settings of this preset: tuned or paper (with `config`).
+        #[arg(long, value_name = "NAME")]
+        preset: Option<Preset>,
     },
 }
 
@@ -136,6 +146,9 @@ pub(crate) struct PretrainArgs {
     /// Run file (TOML); missing keys come from the data set's preset.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Base of the settings: tuned or paper [default: tuned].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<Preset>,
     /// Override a setting, e.g. train.epochs=4; see `controlg list config`.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -213,6 +226,9 @@ pub(crate) struct CompareArgs {
     /// Run only the i-th of n shards; a run without --shard merges them.
     #[arg(long, value_name = "i/n")]
     pub(crate) shard: Option<Shard>,
+    /// Base of the settings: tuned or paper [default: tuned, or as before].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<Preset>,
     /// Override a setting of every run, e.g. train.epochs=4.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -228,6 +244,15 @@ pub(crate) struct CompareArgs {
     /// Sample at most N combinations of the grid per method.
     #[arg(long, value_name = "N")]
     pub(crate) grid_limit: Option<NonZeroUsize>,
+    /// Seeds of each combination of the grid.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) grid_seeds: NonZeroUsize,
+    /// Choose from the grid for each task, or once by the mean of all.
+    #[arg(long, value_name = "HOW", default_value = "task")]
+    pub(crate) grid_by: ChooseBy,
+    /// Stop after the grid search; compute no test scores.
+    #[arg(long, requires = "grid")]
+    pub(crate) validation_only: bool,
     /// Show the paper's numbers next to ours.
     #[arg(long, value_name = "WHAT")]
     pub(crate) against: Option<Against>,
@@ -316,6 +341,8 @@ pub(crate) enum Listing {
     Protocols,
     /// Known data sets.
     Datasets,
+    /// Bases of the settings, chosen by --preset.
+    Presets,
     /// Settings of the run file.
     Config,
 }

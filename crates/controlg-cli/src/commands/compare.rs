@@ -3,6 +3,7 @@
 //! A job is a `controlg pretrain` and a `controlg evaluate` in child processes: memory is measured per run, a crash does
 //! not stop the others, and every job can be repeated by hand.
 
+mod grid_search;
 mod job_runner;
 
 use std::collections::BTreeMap;
@@ -12,9 +13,9 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use controlg::compare::{
-    self, Comparison, ComparisonReport, Grid, GridTrial, Job, JobProgress, JsonlStore, Manifest, ResultCell,
+    self, Comparison, ComparisonReport, Grid, Job, JobProgress, JsonlStore, Manifest, ResultCell,
 };
-use controlg::config::Config;
+use controlg::config::{Config, Preset};
 use controlg::data::{self, LoadOptions};
 use controlg::eval::Task;
 use controlg::{Error, Result, files, train};
@@ -26,10 +27,11 @@ use crate::progress::format_duration;
 use job_runner::JobRunner;
 
 pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
+    if let (Some(grid), true) = (&args.grid, args.validation_only) {
+        return grid_search::only(&Grid::read(grid)?, args, common, console);
+    }
     let Some(CompletedComparison { manifest, cells, failures }) = execute(args, common, console)? else {
-        console
-            .log("the grid search waits for other shards: merge their trials, then run this command again");
-        return console.result(&serde_json::json!({ "complete": false }), "");
+        return grid_search::incomplete(console);
     };
     let report = manifest.report(&cells)?;
     manifest.write(&args.out)?;
@@ -66,18 +68,7 @@ pub(super) fn execute(
     common: &CommonArgs,
     console: &Console,
 ) -> Result<Option<CompletedComparison>> {
-    let mut comparison = Comparison {
-        data: join_dataset_settings(&args.data),
-        methods: args.methods.clone(),
-        seeds: (0..args.seeds.get() as u64).collect(),
-        tasks: args.tasks.clone(),
-        set: args.set.clone(),
-        budget: args.budget,
-        probe: args.probe,
-        normalize: args.normalize,
-        data_hashes: BTreeMap::new(),
-    };
-    comparison.set.extend(args.features.map(|features| format!("features={}", features.name())));
+    let mut comparison = comparison(args, console)?;
     let reference = args.reference.clone().or(args.methods.first().cloned()).unwrap_or_default();
     comparison.add_baselines(!args.no_singles);
     if !comparison.methods.contains(&reference) {
@@ -89,7 +80,7 @@ pub(super) fn execute(
     let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let choices = match &args.grid {
         None => Vec::new(),
-        Some(path) => match search_grid(&Grid::read(path)?, &runner, parallel, args, console)? {
+        Some(path) => match grid_search::run(&Grid::read(path)?, &runner, parallel, args, console)? {
             Some(choices) => choices,
             None => return Ok(None),
         },
@@ -105,6 +96,40 @@ pub(super) fn execute(
     let manifest = Manifest { comparison, reference, against_paper: args.against.is_some(), choices };
     let cells = manifest.cells(results.all())?;
     Ok(Some(CompletedComparison { manifest, cells, failures }))
+}
+
+/// The comparison that the arguments define, without floors.
+fn comparison(args: &CompareArgs, console: &Console) -> Result<Comparison> {
+    let mut comparison = Comparison {
+        data: join_dataset_settings(&args.data),
+        methods: args.methods.clone(),
+        preset: preset(args, console)?,
+        seeds: (0..args.seeds.get() as u64).collect(),
+        tasks: args.tasks.clone(),
+        set: args.set.clone(),
+        budget: args.budget,
+        probe: args.probe,
+        normalize: args.normalize,
+        data_hashes: BTreeMap::new(),
+    };
+    comparison.set.extend(args.features.map(|features| format!("features={}", features.name())));
+    Ok(comparison)
+}
+
+/// The chosen preset. A comparison that exists continues with its own, which was the paper's in version 0.1.
+fn preset(args: &CompareArgs, console: &Console) -> Result<Preset> {
+    if let Some(preset) = args.preset {
+        return Ok(preset);
+    }
+    if !args.out.join(Manifest::FILE).exists() {
+        return Ok(Preset::default());
+    }
+    let before = Manifest::read(&args.out)?.comparison.preset;
+    if before != Preset::default() {
+        let folder = args.out.display();
+        console.log(format_args!("{folder} was made with --preset {before}: continuing with it"));
+    }
+    Ok(before)
 }
 
 /// Rejoins names such as `synthetic:nodes=100,degree=4`, whose commas separate settings rather than data sets.
@@ -127,68 +152,6 @@ fn remaining_jobs(jobs: &[Job], args: &CompareArgs, remaining: impl Fn(&Job) -> 
     own.filter_map(|(_, job)| remaining(job)).collect()
 }
 
-/// Runs the remaining trials of a grid and picks the best settings; `None` while trials of other shards are missing.
-fn search_grid(
-    grid: &Grid,
-    runner: &JobRunner<'_>,
-    parallel: usize,
-    args: &CompareArgs,
-    console: &Console,
-) -> Result<Option<Vec<compare::GridChoice>>> {
-    let limit = args.grid_limit.map(std::num::NonZeroUsize::get);
-    let jobs = grid.jobs(runner.comparison, limit)?;
-    let mut trials = JsonlStore::<GridTrial>::open(&args.out, "trials", args.shard)?;
-    // Failed trials are repeated: the cause may be gone.
-    let succeeded = |job: &Job| {
-        let mut own = trials.all().iter().filter(|trial| trial.matches(job, runner.comparison));
-        own.any(|trial| trial.validation.is_some())
-    };
-    let remaining = remaining_jobs(&jobs, args, |job| (!succeeded(job)).then(|| job.clone()));
-    console.log(format_args!("grid: {} combinations of settings, {} to run", jobs.len(), remaining.len()));
-    // Test scores are neither computed into a file nor printed.
-    let run = |job: &Job, threads: usize| runner.validate(job, threads);
-    run_all(remaining, (parallel, cores(runner.common)), console, run, |job, outcome| {
-        let found: Result<Vec<GridTrial>> =
-            job.tasks.iter().map(|task| trial(job, *task, outcome, runner.comparison)).collect();
-        trials.append(&found?)
-    })?;
-    let choices = compare::choose(runner.comparison, &jobs, trials.all())?;
-    if let Some(choices) = &choices {
-        let text = serde_json::to_string_pretty(choices).map_err(|error| Error::Failed(error.to_string()))?;
-        files::atomic_write_bytes(&args.out.join("chosen.json"), text + "\n")?;
-        for choice in choices {
-            let settings = choice.settings.join(" ");
-            let (data, method, task) = (&choice.data, &choice.method, choice.task.name());
-            console.log(format_args!(
-                "{data} {method}: {settings} (validation {task} {:.2}, best of {})",
-                choice.validation, choice.trials
-            ));
-        }
-    }
-    Ok(choices)
-}
-
-/// The line of `trials.jsonl` of a combination; it has no validation score if training failed.
-fn trial(
-    job: &Job,
-    task: Task,
-    outcome: &Result<ValidationFigures>,
-    comparison: &Comparison,
-) -> Result<GridTrial> {
-    Ok(GridTrial {
-        data: job.data.clone(),
-        method: job.method.clone(),
-        seed: job.seed,
-        task,
-        settings: job.settings.clone(),
-        validation: outcome.as_ref().ok().and_then(|figures| figures.0.get(&task).copied()),
-        config_hash: job.source.hash()?,
-        probe: comparison.probe.name().to_owned(),
-        embedding: comparison.normalize.name().to_owned(),
-        data_hash: comparison.data_hashes.get(&job.data).cloned().unwrap_or_default(),
-    })
-}
-
 /// The result of a job in one line.
 trait Summary {
     fn summary(&self) -> String;
@@ -197,16 +160,6 @@ trait Summary {
 impl Summary for Vec<ResultCell> {
     fn summary(&self) -> String {
         self.iter().map(|cell| format!("{} {:.2}", cell.task, cell.value)).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// The validation scores of a trial, in percent.
-struct ValidationFigures(BTreeMap<Task, f64>);
-
-impl Summary for ValidationFigures {
-    fn summary(&self) -> String {
-        let figure = |(task, value): (&Task, &f64)| format!("validation {} {value:.2}", task.name());
-        self.0.iter().map(figure).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use controlg::compare::{Budget, EmbeddingSource, ResultCell};
-use controlg::config::EdgeScope;
+use controlg::compare::{Budget, ChooseBy, EmbeddingSource, ResultCell};
+use controlg::config::{EdgeScope, Preset};
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
 use controlg::report::{self, RunContext, TaskScores};
 use controlg::{Error, Result, files, run_files};
@@ -17,8 +17,8 @@ use crate::console::Console;
 
 /// A graph on which neither edges nor features alone are enough: sparse edges, a fifth of the words tells the class.
 const DATA: &str = "synthetic:nodes=1500,classes=12,degree=4,homophily=0.85,features=500,topic=0.2";
-/// Fewer epochs than the preset; enough for the schedule to settle.
-const SETTINGS: [&str; 1] = ["train.epochs=6"];
+/// A small model and few epochs; enough for the schedule to settle.
+const SETTINGS: [&str; 2] = ["encoder.width=128", "train.epochs=6"];
 
 /// What the page shows, in words.
 const INTRO: &str = "The demo pretrains a graph neural network on a synthetic graph with five self-supervised objectives, once \
@@ -26,7 +26,7 @@ const INTRO: &str = "The demo pretrains a graph neural network on a synthetic gr
                      what its embeddings are good for, then which objective was trained when and why, and at the end a map of \
                      the embeddings.";
 
-pub(super) fn run(out: &Path, common: &CommonArgs, console: &Console) -> Result<()> {
+pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, console: &Console) -> Result<()> {
     let args = CompareArgs {
         data: vec![DATA.to_owned()],
         methods: vec!["controlg".to_owned(), "random".to_owned()],
@@ -34,11 +34,15 @@ pub(super) fn run(out: &Path, common: &CommonArgs, console: &Console) -> Result<
         tasks: vec![Task::Nc, Task::Lp, Task::Cluster],
         out: out.to_owned(),
         shard: None,
+        preset,
         set: SETTINGS.map(str::to_owned).to_vec(),
         features: None,
         budget: Budget::Steps,
         grid: None,
         grid_limit: None,
+        grid_seeds: NonZeroUsize::MIN,
+        grid_by: ChooseBy::Task,
+        validation_only: false,
         against: None,
         reference: None,
         probe: Probe::Lbfgs,

@@ -2,17 +2,27 @@
 
 use std::fmt::Write;
 
-use controlg::Result;
+use controlg::config::{self, Config, Preset};
 use controlg::coordinator::METHODS;
 use controlg::objective::{self, BASELINES, OBJECTIVES, Objective};
 use controlg::registry::{Entry, EntrySummary};
+use controlg::{Error, Result};
 
 use crate::args::Listing;
 use crate::console::Console;
 
-pub(super) fn run(what: Listing, console: &Console) -> Result<()> {
+pub(super) fn run(
+    what: Listing,
+    data: Option<&str>,
+    preset: Option<Preset>,
+    console: &Console,
+) -> Result<()> {
+    if !matches!(what, Listing::Config) && (data.is_some() || preset.is_some()) {
+        return Err(Error::value("list", "--data or --preset", "them with `list config` only"));
+    }
     let summaries: Vec<EntrySummary> = match what {
-        Listing::Config => return config(console),
+        Listing::Config => return settings(data, preset, console),
+        Listing::Presets => Preset::ALL.iter().map(|preset| preset.summary()).collect(),
         Listing::Methods => {
             let single = |entry: &Entry<dyn Objective>| EntrySummary {
                 summary: "single objective",
@@ -42,8 +52,14 @@ fn table(summaries: &[EntrySummary]) -> String {
     text
 }
 
-fn config(console: &Console) -> Result<()> {
-    let keys = controlg::config::documented()?;
+/// All settings with their defaults; with a data set or a preset, the values of a run.
+fn settings(data: Option<&str>, preset: Option<Preset>, console: &Console) -> Result<()> {
+    let keys = if data.is_some() || preset.is_some() {
+        let run = Config::for_data(data.unwrap_or("graph"))?.preset(preset.unwrap_or_default());
+        config::documented_values(&run.build()?)?
+    } else {
+        config::documented()?
+    };
     let width = keys.iter().map(|key| key.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for key in &keys {

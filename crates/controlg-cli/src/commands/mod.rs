@@ -21,7 +21,7 @@ use crate::console::Console;
 pub(crate) fn run(args: &Args) -> Result<()> {
     let console = Console::new(&args.common);
     match &args.command {
-        Command::Demo { out } => demo::run(out, &args.common, &console),
+        Command::Demo { out, preset } => demo::run(out, *preset, &args.common, &console),
         Command::Data(command) => data::run(command, &args.common, &console),
         Command::Pretrain(command) => pretrain::run(command, &args.common, &console),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &console),
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             embed::run(run, data, out.as_ref(), *force, &args.common, &console)
         }
         Command::Generate(command) => generate::run(command, &console),
-        Command::List { what } => list::run(*what, &console),
+        Command::List { what, data, preset } => list::run(*what, data.as_deref(), *preset, &console),
     }
 }
 

@@ -183,6 +183,9 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
     if let Some(data) = &args.data {
         table.insert("data".to_owned(), data.as_str().into());
     }
+    if let Some(preset) = args.preset {
+        table.insert("preset".to_owned(), preset.name().into());
+    }
     for assignment in &args.set {
         config::set(&mut table, assignment)?;
     }

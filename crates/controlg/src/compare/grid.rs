@@ -1,16 +1,21 @@
 //! Grid search over settings, on validation scores only.
 //!
-//! A grid file has one table per method and `[all]` for every method; each entry lists the values of one setting:
+//! A grid file has one table per method and `[all]` for every method; each entry lists the values of one setting. Settings
+//! that belong together are variants:
 //!
 //! ```toml
 //! [all]
 //! "train.lr" = [1e-4, 1e-3]
 //! [controlg]
 //! "control.kp" = [0.5, 1.0, 2.0]
+//! [[all.variants]]
+//! encoder = { kind = "gcn", width = 512 }
+//! [[all.variants]]
+//! encoder = { kind = "gat", width = 256, heads = 8 }
 //! ```
 //!
-//! Every combination is run with the first seed. Test scores cannot leak into the choice: a [`GridTrial`] has no field
-//! for them.
+//! Every combination is run: each variant with each value of every list. Test scores cannot leak into the choice: a
+//! [`GridTrial`] has no field for them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,15 +23,24 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, Job, edge_scope};
-use crate::config::{self, EdgeScope};
+use crate::config;
 use crate::error::{Error, Result};
 use crate::eval::{Task, floors};
 use crate::rng::Stream;
 
-/// Candidate values by method and setting.
+/// Candidate settings by method.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    methods: BTreeMap<String, Vec<(String, Vec<String>)>>,
+    methods: BTreeMap<String, Vec<Dimension>>,
+}
+
+/// One dimension of a grid: the values of a setting, or the variants.
+#[derive(Clone, Debug, PartialEq)]
+struct Dimension {
+    /// The name of the setting, or [`VARIANTS`].
+    name: String,
+    /// The choices, each as a list of `key=value`.
+    choices: Vec<Vec<String>>,
 }
 
 /// Validation score of one combination of settings: a line of `trials.jsonl`.
@@ -63,32 +77,20 @@ impl GridTrial {
         let same_probe = self.task == Task::Lp
             || self.probe.is_empty()
             || (self.probe == comparison.probe.name() && self.embedding == comparison.normalize.name());
-        same_probe
+        // Data set and method are part of the hash; comparing them first saves hashing.
+        (self.data == job.data && self.method == job.method && self.seed == job.seed)
+            && same_probe
             && comparison.matches_data(&job.data, &self.data_hash)
             && job.tasks.contains(&self.task)
             && job.source.hash().is_ok_and(|hash| hash == self.config_hash)
     }
 }
 
-/// Best combination on validation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct GridChoice {
-    /// Data set.
-    pub data: String,
-    /// Method.
-    pub method: String,
-    /// Task of the validation score.
-    pub task: Task,
-    /// Settings, as `key=value`.
-    pub settings: Vec<String>,
-    /// Validation score in percent.
-    pub validation: f64,
-    /// Number of successful trials.
-    pub trials: usize,
-}
-
 /// Table that applies to every method.
 const ALL: &str = "all";
+
+/// Settings that belong together, in the table of a method.
+const VARIANTS: &str = "variants";
 
 /// Grids of the paper.
 const PAPER: &str = include_str!("../../grids/paper.toml");
@@ -109,17 +111,36 @@ impl Grid {
             let Some(keys) = keys.as_table() else {
                 return Err(wrong(method, keys, "a table of settings, each with a list of values"));
             };
-            let mut lists = Vec::new();
-            for (key, values) in keys {
-                let place = format!("{method}.\"{key}\"");
+            let mut dimensions = Vec::new();
+            for (key, values) in keys.iter().filter(|(key, _)| *key != VARIANTS) {
                 match values.as_array() {
                     Some(list) if !list.is_empty() => {
-                        lists.push((key.clone(), list.iter().map(ToString::to_string).collect()));
+                        let choices = list.iter().map(|value| vec![format!("{key}={value}")]).collect();
+                        dimensions.push(Dimension { name: key.clone(), choices });
                     }
-                    _ => return Err(wrong(&place, values, "a list of values to try")),
+                    _ => {
+                        return Err(wrong(&format!("{method}.\"{key}\""), values, "a list of values to try"));
+                    }
                 }
             }
-            methods.insert(method.clone(), lists);
+            if let Some(variants) = keys.get(VARIANTS) {
+                let place = format!("{method}.{VARIANTS}");
+                let each = variants.as_array().filter(|each| !each.is_empty());
+                let tables = each.and_then(|each| each.iter().map(toml::Value::as_table).collect());
+                let Some(tables): Option<Vec<&toml::Table>> = tables else {
+                    return Err(wrong(&place, variants, "tables of settings"));
+                };
+                let choices: Vec<Vec<String>> = tables.into_iter().map(assignments).collect();
+                // A setting in two places would be set twice, and one of its values be ignored.
+                let listed = |choice: &String| {
+                    dimensions.iter().any(|list| choice.starts_with(&format!("{}=", list.name)))
+                };
+                if let Some(twice) = choices.iter().flatten().find(|choice| listed(choice)) {
+                    return Err(Error::input(path, place, twice, "settings that have no list of values"));
+                }
+                dimensions.push(Dimension { name: VARIANTS.to_owned(), choices });
+            }
+            methods.insert(method.clone(), dimensions);
         }
         Ok(Grid { methods })
     }
@@ -129,19 +150,19 @@ impl Grid {
         let of = |name: &str| self.methods.get(name).cloned().unwrap_or_default();
         // The method's own table overrides `[all]`.
         let own = of(method);
-        let mut keys = of(ALL);
-        keys.retain(|(key, _)| !own.iter().any(|(known, _)| known == key));
-        keys.extend(own);
-        let count = keys.iter().try_fold(1_usize, |product, (_, values)| product.checked_mul(values.len()));
+        let mut dimensions = of(ALL);
+        dimensions.retain(|general| !own.iter().any(|known| known.name == general.name));
+        dimensions.extend(own);
+        let lengths = dimensions.iter().map(|dimension| dimension.choices.len());
+        let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX);
         let nth = |mut place: usize| {
             let mut combination = Vec::new();
-            for (key, values) in &keys {
-                combination.push(format!("{key}={}", values[place % values.len()]));
-                place /= values.len();
+            for Dimension { choices, .. } in &dimensions {
+                combination.extend(choices[place % choices.len()].iter().cloned());
+                place /= choices.len();
             }
             combination
         };
-        let count = count.unwrap_or(usize::MAX);
         match limit {
             Some(limit) if limit < count => {
                 let mut stream = Stream::new(0, "grid", method, 0);
@@ -155,9 +176,8 @@ impl Grid {
         }
     }
 
-    /// Jobs that run every combination with the first seed, each evaluated on the selection task.
-    pub fn jobs(&self, comparison: &Comparison, limit: Option<usize>) -> Result<Vec<Job>> {
-        let seed = comparison.seeds.first().copied().unwrap_or_default();
+    /// Jobs that run every combination with the first `seeds` seeds, each evaluated on a selection task.
+    pub fn jobs(&self, comparison: &Comparison, limit: Option<usize>, seeds: usize) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         for data in &comparison.data {
             for method in comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str()))
@@ -167,15 +187,40 @@ impl Grid {
                     continue;
                 }
                 for task in selection_tasks(&comparison.tasks) {
-                    for settings in &combinations {
-                        let edges = edge_scope(task);
-                        jobs.push(comparison.job(data, method, seed, edges, &[task], settings.clone())?);
+                    for &seed in comparison.seeds.iter().take(seeds) {
+                        for settings in &combinations {
+                            let edges = edge_scope(task);
+                            jobs.push(comparison.job(
+                                data,
+                                method,
+                                seed,
+                                edges,
+                                &[task],
+                                settings.clone(),
+                            )?);
+                        }
                     }
                 }
             }
         }
         Ok(jobs)
     }
+}
+
+/// The settings of a variant as `key=value`, sorted by name.
+fn assignments(variant: &toml::Table) -> Vec<String> {
+    fn walk(prefix: &str, table: &toml::Table, into: &mut Vec<String>) {
+        for (key, value) in table {
+            let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            match value {
+                toml::Value::Table(inner) => walk(&name, inner, into),
+                value => into.push(format!("{name}={value}")),
+            }
+        }
+    }
+    let mut all = Vec::new();
+    walk("", variant, &mut all);
+    all
 }
 
 /// Tasks whose validation scores select the settings; clustering has none and uses node classification.
@@ -185,53 +230,4 @@ fn selection_tasks(tasks: &[Task]) -> Vec<Task> {
     selection.sort();
     selection.dedup();
     selection
-}
-
-impl GridChoice {
-    /// Whether the choice applies to runs of a method on a data set with these training edges.
-    pub fn applies_to(&self, data: &str, method: &str, edges: EdgeScope) -> bool {
-        self.data == data && self.method == method && edge_scope(self.task) == edges
-    }
-}
-
-/// The best combination for each data set, method and task; `None` while trials are missing. Ties go to the first in the
-/// grid. Failed trials are skipped; it is an error if all failed.
-pub fn choose(
-    comparison: &Comparison,
-    jobs: &[Job],
-    trials: &[GridTrial],
-) -> Result<Option<Vec<GridChoice>>> {
-    let mut choices: Vec<GridChoice> = Vec::new();
-    for job in jobs {
-        let own: Vec<&GridTrial> = trials.iter().filter(|trial| trial.matches(job, comparison)).collect();
-        let Some(GridTrial { task, .. }) = own.last() else { return Ok(None) };
-        let Some(validation) = own.iter().rev().find_map(|trial| trial.validation) else { continue };
-        let known = choices.iter_mut().find(|known| known.applies_to(&job.data, &job.method, job.edges));
-        match known {
-            Some(known) => {
-                known.trials += 1;
-                if validation > known.validation {
-                    known.validation = validation;
-                    known.settings.clone_from(&job.settings);
-                }
-            }
-            None => choices.push(GridChoice {
-                data: job.data.clone(),
-                method: job.method.clone(),
-                task: *task,
-                settings: job.settings.clone(),
-                validation,
-                trials: 1,
-            }),
-        }
-    }
-    let unsettled =
-        |job: &&Job| !choices.iter().any(|choice| choice.applies_to(&job.data, &job.method, job.edges));
-    match jobs.iter().find(unsettled) {
-        None => Ok(Some(choices)),
-        Some(job) => {
-            let place = format!("--grid, {} on {}", job.method, job.data);
-            Err(Error::value(place, "no combination that trains", "at least one"))
-        }
-    }
 }

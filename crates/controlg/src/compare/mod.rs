@@ -4,6 +4,7 @@
 //! in parallel. [`ComparisonReport`] builds the tables. A [`Grid`] chooses settings on validation scores first.
 
 mod cell;
+mod choice;
 mod grid;
 mod job;
 mod jsonl;
@@ -13,7 +14,8 @@ pub mod table;
 mod tables;
 
 pub use cell::ResultCell;
-pub use grid::{Grid, GridChoice, GridTrial, choose};
+pub use choice::{ChooseBy, GridChoice, choose};
+pub use grid::{Grid, GridTrial};
 pub use job::{EmbeddingSource, Job};
 pub use jsonl::JsonlStore;
 pub use manifest::Manifest;
@@ -25,7 +27,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{self, Config, EdgeScope};
+use crate::config::{self, Config, EdgeScope, Preset};
 use crate::coordinator::UNTRAINED;
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
@@ -43,6 +45,9 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// Downstream tasks.
     pub tasks: Vec<Task>,
+    /// The presets of the data sets. A comparison without this field was made by version 0.1.
+    #[serde(default = "paper")]
+    pub preset: Preset,
     /// Settings of all runs on top of the presets, as `key=value`.
     pub set: Vec<String>,
     /// Budget shared by all methods.
@@ -177,7 +182,7 @@ impl Comparison {
         edges: EdgeScope,
         settings: &[String],
     ) -> Result<Config> {
-        let mut table = toml::Table::new();
+        let mut table = toml::Table::from_iter([("preset".to_owned(), self.preset.name().into())]);
         for assignment in self.set.iter().chain(settings) {
             config::set(&mut table, assignment)?;
         }
@@ -239,6 +244,10 @@ impl Comparison {
         each.filter_map(|(job, task)| all.iter().rev().find(|cell| self.is_result(job, task, cell)).cloned())
             .collect()
     }
+}
+
+fn paper() -> Preset {
+    Preset::Paper
 }
 
 /// Edges on which a run for this task may train.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::table::{ResultRow, ResultTable, TextTable, html_escape};
 use super::{Budget, Comparison, ResultCell};
+use crate::config::Preset;
 use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
 use crate::eval::{EmbeddingNormalization, Task, floors, paper};
@@ -132,17 +133,18 @@ impl ComparisonReport {
 
     /// Describes the setup of all tables.
     fn setup(&self) -> String {
-        let Comparison { seeds, budget, probe, normalize, set, .. } = &self.comparison;
+        let Comparison { preset, seeds, budget, probe, normalize, set, .. } = &self.comparison;
         let budget = match budget {
             Budget::Steps if self.equal_steps => "the same number of optimizer steps for every method",
             Budget::Steps => "optimizer steps as set for each method (see the cost of a run)",
             Budget::Evaluations => "at most as many objective evaluations as a method has steps by default",
         };
-        let set = if set.is_empty() {
-            "presets of the data sets".to_owned()
-        } else {
-            format!("presets of the data sets with {}", set.join(", "))
+        let presets = match preset {
+            Preset::Tuned => "presets of the data sets",
+            Preset::Paper => "the paper's presets of the data sets",
         };
+        let set =
+            if set.is_empty() { presets.to_owned() } else { format!("{presets} with {}", set.join(", ")) };
         let normalization = match normalize {
             EmbeddingNormalization::L2 => "L2-normalized",
             EmbeddingNormalization::None => "unnormalized",

@@ -4,6 +4,7 @@ fn comparison() -> Comparison {
     let mut comparison = Comparison {
         data: vec!["cora".into(), "citeseer".into()],
         methods: vec!["controlg".into(), "raw".into(), "controlg".into()],
+        preset: Preset::Paper,
         seeds: vec![0, 1],
         tasks: vec![Task::Cluster, Task::Nc, Task::Lp],
         set: vec!["encoder.width=64".into()],
@@ -106,7 +107,7 @@ fn grid_combinations() {
     assert_eq!((drawn.len(), paper.combinations("controlg", Some(7))), (7, drawn.clone()));
     for method in ["controlg", "random", "autossl", "was", "paretognn", "pcgrad", "cagrad"] {
         for combination in paper.combinations(method, Some(7)) {
-            let mut table = Config::preset("cora");
+            let mut table = toml::Table::from_iter([("data".to_owned(), "cora".into())]);
             config::set(&mut table, &format!("method={method}")).unwrap();
             combination.iter().for_each(|setting| config::set(&mut table, setting).unwrap());
             Config::from_table(table).unwrap();
@@ -123,7 +124,7 @@ fn chooses_the_best_on_validation_once_all_trials_are_done() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grid.toml");
     std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
-    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None).unwrap();
+    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None, 1).unwrap();
     assert_eq!(jobs.len(), 6);
     let trial = |(job, validation): (&Job, f64)| GridTrial {
         data: job.data.clone(),
@@ -138,14 +139,18 @@ fn chooses_the_best_on_validation_once_all_trials_are_done() {
         data_hash: "then".to_owned(),
     };
     let trials: Vec<GridTrial> = jobs.iter().zip([60.0, 70.0, 70.0, 9.0, 8.0, 7.0]).map(trial).collect();
-    assert_eq!(choose(&comparison, &jobs, &trials[..5]).unwrap(), None);
+    assert_eq!(choose(&comparison, &jobs, &trials[..5], ChooseBy::Task).unwrap(), None);
     let other = Comparison { probe: Probe::AdamEs, ..comparison.clone() };
-    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "scores of another probe do not count");
+    assert_eq!(
+        choose(&other, &jobs, &trials, ChooseBy::Task).unwrap(),
+        None,
+        "scores of another probe do not count"
+    );
     let hashes =
         [("cora", "now"), ("citeseer", "then")].map(|(data, hash)| (data.to_owned(), hash.to_owned()));
     let other = Comparison { data_hashes: BTreeMap::from(hashes), ..comparison.clone() };
-    assert_eq!(choose(&other, &jobs, &trials).unwrap(), None, "nor do scores on other data");
-    let choices = choose(&comparison, &jobs, &trials).unwrap().unwrap();
+    assert_eq!(choose(&other, &jobs, &trials, ChooseBy::Task).unwrap(), None, "nor do scores on other data");
+    let choices = choose(&comparison, &jobs, &trials, ChooseBy::Task).unwrap().unwrap();
     let settings: Vec<&str> = choices.iter().map(|choice| choice.settings[0].as_str()).collect();
     assert_eq!(settings, ["train.lr=0.001", "train.lr=0.0001"]);
     let chosen = comparison.jobs(&choices).unwrap();
@@ -157,11 +162,144 @@ fn chooses_the_best_on_validation_once_all_trials_are_done() {
     // Failed trials are skipped; if all failed, that is an error.
     let mut failed = trials.clone();
     failed[1].validation = None;
-    let choices = choose(&comparison, &jobs, &failed).unwrap().unwrap();
+    let choices = choose(&comparison, &jobs, &failed, ChooseBy::Task).unwrap().unwrap();
     assert_eq!((choices[0].settings[0].as_str(), choices[0].trials), ("train.lr=0.01", 2));
     failed[..3].iter_mut().for_each(|trial| trial.validation = None);
-    let error = choose(&comparison, &jobs, &failed).unwrap_err().to_string();
+    let error = choose(&comparison, &jobs, &failed, ChooseBy::Task).unwrap_err().to_string();
     assert!(error.contains("random on cora"), "{error}");
+}
+
+#[test]
+fn variants_are_combined_with_the_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grid.toml");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Grid::read(&path)
+    };
+    let variants =
+        "[[all.variants]]\nencoder.kind = 'gat'\nencoder.heads = 2\n[[all.variants]]\n'train.epochs' = 3\n";
+    let grid = read(&format!("[all]\n\"train.lr\" = [1e-3, 1e-2]\n{variants}")).unwrap();
+    let gat =
+        |lr: &str| vec![format!("train.lr={lr}"), "encoder.heads=2".into(), "encoder.kind=\"gat\"".into()];
+    let longer = |lr: &str| vec![format!("train.lr={lr}"), "train.epochs=3".into()];
+    let expected = vec![gat("0.001"), gat("0.01"), longer("0.001"), longer("0.01")];
+    assert_eq!(grid.combinations("random", None), expected);
+    assert_eq!(grid.combinations("random", Some(3)).len(), 3);
+    let error = read(&format!("[all]\n\"train.epochs\" = [3]\n{variants}")).unwrap_err().to_string();
+    assert!(error.contains("all.variants") && error.contains("train.epochs=3"), "{error}");
+    let error = read("[all]\nvariants = [1]\n").unwrap_err().to_string();
+    assert!(error.contains("tables of settings"), "{error}");
+}
+
+#[test]
+fn one_combination_can_be_chosen_for_all_tasks_and_seeds() {
+    let comparison = Comparison {
+        data: vec!["cora".into()],
+        tasks: vec![Task::Nc, Task::Lp, Task::Cluster],
+        methods: vec!["random".into()],
+        ..comparison()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("grid.toml");
+    std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
+    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None, 2).unwrap();
+    // Three rates with two seeds, for node classification and for link prediction; clustering has no validation score.
+    let scores = [[70.0, 74.0, 60.0], [72.0, 72.0, 90.0], [80.0, 79.0, 95.0], [80.0, 81.0, 60.0]].concat();
+    assert_eq!(jobs.len(), scores.len());
+    let trial = |(job, validation): (&Job, f64)| GridTrial {
+        data: job.data.clone(),
+        method: job.method.clone(),
+        seed: job.seed,
+        task: job.tasks[0],
+        settings: job.settings.clone(),
+        validation: Some(validation),
+        config_hash: job.source.hash().unwrap(),
+        probe: String::new(),
+        embedding: String::new(),
+        data_hash: String::new(),
+    };
+    let mut trials: Vec<GridTrial> = jobs.iter().zip(scores).map(trial).collect();
+    let chosen = |trials: &[GridTrial], by: ChooseBy| -> Vec<(Task, String, f64)> {
+        let choices = choose(&comparison, &jobs, trials, by).unwrap().unwrap();
+        choices
+            .into_iter()
+            .map(|choice| (choice.task, choice.settings[0].clone(), choice.validation))
+            .collect()
+    };
+    let rate = |task, rate: &str, mean| (task, format!("train.lr={rate}"), mean);
+    let each = [rate(Task::Nc, "0.01", 75.0), rate(Task::Lp, "0.0001", 80.0)];
+    assert_eq!(chosen(&trials, ChooseBy::Task), each);
+    // Means of both tasks: 75.5, 76.5 and 76.25.
+    let both = [rate(Task::Nc, "0.001", 73.0), rate(Task::Lp, "0.001", 80.0)];
+    assert_eq!(chosen(&trials, ChooseBy::Mean), both);
+    let choice = &choose(&comparison, &jobs, &trials, ChooseBy::Mean).unwrap().unwrap()[0];
+    assert_eq!(choice.to_toml().unwrap(), "[train]\nlr = 0.001\n");
+    // A combination that failed with one seed is not chosen.
+    trials[1].validation = None;
+    assert_eq!(chosen(&trials, ChooseBy::Mean)[0], rate(Task::Nc, "0.01", 75.0));
+    assert_eq!(choose(&comparison, &jobs, &trials[1..], ChooseBy::Mean).unwrap(), None, "a trial is missing");
+}
+
+#[test]
+fn comparisons_without_a_preset_are_those_of_version_0_1() {
+    let comparison = Comparison { preset: Preset::Tuned, ..comparison() };
+    let mut stored = serde_json::to_value(&comparison).unwrap();
+    assert_eq!(stored["preset"], "tuned");
+    stored.as_object_mut().unwrap().remove("preset");
+    assert_eq!(serde_json::from_value::<Comparison>(stored).unwrap().preset, Preset::Paper);
+}
+
+/// Every result in `results/` belongs to the comparison of its folder, though defaults and presets have changed.
+#[test]
+fn committed_results_are_found() {
+    fn folders(root: &std::path::Path) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(root).into_iter().flatten();
+        let inner = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
+        let inner: Vec<_> = inner.flat_map(|path| folders(&path)).collect();
+        let own = root.join(Manifest::FILE).exists().then(|| root.to_owned());
+        own.into_iter().chain(inner).collect()
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
+    if !root.exists() {
+        eprintln!("skipped: no folder results/");
+        return;
+    }
+    let found = folders(&root);
+    assert!(found.iter().any(|folder| folder.ends_with("planetoid-chameleon-presets")));
+    for folder in found {
+        let (manifest, all) = (Manifest::read(&folder).unwrap(), read_results(&folder));
+        let cells = manifest.cells(&all).unwrap();
+        assert_eq!(cells.len(), all.len(), "{}", folder.display());
+    }
+}
+
+fn read_results(folder: &std::path::Path) -> Vec<ResultCell> {
+    let text = std::fs::read_to_string(folder.join("results.jsonl")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The grids of data sets search neither the schedule nor settings that do not exist.
+#[test]
+fn committed_grids_leave_the_schedule_alone() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("grids");
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_stem().unwrap().to_str().unwrap().to_owned();
+        if entry.extension().is_none_or(|extension| extension != "toml") || name.starts_with("paper") {
+            continue;
+        }
+        let combinations = Grid::read(&entry).unwrap().combinations("random", None);
+        assert!(combinations.len() > 1, "{name}");
+        for combination in combinations {
+            let mut table = toml::Table::from_iter([("data".to_owned(), name.as_str().into())]);
+            for setting in &combination {
+                let schedule = ["sense.", "plan.", "control.", "train.block=", "train.warmup_rounds", "mix."];
+                assert!(!schedule.iter().any(|word| setting.starts_with(word)), "{name}: {setting}");
+                config::set(&mut table, setting).unwrap();
+            }
+            Config::from_table(table).unwrap_or_else(|error| panic!("{name}: {combination:?}: {error}"));
+        }
+    }
 }
 
 #[test]
@@ -170,7 +308,7 @@ fn every_combination_runs_once_per_edge_scope() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("grid.toml");
     std::fs::write(&path, "[all]\n\"train.lr\" = [1e-4, 1e-3, 1e-2]\n").unwrap();
-    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None).unwrap();
+    let jobs = Grid::read(&path).unwrap().jobs(&comparison, None, 1).unwrap();
     // Two data sets, on all edges and on training edges.
     assert_eq!(jobs.len(), 2 * 2 * 3);
     let names: std::collections::HashSet<_> = jobs.iter().map(|job| job.folder_name().unwrap()).collect();

@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use super::{
-    Config, Custom, EdgeScope, EncoderKind, FeatureNormalization, MethodKind, ObjectiveKind, keys, legacy,
-    merge, table,
+    Config, Custom, EdgeScope, EncoderKind, FeatureNormalization, MethodKind, ObjectiveKind, Preset, keys,
+    legacy, merge, table,
 };
 use crate::coordinator::Coordinator;
 use crate::data::FeatureSource;
@@ -67,6 +67,18 @@ impl ConfigBuilder {
     /// ```
     pub fn method(self, method: MethodKind) -> Self {
         self.with("method", method.name())
+    }
+
+    /// Sets the presets that the settings are based on.
+    ///
+    /// ```
+    /// # use controlg::config::{Config, Preset};
+    /// let config = Config::for_data("cora")?.preset(Preset::Paper).build()?;
+    /// assert_eq!((config.encoder.width(), config.train.lr), (512, 1e-3));
+    /// # Ok::<(), controlg::Error>(())
+    /// ```
+    pub fn preset(self, preset: Preset) -> Self {
+        self.with("preset", preset.name())
     }
 
     /// Sets the objectives that take part, in this order.

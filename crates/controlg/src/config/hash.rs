@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use super::{Config, TrainSettings, legacy};
+use super::{Config, EmbedSettings, TrainSettings, legacy};
 use crate::coordinator::{ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
@@ -72,6 +72,10 @@ fn document(config: &Config) -> Result<Ordered> {
     let mixers = || METHODS.iter().filter_map(Method::mixer);
     let keys_of = |name: &str| mixers().find(|entry| entry.name == name).map(|entry| entry.keys);
     document.push_counted(&mut table, "mix", keys_of);
+    let embed = in_order(EmbedSettings::KEYS, inner(&mut table, "embed"));
+    if !embed.0.is_empty() {
+        document.push("embed", embed);
+    }
     Ok(document)
 }
 

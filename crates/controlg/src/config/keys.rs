@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{EdgeScope, FeatureNormalization, TrainSettings};
+use super::{Config, EdgeScope, EmbedSettings, FeatureNormalization, Preset, TrainSettings};
 use crate::coordinator::{ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
 use crate::encoder::ENCODERS;
@@ -33,8 +33,21 @@ pub(super) const TOP: &[Key] = &[
     ),
 ];
 
+/// The choice of presets: a setting of run files, but not of a run, which has complete settings.
+pub(super) const PRESET: Key =
+    Key::new("preset", Range::OneOf(&["tuned", "paper"]), "where settings that are not given come from");
+
+/// Removes and reads the choice of presets.
+pub(super) fn take_preset(table: &mut toml::Table) -> Result<Preset> {
+    match table.remove(PRESET.name) {
+        None => Ok(Preset::default()),
+        Some(toml::Value::String(name)) => name.parse(),
+        Some(other) => Err(Error::value(PRESET.name, other, PRESET.range)),
+    }
+}
+
 /// The tables of the run file.
-const TABLES: &[&str] = &["encoder", "train", "objective", "sense", "plan", "control", "mix"];
+const TABLES: &[&str] = &["encoder", "train", "embed", "objective", "sense", "plan", "control", "mix"];
 
 /// The values of the top-level settings.
 #[derive(Serialize, Deserialize)]
@@ -70,8 +83,9 @@ pub(super) fn check_top(table: &toml::Table) -> Result<()> {
             if !value.is_table() {
                 return Err(Error::value(name, value, format_args!("a table [{name}]")));
             }
-        } else if !TOP.iter().any(|key| key.name == name) {
+        } else if !TOP.iter().chain([&PRESET]).any(|key| key.name == name) {
             let mut known = TOP.to_vec();
+            known.push(PRESET);
             known.extend(TABLES.iter().map(|name| Key::new(name, Range::Text, "")));
             return Err(setting::unknown("", name, &known));
         }
@@ -92,7 +106,7 @@ pub(super) fn check_settings(table: &toml::Table) -> Result<()> {
             toml::Value::Table(_) => check_table(name, value)?,
             _ => {
                 let single = toml::Table::from_iter([(name.clone(), value.clone())]);
-                setting::checked("", TOP, single)?;
+                setting::checked("", &[TOP, &[PRESET]].concat(), single)?;
             }
         }
     }
@@ -124,6 +138,7 @@ pub(super) fn tables() -> Vec<(String, &'static [Key], Defaults)> {
     let mut tables: Vec<(String, &[Key], Defaults)> =
         ENCODERS.iter().map(|entry| ("encoder".to_owned(), entry.keys, entry.defaults)).collect();
     tables.push(("train".to_owned(), TrainSettings::KEYS, || setting::table_of(&TrainSettings::default())));
+    tables.push(("embed".to_owned(), EmbedSettings::KEYS, || setting::table_of(&EmbedSettings::default())));
     tables.extend(
         objective::all().map(|entry| (format!("objective.{}", entry.name), entry.keys, entry.defaults)),
     );
@@ -164,9 +179,26 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
         }
     };
     add("", TOP, &setting::table_of(&TopSettings::default())?);
+    let preset = Preset::default().name();
+    add("", &[PRESET], &toml::Table::from_iter([(PRESET.name.to_owned(), preset.into())]));
     add("encoder", &[ENCODER_KIND], &toml::Table::from_iter([("kind".to_owned(), "gcn".into())]));
     for (place, keys, defaults) in tables() {
         add(&place, keys, &defaults()?);
     }
+    Ok(all)
+}
+
+/// The settings of a run: like [`documented`], with the values of the run in place of the defaults, and without settings that
+/// the run does not have.
+pub fn documented_values(config: &Config) -> Result<Vec<KeyDoc>> {
+    let run = toml::Value::Table(setting::table_of(config)?);
+    let with_value = |doc: KeyDoc| {
+        let value = doc.name.split('.').try_fold(&run, |value, part| value.get(part))?;
+        Some(KeyDoc { default: value.to_string(), ..doc })
+    };
+    let mut all: Vec<KeyDoc> = documented()?.into_iter().filter_map(with_value).collect();
+    // Encoders share the names of settings.
+    let mut seen = std::collections::HashSet::new();
+    all.retain(|doc| seen.insert(doc.name.clone()));
     Ok(all)
 }

@@ -21,6 +21,7 @@ mod check;
 mod choices;
 mod component;
 mod custom;
+mod embed;
 mod hash;
 mod keys;
 mod legacy;
@@ -37,7 +38,9 @@ pub use check::check;
 pub use choices::{EncoderKind, MethodKind, ObjectiveKind};
 pub use component::{Component, EncoderConfig, MixerConfig, ObjectiveConfig};
 pub use custom::Custom;
-pub use keys::{KeyDoc, documented};
+pub use embed::{ChannelWeights, EmbedSettings};
+pub use keys::{KeyDoc, documented, documented_values};
+pub use preset::Preset;
 pub use recorded::RecordedConfig;
 pub(crate) use table::read_toml;
 pub use table::{first_difference, merge, read, set};
@@ -85,6 +88,8 @@ pub struct Config {
     /// The mixing method by name; empty for methods that schedule.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mix: BTreeMap<String, MixerConfig>,
+    /// How embeddings are read out.
+    pub embed: EmbedSettings,
     #[serde(skip)]
     method_source: MethodSource,
 }
@@ -130,11 +135,10 @@ pub enum EdgeScope {
 }
 
 impl Config {
-    /// The preset of a known data set, with its name, as a table to override; for other data the name alone.
+    /// The start of a run file: the name of a data set, to which settings are added. [`Config::from_table`] puts them over
+    /// the presets of the data set and the method; [`Preset::settings`] shows those.
     pub fn preset(data: &str) -> toml::Table {
-        let mut table = preset::of_data(data);
-        table.insert("data".to_owned(), data.into());
-        table
+        toml::Table::from_iter([("data".to_owned(), data.into())])
     }
 
     /// The run file that reproduces this run.

@@ -1,39 +1,128 @@
-//! Presets: the settings that the paper and the authors of other methods chose per data set.
+//! Presets: settings chosen per data set, and those that the authors of other methods chose.
 
-const PRESETS: &[(&str, &str)] = &[
-    ("cora", include_str!("../../presets/cora.toml")),
-    ("citeseer", include_str!("../../presets/citeseer.toml")),
-    ("pubmed", include_str!("../../presets/pubmed.toml")),
-    ("chameleon", include_str!("../../presets/chameleon.toml")),
-    ("squirrel", include_str!("../../presets/squirrel.toml")),
-    ("actor", include_str!("../../presets/actor.toml")),
-    ("wikics", include_str!("../../presets/wikics.toml")),
-    ("coauthor-cs", include_str!("../../presets/coauthor-cs.toml")),
-    ("ogbn-arxiv", include_str!("../../presets/ogbn-arxiv.toml")),
-    ("synthetic", include_str!("../../presets/synthetic.toml")),
-];
+use std::fmt;
+use std::str::FromStr;
 
-/// The baselines' presets: general settings, and overrides per data set in `[data.NAME]`.
-const METHODS: &[(&str, &str)] = &[
-    ("dgi", include_str!("../../presets/methods/dgi.toml")),
-    ("grace", include_str!("../../presets/methods/grace.toml")),
-    ("mvgrl", include_str!("../../presets/methods/mvgrl.toml")),
-    ("bgrl", include_str!("../../presets/methods/bgrl.toml")),
-    ("graphmae", include_str!("../../presets/methods/graphmae.toml")),
-    ("cca-ssg", include_str!("../../presets/methods/cca-ssg.toml")),
-    ("gca", include_str!("../../presets/methods/gca.toml")),
-];
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
-/// The preset of a data set; empty if it has none.
-pub(super) fn of_data(data: &str) -> toml::Table {
-    parse(PRESETS, name(data))
+use crate::error::{Error, Result};
+use crate::registry::EntrySummary;
+
+/// A collection of settings for data sets, on which a run is based.
+///
+/// The methods of other authors have presets of their own ([`MethodKind::Grace`](super::MethodKind::Grace), for example).
+/// Those are the same with every choice made here, as are their encoders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// Settings chosen on validation data.
+    #[default]
+    Tuned,
+    /// The paper's selected settings. All others are those of version 0.1.
+    Paper,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: &[Preset] = &[Preset::Tuned, Preset::Paper];
+
+    /// The name that run files use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Preset::Tuned => "tuned",
+            Preset::Paper => "paper",
+        }
+    }
+
+    /// What a listing shows.
+    pub fn summary(self) -> EntrySummary {
+        let summary = match self {
+            Preset::Tuned => "settings chosen on validation data; the default",
+            Preset::Paper => "the paper's selected settings; all others as in version 0.1",
+        };
+        EntrySummary { name: self.name(), summary, paper: None }
+    }
+
+    /// The settings for a data set: its own over those for any graph.
+    ///
+    /// ```
+    /// use controlg::config::Preset;
+    /// assert_eq!(Preset::Paper.settings("cora")["encoder"]["width"].as_integer(), Some(512));
+    /// ```
+    pub fn settings(self, data: &str) -> Table {
+        let mut settings = self.for_any_graph();
+        super::merge(&mut settings, self.for_data(data));
+        settings
+    }
+
+    /// The settings for graphs without a preset of their own.
+    pub(super) fn for_any_graph(self) -> Table {
+        parse(self.files(), "default")
+    }
+
+    /// The preset of a data set; empty if it has none.
+    fn for_data(self, data: &str) -> Table {
+        match self {
+            // Options make it another graph than the one that the settings were chosen for.
+            Preset::Tuned => parse(TUNED, data),
+            Preset::Paper => parse(PAPER, name(data)),
+        }
+    }
+
+    fn files(self) -> Files {
+        match self {
+            Preset::Tuned => TUNED,
+            Preset::Paper => PAPER,
+        }
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Preset {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Preset> {
+        let found = Preset::ALL.iter().find(|preset| preset.name() == name);
+        found
+            .copied()
+            .ok_or_else(|| Error::unknown("preset", name, Preset::ALL.iter().map(|preset| preset.name())))
+    }
+}
+
+/// What a method's settings are based on.
+pub(super) struct Base {
+    /// The presets, merged.
+    pub(super) settings: Table,
+    /// Whether settings that were added later, and that neither the presets nor the user give, have their implied values
+    /// instead of their defaults.
+    pub(super) implied: bool,
+}
+
+/// The base of a method on a data set. A method with a preset of its own builds upon the paper's preset: it must not
+/// depend on what was tuned for other methods.
+pub(super) fn base(preset: Preset, data: &str, method: &str) -> Base {
+    let authors = of_method(method, data);
+    let mut settings = match preset {
+        // Not for any graph: the default normalization, which depends on the features, is no choice of the authors.
+        Preset::Tuned if !authors.is_empty() => Preset::Paper.for_data(data),
+        preset => preset.settings(data),
+    };
+    let implied = preset == Preset::Paper || !authors.is_empty();
+    super::merge(&mut settings, authors);
+    Base { settings, implied }
 }
 
 /// The preset of a method for a data set; empty if it has none.
-pub(super) fn of_method(method: &str, data: &str) -> toml::Table {
+fn of_method(method: &str, data: &str) -> Table {
     let mut preset = parse(METHODS, method);
-    if let Some(toml::Value::Table(mut each)) = preset.remove("data")
-        && let Some(toml::Value::Table(own)) = each.remove(name(data))
+    if let Some(Value::Table(mut each)) = preset.remove("data")
+        && let Some(Value::Table(own)) = each.remove(name(data))
     {
         super::merge(&mut preset, own);
     }
@@ -51,7 +140,26 @@ fn name(data: &str) -> &str {
     data.split(':').next().unwrap_or(data)
 }
 
-fn parse(list: &[(&str, &str)], name: &str) -> toml::Table {
-    let text = list.iter().find(|preset| preset.0 == name).map_or("", |preset| preset.1);
+fn parse(files: Files, name: &str) -> Table {
+    let text = files.iter().find(|file| file.0 == name).map_or("", |file| file.1);
     text.parse().expect("presets are valid TOML")
 }
+
+/// Contents of files by name.
+type Files = &'static [(&'static str, &'static str)];
+
+/// The files of a folder.
+macro_rules! files {
+    ($folder:literal: $($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../presets/", $folder, "/", $name, ".toml")))),*]
+    };
+}
+
+const TUNED: Files = files!("tuned": "default" "cora" "citeseer" "pubmed" "chameleon" "squirrel" "actor" "wikics"
+    "coauthor-cs" "ogbn-arxiv" "synthetic");
+
+const PAPER: Files = files!("paper": "default" "cora" "citeseer" "pubmed" "chameleon" "squirrel" "actor" "wikics"
+    "coauthor-cs" "ogbn-arxiv" "synthetic");
+
+/// The baselines' presets: general settings, and overrides per data set in `[data.NAME]`.
+const METHODS: Files = files!("methods": "dgi" "grace" "mvgrl" "bgrl" "graphmae" "cca-ssg" "gca");

@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
 
-use super::{Config, EdgeScope, FeatureNormalization, TrainSettings, legacy, stored};
+use super::{Config, EdgeScope, EmbedSettings, FeatureNormalization, TrainSettings, legacy, stored};
 use crate::coordinator::{ControlSettings, PlanSettings, SenseSettings, UNTRAINED};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
@@ -37,6 +37,7 @@ pub struct RecordedConfig {
     pub control: ControlSettings,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mix: BTreeMap<String, Table>,
+    pub embed: EmbedSettings,
 }
 
 impl Serialize for RecordedConfig {
@@ -99,6 +100,7 @@ impl From<&Config> for RecordedConfig {
             plan: config.plan,
             control: config.control,
             mix: config.mix.into_iter().map(|(name, one)| (name, one.settings().clone())).collect(),
+            embed: config.embed,
         }
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use super::method::MethodSource;
+use super::preset::Base;
 use super::{
-    Config, Custom, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy, merge, preset,
-    stored,
+    Config, Custom, EmbedSettings, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy,
+    merge, preset, stored,
 };
 use crate::coordinator::{ActiveMethod, ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
@@ -21,8 +22,8 @@ use crate::setting::{self, Key};
 pub(super) const DEFAULT_ENCODER: &str = "gcn";
 
 impl Config {
-    /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the preset of
-    /// its data set, then from the defaults. Complete settings, such as those of a stored run, take none of them: a
+    /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the [`Preset`] of
+    /// its data set that `preset` names, then from the defaults. Complete settings, such as those of a stored run, take none of them: a
     /// setting that did not exist when they were stored has the value that their run had implicitly.
     pub fn from_table(table: Table) -> Result<Config> {
         Config::from_table_with(table, &Custom::default())
@@ -33,6 +34,7 @@ impl Config {
         custom.check()?;
         legacy::to_new_names(&mut table);
         let mut merged = if stored::imply_if_complete(&mut table) { table } else { with_presets(table)? };
+        merged.remove(keys::PRESET.name);
         keys::check_top(&merged)?;
         let mut take = |name: &str| match merged.remove(name) {
             Some(Value::Table(table)) => table,
@@ -40,7 +42,7 @@ impl Config {
         };
         let (encoder, train, objective) = (take("encoder"), take("train"), take("objective"));
         let (sense, plan, control) = (take("sense"), take("plan"), take("control"));
-        let mix = take("mix");
+        let (mix, embed) = (take("mix"), take("embed"));
         let top: keys::TopSettings = setting::settings("", keys::TOP, merged)?;
 
         let source = MethodSource::find(&top.method, custom)?;
@@ -60,6 +62,7 @@ impl Config {
             plan: setting::settings("plan", PlanSettings::KEYS, plan)?,
             control: setting::settings("control", ControlSettings::KEYS, control)?,
             mix: resolve_mixer(mix, source.listed())?,
+            embed: setting::settings("embed", EmbedSettings::KEYS, embed)?,
             method_source: source,
         };
         if let Some(method) = config.method_source.listed() {
@@ -94,25 +97,28 @@ impl Config {
 }
 
 /// Puts the settings over the presets of their data set and method.
-fn with_presets(table: Table) -> Result<Table> {
+fn with_presets(mut table: Table) -> Result<Table> {
+    let preset = keys::take_preset(&mut table)?;
     let data = match table.get("data") {
         Some(Value::String(data)) => data.clone(),
         Some(other) => return Err(Error::value("data", other, "a known name or a path")),
         None => return Err(Error::value("data", "nothing", "a known name or a path")),
     };
-    let mut merged = Config::preset(&data);
-    match table.get("method") {
-        Some(Value::String(method)) if single_objectives().contains(&method.as_str()) => {
-            merge(&mut merged, preset::of_method(method, &data));
-        }
-        _ => adapt_to_pool(&mut merged, &table, &data),
+    let method = table.get("method").and_then(Value::as_str).unwrap_or_default();
+    let Base { settings: mut merged, implied } = preset::base(preset, &data, method);
+    if !single_objectives().contains(&method) {
+        adapt_to_pool(&mut merged, &table, &data);
     }
     drop_foreign_encoder_settings(&mut merged, &table);
-    // The preset's normalization suits the data set's own features.
+    // The normalization of the data set's preset suits its own features.
     if table.get("features").and_then(Value::as_str) == Some(FeatureSource::Structural.name()) {
         merged.remove("normalize");
+        merged.extend(preset.for_any_graph().into_iter().filter(|(name, _)| name == "normalize"));
     }
     merge(&mut merged, table);
+    if implied {
+        stored::imply(&mut merged);
+    }
     Ok(merged)
 }
 

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 
 use super::keys::{self, TopSettings};
 use super::resolve::single_objectives;
-use super::{TrainSettings, legacy};
+use super::{EmbedSettings, TrainSettings, legacy};
 use crate::coordinator::{ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::encoder::ENCODERS;
 use crate::objective;
@@ -70,8 +70,9 @@ fn tables_of(table: &Table) -> Vec<(Vec<String>, &'static [Key])> {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => defaults.objectives.clone(),
     };
-    let fixed: [(&str, &'static [Key]); 4] = [
+    let fixed: [(&str, &'static [Key]); 5] = [
         ("train", TrainSettings::KEYS),
+        ("embed", EmbedSettings::KEYS),
         ("sense", SenseSettings::KEYS),
         ("plan", PlanSettings::KEYS),
         ("control", ControlSettings::KEYS),

@@ -13,18 +13,75 @@ fn message(text: &str) -> String {
 #[test]
 #[allow(clippy::float_cmp)] // settings are copied, not computed
 fn presets_hold_the_papers_settings_and_can_be_overridden() {
-    let arxiv = config("data = 'ogbn-arxiv'\nplan.delta = 0.3").unwrap();
+    let arxiv = config("data = 'ogbn-arxiv'\npreset = 'paper'\nplan.delta = 0.3").unwrap();
     assert_eq!((arxiv.train.block, arxiv.train.epochs, arxiv.train.batches_per_epoch), (10, 4, 500));
     assert_eq!((arxiv.plan.floor, arxiv.plan.gamma, arxiv.plan.delta), (0.0, 0.5, 0.3));
     assert_eq!(arxiv.normalize, FeatureNormalization::Columns);
-    for (name, _) in super::preset::of_data("cora") {
-        assert!(["normalize", "encoder", "train", "sense", "plan", "control"].contains(&name.as_str()));
+    for preset in Preset::ALL {
+        for known in crate::data::catalog::ALL {
+            let config = config(&format!("data = '{}'\npreset = '{preset}'", known.name)).unwrap();
+            assert!(config.total_steps() > 100, "{}", known.name);
+        }
     }
+    // Nothing but the normalization is chosen for graphs that the paper does not use.
+    let own = config("data = 'my/graph'\npreset = 'paper'").unwrap();
+    assert_eq!((own.train, own.normalize), (TrainSettings::default(), FeatureNormalization::Rows));
+}
+
+#[test]
+fn settings_come_from_the_data_set_then_from_any_graph_then_from_the_defaults() {
+    let general = Preset::Tuned.settings("my/graph");
+    assert_eq!(general, Preset::Tuned.for_any_graph());
     for known in crate::data::catalog::ALL {
-        let config = config(&format!("data = '{}'", known.name)).unwrap();
-        assert!(config.total_steps() > 100, "{}", known.name);
+        let own = Preset::Tuned.settings(known.name);
+        // What any graph gets is overridden, not dropped.
+        let mut layers = general.clone();
+        merge(&mut layers, own.clone());
+        assert_eq!(layers, own, "{}", known.name);
     }
-    assert_eq!(config("data = 'my/graph'").unwrap().train, TrainSettings::default());
+    // With options it is another graph than the one that the settings were chosen for.
+    assert_eq!(Preset::Tuned.settings("synthetic:nodes=100"), general);
+    assert_ne!(Preset::Tuned.settings("synthetic"), general);
+    assert_eq!(Preset::Paper.settings("synthetic:nodes=100"), Preset::Paper.settings("synthetic"));
+    // Structural features are not those that the data set's normalization was chosen for.
+    let structural = |preset: &str| {
+        config(&format!("data = 'ogbn-arxiv'\nfeatures = 'structural'\npreset = '{preset}'"))
+            .unwrap()
+            .normalize
+    };
+    assert_eq!(structural("tuned"), FeatureNormalization::Auto);
+    assert_eq!(structural("paper"), FeatureNormalization::Rows);
+}
+
+#[test]
+fn the_choice_of_presets_is_not_a_setting_of_the_run() {
+    let paper = config("data = 'cora'\npreset = 'paper'").unwrap();
+    let written = paper.to_toml().unwrap();
+    assert!(!written.contains("preset"), "{written}");
+    assert_eq!(config(&format!("preset = 'tuned'\n{written}")).unwrap(), paper);
+    assert_eq!(message("data = 'cora'\npreset = 'papr'"), "unknown preset 'papr', did you mean 'paper'?");
+    assert_eq!(message("data = 'cora'\npreset = 1"), "preset: found 1, expected tuned, paper");
+    assert!(check("preset = 'paper'".parse().unwrap()).is_ok());
+    assert!(check("preset = 'papr'".parse().unwrap()).is_err());
+}
+
+#[test]
+fn other_authors_methods_do_not_depend_on_the_tuned_presets() {
+    for entry in crate::objective::BASELINES {
+        for known in crate::data::catalog::ALL {
+            let with = |preset: Preset| {
+                let text = format!("data = '{}'\nmethod = '{}'\npreset = '{preset}'", known.name, entry.name);
+                config(&text).unwrap()
+            };
+            let (tuned, mut paper) = (with(Preset::Tuned), with(Preset::Paper));
+            // For data sets that the paper does not use, version 0.1 had another default.
+            paper.normalize = tuned.normalize;
+            assert_eq!(tuned, paper, "{} {}", known.name, entry.name);
+        }
+    }
+    // An untrained encoder is that of the methods that train it.
+    let encoder = |method: &str| config(&format!("data = 'cora'\nmethod = '{method}'")).unwrap().encoder;
+    assert_eq!(encoder("untrained"), encoder("controlg"));
 }
 
 #[test]
@@ -100,12 +157,14 @@ fn a_resolved_config_reads_back_to_itself() {
 #[test]
 fn settings_added_later_do_not_change_hashes() {
     // The first result of results/planetoid-chameleon, made before these settings existed.
-    let cora = "data = 'cora'\nencoder.width = 256\ntrain.epochs = 4";
+    let cora = "data = 'cora'\npreset = 'paper'\nencoder.width = 256\ntrain.epochs = 4";
     let hash = |rest: &str| config(&format!("{cora}\n{rest}")).unwrap().hash().unwrap();
     assert_eq!(hash(""), "12fdcc0b755184df6f41028b05d411bfc6c7f08730a5ec138bc18614a4803bcb");
     assert_eq!(hash("train.fanout = 8\nencoder.feature_dropout = 0"), hash(""));
     assert_ne!(hash("train.fanout = 9"), hash(""));
     assert_ne!(hash("encoder.feature_dropout = 0.1"), hash(""));
+    assert_eq!(hash("embed.smooth = 0"), hash(""));
+    assert_ne!(hash("embed.smooth = 1"), hash(""));
 
     // The implied value is one that the setting can have. It need not be the default.
     for (place, keys, _) in keys::tables() {
@@ -232,9 +291,10 @@ fn hashes_are_those_of_version_0_1() {
     let rows: Vec<(String, String, Vec<String>, String)> = serde_json::from_str(rows).unwrap();
     assert!(rows.len() > 800);
     for (data, method, settings, hash) in rows {
-        let mut table = Config::preset(&data);
-        // Version 0.1 divided rows by their sum unless told otherwise, and wrote that into its run files.
-        table.entry("normalize").or_insert_with(|| "rows".into());
+        // These hashes were computed with the data set's preset over the method's.
+        let mut table = Preset::Paper.settings(&data);
+        set(&mut table, &format!("data='{data}'")).unwrap();
+        set(&mut table, "preset=paper").unwrap();
         set(&mut table, &format!("method={method}")).unwrap();
         settings.iter().for_each(|setting| set(&mut table, setting).unwrap());
         let config = Config::from_table(table).unwrap();

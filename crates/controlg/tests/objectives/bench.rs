@@ -2,7 +2,7 @@
 
 use controlg::config::Recompute;
 use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{EdgeDropper, EncoderInput, Graph};
+use controlg::graph::{EdgeDropper, EncoderInput, Graph, OperatorSpec};
 use controlg::objective::{
     self, AugmentedView, AuxNetwork, HeadDims, LossInput, Objective, Purpose, ViewSpec,
 };
@@ -120,7 +120,13 @@ impl Bench {
         let (seed, purpose, _) = self.draws;
         let sample = |spec: &ViewSpec| {
             let mut stream = Stream::new(seed, purpose, "view", u64::from(spec.index));
-            self.objective.augment(spec, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
+            self.objective.augment(
+                spec,
+                self.graph,
+                self.prepared,
+                &mut EdgeDropper::new(OperatorSpec::GCN),
+                &mut stream,
+            )
         };
         self.views().iter().map(sample).collect()
     }

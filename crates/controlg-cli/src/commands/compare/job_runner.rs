@@ -12,7 +12,7 @@ use controlg::trace::{self, Record};
 use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
 
-use super::ValidationFigures;
+use super::grid_search::ValidationFigures;
 use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 

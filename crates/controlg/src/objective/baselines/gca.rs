@@ -138,7 +138,7 @@ impl Objective for Gca {
         });
         let columns: Vec<bool> =
             importance.columns(spec.mask_features, limit).map(|rate| stream.uniform() >= rate).collect();
-        AugmentedView { view: prepared.whole().on(edges).with_columns(columns), masked: None }
+        AugmentedView::from(prepared.whole().on(edges).with_columns(columns))
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {

@@ -3,6 +3,7 @@
 use super::data::TrainData;
 use super::{ENCODER, Model, ModelSpec};
 use crate::Real;
+use crate::config::EmbedSettings;
 use crate::encoder::{Network, Pass, block_bytes};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
@@ -58,7 +59,7 @@ impl<'g> Model<'g> {
     }
 
     /// Bytes for computing and writing the embeddings after the last step, where writing takes `writing` bytes.
-    pub(in crate::train) fn embed_bytes(&self, writing: usize) -> usize {
+    pub(in crate::train) fn embed_bytes(&self, settings: &EmbedSettings, writing: usize) -> usize {
         match &self.data {
             TrainData::Full(data) => {
                 let pool = Pool::shape_only();
@@ -70,11 +71,18 @@ impl<'g> Model<'g> {
                 };
                 let result = rows * cols * size_of::<Real>();
                 // The embeddings are written when they are complete and the buffers are free again.
-                (pool.peak_bytes() + pool.scratch_bytes() + results * result).max(result + writing)
+                let readout = self.readout(data.graph, settings).bytes_in_memory();
+                let computed = pool.peak_bytes() + pool.scratch_bytes() + results * result;
+                computed.max(result + readout).max(result + writing)
             }
             TrainData::Batches(loader, _) => {
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                block_bytes(network, loader.graph(), writing)
+                let readout = self.readout(loader.graph(), settings).bytes_in_blocks();
+                // Rows are written as they come, by the last layer or by the readout.
+                match readout {
+                    0 => block_bytes(network, loader.graph(), writing),
+                    readout => block_bytes(network, loader.graph(), 0).max(readout + writing),
+                }
             }
         }
     }
@@ -140,10 +148,11 @@ mod tests {
         methods.push("controlg");
         for graph in [&sparse, &dense] {
             for method in &methods {
-                for encoder in ["gcn", "gat"] {
+                for encoder in ["gcn", "sage", "gat"] {
                     for rest in [
                         ["encoder.norm=batch", "encoder.dropout=0", "train.recompute=auto"],
                         ["encoder.norm=layer", "encoder.dropout=0.3", "train.recompute=always"],
+                        ["encoder.norm=batch", "encoder.jump=concat", "train.recompute=auto"],
                     ] {
                         let (method, kind) = (format!("method={method}"), format!("encoder.kind={encoder}"));
                         let mut set = vec![&method[..], &kind, "encoder.width=24", "normalize=none"];

@@ -199,7 +199,9 @@ impl<'a> RunFolder<'a> {
         let (model, graph) = (training.model(), &input.graph);
         let shape =
             EmbeddingShape { n: graph.n_nodes(), width: model.width(), structural: identity.structural };
-        let stats = stream_embeddings(self.path, shape, graph.ids(), |rows| model.embed_to(self.path, rows))?;
+        let stats = stream_embeddings(self.path, shape, graph.ids(), |rows| {
+            model.embed_to(self.path, &self.config.embed, rows)
+        })?;
         let mut model = model_file(model, &stats, input);
         identity.sign(&mut model);
         model.write(&self.path.join(run_files::MODEL))
