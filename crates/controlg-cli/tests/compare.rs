@@ -155,6 +155,49 @@ fn grid_search_uses_validation_and_records_its_choice() {
 }
 
 #[test]
+fn a_grid_can_be_searched_without_test_scores() {
+    let folder = TempDir::new().unwrap();
+    let (out, grid) = (folder.path().join("search"), folder.path().join("grid.toml"));
+    let variants = "[[all.variants]]\nembed.smooth = 0\n[[all.variants]]\nembed.smooth = 2\n";
+    fs::write(&grid, format!("[all]\n\"train.lr\" = [1e-6, 1e-2]\n{variants}")).unwrap();
+    let args = ["--methods", "random", "--seeds", "2", "--tasks", "nc,lp,cluster", "--validation-only"];
+    let grid_args = ["--grid", grid.to_str().unwrap(), "--grid-seeds", "2", "--grid-by", "mean"];
+    let args = [&args[..], &grid_args].concat();
+    let output = compare(&out, &args);
+    for path in ["results.jsonl", "comparison.json", "tables.md"] {
+        assert!(!out.join(path).exists(), "{path}");
+    }
+    // Four combinations, two seeds, two tasks that have validation scores; neither floors nor single objectives.
+    let trials = fs::read_to_string(out.join("trials.jsonl")).unwrap();
+    assert_eq!(trials.lines().count(), 4 * 2 * 2);
+    // One choice for both tasks, ready to be used.
+    let chosen: Value = serde_json::from_slice(&fs::read(out.join("chosen.json")).unwrap()).unwrap();
+    assert_eq!((chosen.as_array().unwrap().len(), &chosen[0]["settings"]), (2, &chosen[1]["settings"]));
+    let file = out.join("chosen/synthetic-nodes-150-random.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("# Chosen for synthetic:nodes=150 with random: best of 4 combinations"), "{text}");
+    assert!(text.contains("[embed]\nsmooth = ") && text.contains("[train]\nlr = "), "{text}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains(text.trim_end()));
+    let run = Command::new(env!("CARGO_BIN_EXE_controlg"))
+        .args(["pretrain", DATA, "--dry-run", "--config"])
+        .arg(&file)
+        .args(SMALL)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    // The same command finds all trials.
+    let again = compare(&out, &args);
+    assert!(!String::from_utf8_lossy(&again.stderr).contains("runs to do"));
+    assert_eq!(fs::read_to_string(out.join("trials.jsonl")).unwrap(), trials);
+
+    let failed = command(&out, &["--methods", "random", "--validation-only"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("--grid"));
+    let too_many = ["--methods", "random", "--seeds", "1", "--validation-only"];
+    let failed = command(&out, &[&too_many[..], &grid_args].concat()).output().unwrap();
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("--grid-seeds: found 2, expected at most --seeds, 1"));
+}
+
+#[test]
 fn evaluation_budget_reduces_the_steps_of_sensing_methods() {
     let folder = TempDir::new().unwrap();
     let args = ["--methods", "controlg,random", "--seeds", "1", "--tasks", "nc", "--no-singles"];

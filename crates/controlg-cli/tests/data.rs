@@ -165,7 +165,7 @@ fn missing_files_are_reported_with_their_source() {
 
 #[test]
 fn lists_have_name_summary_and_paper() {
-    for what in ["methods", "objectives", "encoders", "protocols", "datasets"] {
+    for what in ["methods", "objectives", "encoders", "protocols", "datasets", "presets"] {
         let list = json(&["list", what, "--json"]);
         for entry in list.as_array().unwrap() {
             assert!(entry["name"].is_string() && entry["summary"].is_string(), "{entry}");
@@ -186,6 +186,24 @@ fn lists_have_name_summary_and_paper() {
     assert!(names("protocols").contains(&"planetoid-public".to_owned()));
     let rows = json(&["data", "list", "--json"]);
     assert_eq!(rows.as_array().unwrap().len(), 10);
+    assert_eq!(names("presets"), ["tuned", "paper"]);
+}
+
+#[test]
+fn settings_are_listed_with_defaults_or_with_the_values_of_a_run() {
+    let value = |arguments: &[&str], name: &str| {
+        let list = json(&[&["list", "config", "--json"], arguments].concat());
+        let found = list.as_array().unwrap().iter().find(|key| key["name"] == name).cloned();
+        found.map(|key| key["default"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(value(&[], "train.lr").unwrap(), "0.001");
+    assert_eq!(value(&["--data", "chameleon", "--preset", "paper"], "train.lr").unwrap(), "0.01");
+    assert_eq!(value(&["--preset", "paper"], "normalize").unwrap(), "\"rows\"");
+    assert_eq!(value(&[], "preset").unwrap(), "\"tuned\"");
+    // Settings that the run does not have are not shown.
+    assert!(value(&[], "mix.cagrad.c").is_some() && value(&["--data", "cora"], "mix.cagrad.c").is_none());
+    assert!(failure(&["list", "config", "--preset", "papr"], 2).contains("did you mean 'paper'"));
+    assert!(failure(&["list", "methods", "--data", "cora"], 2).contains("list config"));
 }
 
 #[test]

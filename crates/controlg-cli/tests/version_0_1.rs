@@ -140,6 +140,7 @@ fn a_comparison_is_continued_with_its_cells_and_old_flags() {
         controlg(home.path(), &arguments);
         fs::read_to_string(out.join("results.jsonl")).unwrap()
     };
+    // The preset of version 0.1 need not be named.
     let after = compare("1", "--skip-singles", "--embedding");
     let added: Vec<&str> = after.strip_prefix(&before).expect("old cells stay").lines().collect();
     // Floors that came after version 0.1 may be added; nothing of the old rows is run again.
@@ -162,8 +163,7 @@ fn a_binary_folder_trains_to_the_same_bytes() {
     let info: Value = serde_json::from_slice(&info.stdout).unwrap();
     assert_eq!((info["nodes"].as_u64(), info["edges"].as_u64()), (Some(60), Some(117)));
     let settings = settings();
-    // The default of version 0.1.
-    let mut arguments = vec!["pretrain", "mapped", "--out", "run", "--set", "normalize=rows"];
+    let mut arguments = vec!["pretrain", "mapped", "--out", "run", "--preset", "paper"];
     arguments.extend(["--objectives", "p_link,p_recon,p_par"]);
     arguments.extend(settings.iter().map(String::as_str));
     controlg(home.path(), &arguments);
@@ -237,7 +237,7 @@ fn the_same_settings_give_the_bytes_of_version_0_1() {
         }
         let home = TempDir::new().unwrap();
         let small = ["--set=encoder.width=32", "--set=train.epochs=2", "--set=train.batches_per_epoch=20"];
-        let all = [&["pretrain", data, "--out", "run"][..], &small, arguments].concat();
+        let all = [&["pretrain", data, "--out", "run", "--preset=paper"][..], &small, arguments].concat();
         controlg(home.path(), &all);
         let found = sha256(&home.path().join("run/embeddings.npy"));
         assert!(expected.contains(&found.as_str()), "row {at}: {data} {arguments:?}: {found}");
