@@ -35,6 +35,8 @@ names! {
     EncoderKind {
         /// Graph convolutional network.
         Gcn = "gcn",
+        /// GraphSAGE: own weights for a node and for its neighbors.
+        Sage = "sage",
         /// Graph attention network.
         Gat = "gat",
     }
