@@ -175,7 +175,10 @@ fn a_grid_can_be_searched_without_test_scores() {
     assert_eq!((chosen.as_array().unwrap().len(), &chosen[0]["settings"]), (2, &chosen[1]["settings"]));
     let file = out.join("chosen/synthetic-nodes-150-random.toml");
     let text = fs::read_to_string(&file).unwrap();
-    assert!(text.starts_with("# Chosen for synthetic:nodes=150 with random: best of 4 combinations"), "{text}");
+    assert!(
+        text.starts_with("# Chosen for synthetic:nodes=150 with random: best of 4 combinations"),
+        "{text}"
+    );
     assert!(text.contains("[embed]\nsmooth = ") && text.contains("[train]\nlr = "), "{text}");
     assert!(String::from_utf8_lossy(&output.stdout).contains(text.trim_end()));
     let run = Command::new(env!("CARGO_BIN_EXE_controlg"))
@@ -194,7 +197,10 @@ fn a_grid_can_be_searched_without_test_scores() {
     assert!(String::from_utf8_lossy(&failed.stderr).contains("--grid"));
     let too_many = ["--methods", "random", "--seeds", "1", "--validation-only"];
     let failed = command(&out, &[&too_many[..], &grid_args].concat()).output().unwrap();
-    assert!(String::from_utf8_lossy(&failed.stderr).contains("--grid-seeds: found 2, expected at most --seeds, 1"));
+    assert!(
+        String::from_utf8_lossy(&failed.stderr)
+            .contains("--grid-seeds: found 2, expected at most --seeds, 1")
+    );
 }
 
 #[test]
