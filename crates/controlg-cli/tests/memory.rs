@@ -65,14 +65,19 @@ fn every_method_uses_about_as_much_as_predicted() {
     let names: Vec<&str> = listed.iter().filter_map(|method| method["name"].as_str()).collect();
     let trained: Vec<&str> = names.into_iter().filter(|name| !["raw", "sgc"].contains(name)).collect();
     assert!(trained.len() > 30 && trained.contains(&"grace") && trained.contains(&"autossl-es"));
-    in_parallel(&trained, |method| {
-        let small = ["train.batches_per_epoch=6", "encoder.width=128"];
+    let alone = trained.iter().map(|&method| (method, None));
+    let open = "objectives=p_link,p_recon,cca-ssg,graphmae,bgrl,dgi,grace,gca,mvgrl";
+    let pooled = ["controlg", "random", "uniform", "autossl"].map(|method| (method, Some(open)));
+    let runs: Vec<(&str, Option<&str>)> = alone.chain(pooled).collect();
+    in_parallel(&runs, |&(method, pool)| {
+        let mut small = vec!["train.batches_per_epoch=12", "encoder.width=128"];
+        small.extend(pool);
         let output = pretrain("synthetic:nodes=2000,features=200", method, &small);
         assert!(output.status.success(), "{method}: {}", String::from_utf8_lossy(&output.stderr));
         let predicted = megabytes(&output, "estimated memory: ");
         let used = megabytes(&output, "peak memory ");
         let bounds = 0.95 * used..1.25 * used + 12.0;
-        assert!(bounds.contains(&predicted), "{method}: {predicted} MB predicted, {used} used");
+        assert!(bounds.contains(&predicted), "{method} {pool:?}: {predicted} MB predicted, {used} used");
     });
 }
 

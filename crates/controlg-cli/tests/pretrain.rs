@@ -272,9 +272,13 @@ fn every_method_passes_its_audit() {
 #[test]
 fn methods_with_auxiliary_networks_can_be_resumed() {
     let folder = TempDir::new().unwrap();
-    for method in ["bgrl", "mvgrl", "graphmae"] {
+    let pool = "p_link,cca-ssg,graphmae,bgrl,dgi,grace,mvgrl";
+    for (method, objectives) in
+        [("bgrl", "bgrl"), ("mvgrl", "mvgrl"), ("graphmae", "graphmae"), ("controlg", pool), ("pcgrad", pool)]
+    {
         let (complete, killed) = (folder.path().join(method), folder.path().join(format!("{method}-killed")));
-        let more = ["--method", method, "--set", "train.epochs=4", "--threads", "1"];
+        let settings = ["--method", method, "--objectives", objectives, "--set", "train.epochs=4"];
+        let more = [&settings[..], &["--threads", "1"]].concat();
         let expected = embeddings(&complete, &more);
         for kill in 0..3u64 {
             let out = killed.to_str().unwrap();
@@ -284,8 +288,11 @@ fn methods_with_auxiliary_networks_can_be_resumed() {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        let more = ["--method", method, "--set", "train.epochs=4", "--threads", "2", "--resume"];
+        let more = [&settings[..], &["--threads", "2", "--resume"]].concat();
         assert_eq!(embeddings(&killed, &more), expected, "{method}");
+        let header = fs::read_to_string(killed.join("trace.jsonl")).unwrap();
+        let note = "the embeddings are those of the shared encoder, without the second network of mvgrl";
+        assert_eq!(header.contains(note), objectives == pool, "{method}");
         assert_eq!(audit(&killed).0, Some(0));
         let output = run(&["embed", killed.to_str().unwrap(), SMALL[0]]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

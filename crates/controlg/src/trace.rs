@@ -157,6 +157,9 @@ pub struct BlockLine {
     /// block. They are all zero if the soft clusters are saturated; the method learns nothing then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slope: Vec<f64>,
+    /// What the user should know, for example that these derivatives vanish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Steps of the block.
     pub steps: u64,
     /// Mean loss over the block; for mixing methods the sum of `losses`; NaN for a recorded scheduler, which writes the

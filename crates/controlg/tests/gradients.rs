@@ -12,7 +12,10 @@ use std::sync::Arc;
 use common::{dense_features, edges, graph, sparse_features, spread};
 use controlg::Real;
 use controlg::encoder::{self, Pass};
-use controlg::graph::{Adjacency, Csr, EdgeDropper, EncoderInput, Features, NodeSet, Operator, View, view};
+use controlg::graph::{
+    Adjacency, Csr, EdgeDropper, EncoderInput, Features, NodeSet, Operator, OperatorKind, OperatorSpec, View,
+    view,
+};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, Attention, AttentionParams, Averaging, Contrast, Distance, Grads, Init, ParamId, Params,
@@ -48,8 +51,14 @@ fn activations(slope: Var) -> [Activation; 6] {
 }
 
 fn prepared(features: Features) -> &'static EncoderInput<'static> {
-    forever(EncoderInput::new(forever(graph(edges(), features))))
+    prepared_with(features, OperatorSpec::GCN)
 }
+
+fn prepared_with(features: Features, spec: OperatorSpec) -> &'static EncoderInput<'static> {
+    forever(EncoderInput::with_spec(forever(graph(edges(), features)), spec))
+}
+
+const MEAN: OperatorSpec = OperatorSpec { kind: OperatorKind::Mean, self_loops: false };
 
 #[test]
 fn dense_ops() {
@@ -103,6 +112,16 @@ fn row_ops() {
 }
 
 #[test]
+fn column_ops() {
+    check("concat_columns", &[(5, 3), (5, 1), (5, 2)], &|t, v| t.concat_columns(&[v[0], v[2], v[1], v[0]]));
+    check("slice_columns", &[(5, 4)], &|t, v| t.slice_columns(v[0], 1, 2));
+    check("slices that overlap", &[(5, 4)], &|t, v| {
+        let (a, b) = (t.slice_columns(v[0], 0, 3), t.slice_columns(v[0], 1, 3));
+        t.hadamard(a, b)
+    });
+}
+
+#[test]
 fn norms() {
     for which in 0..6 {
         check(&format!("batch_norm {which}"), &[(7, 3), (1, 3), (1, 3), (1, 1)], &|t, v| {
@@ -121,7 +140,8 @@ fn products_with_the_graph() {
     let whole = forever(Operator::gcn(graph(edges(), dense_features(3)).adjacency()));
     let walk = forever(Operator::walk(graph(edges(), dense_features(3)).adjacency()));
     let empty = forever(Operator::gcn(graph(vec![], dense_features(3)).adjacency()));
-    for (name, operator) in [("gcn", whole), ("walk", walk), ("no edges", empty)] {
+    let mean = forever(Operator::new(graph(edges(), dense_features(3)).adjacency(), MEAN));
+    for (name, operator) in [("gcn", whole), ("walk", walk), ("mean", mean), ("no edges", empty)] {
         check(&format!("propagate {name}"), &[(12, 3)], &|t, v| t.propagate(operator, v[0]));
         check(&format!("walk_mean {name}"), &[(12, 3)], &|t, v| t.walk_mean(operator, v[0], 3));
         for width in [2, 5] {
@@ -135,11 +155,15 @@ fn products_with_the_graph() {
 }
 
 /// All kinds of views.
-fn views(of: &'static EncoderInput<'static>, width: usize) -> Vec<(&'static str, View<'static>)> {
+fn views(
+    of: &'static EncoderInput<'static>,
+    width: usize,
+    spec: OperatorSpec,
+) -> Vec<(&'static str, View<'static>)> {
     let mut stream = Stream::new(8, "test", "views", 0);
     let adjacency = forever(graph(edges(), dense_features(2)));
     let dropped =
-        || EdgeDropper::new().drop_edges(adjacency.adjacency(), 0.4, &mut Stream::new(3, "test", "", 0));
+        || EdgeDropper::new(spec).drop_edges(adjacency.adjacency(), 0.4, &mut Stream::new(3, "test", "", 0));
     let mut columns = view::mask_features(width, 0.4, &mut stream);
     columns[0] = false;
     let masked = Arc::new(NodeSet::new(12, &[0, 4, 7, 11]));
@@ -170,7 +194,7 @@ fn views(of: &'static EncoderInput<'static>, width: usize) -> Vec<(&'static str,
 fn products_with_features() {
     for (kind, features) in [("sparse", sparse_features(6)), ("dense", dense_features(6))] {
         let of = prepared(features);
-        for (name, view) in views(of, 6) {
+        for (name, view) in views(of, 6, OperatorSpec::GCN) {
             for width in [2, 4] {
                 let shapes = [(6, width), (1, width), (1, 1), (1, 6)];
                 check(&format!("convolve_view {kind} {name}"), &shapes, &|t, v| {
@@ -337,20 +361,31 @@ fn encoders_through_every_view() {
         "layers = 2\nwidth = 4\nhidden = 8\nnorm = 'layer'\nactivation = 'elu'",
         "layers = 3\nwidth = 4\nnorm = 'none'\nactivation = 'prelu'\nlast = 'linear'",
         "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'relu'\ndropout = 0.5\nfeature_dropout = 0.3",
+        "layers = 2\nwidth = 4\nhidden = 8\njump = 'concat'\ndropout = 0.3\nfeature_dropout = 0.3",
+        "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'identity'\njump = 'concat'\nlast = 'linear'",
     ];
-    let sources = [prepared(sparse_features(5)), prepared(dense_features(5))];
-    for kind in ["gcn", "gat"] {
+    let mut kinds = vec!["kind = 'gcn'", "kind = 'sage'", "kind = 'gat'"];
+    // Other operators are other numbers in the same ops, so one suite of them is enough.
+    if WIDE {
+        kinds.extend([
+            "kind = 'gcn'\noperator = 'mean'\nself_loops = false",
+            "kind = 'gcn'\nself_loops = false",
+            "kind = 'sage'\nself_loops = true",
+        ]);
+    }
+    for kind in kinds {
         for table in tables {
-            let text = format!("kind = '{kind}'\n{table}");
+            let text = format!("{kind}\n{table}");
             let network = encoder::build(text.parse().expect("a table")).expect("good settings");
-            for of in sources {
+            let spec = network.operator();
+            for of in [sparse_features(5), dense_features(5)].map(|features| prepared_with(features, spec)) {
                 let mut params = Params::new();
                 let group = params.add_group("encoder");
                 network.init(5, &mut params, group, &mut Stream::new(4, "init", "", 0));
                 // Moved away from the zeros of an initialized network, where some derivatives vanish.
                 let mut stream = Stream::new(6, "test", "", 0);
                 params.group_mut(0).data_mut().iter_mut().for_each(|x| *x += 0.1 * stream.normal() as Real);
-                for (name, view) in views(of, 5) {
+                for (name, view) in views(of, 5, spec) {
                     check_params(&format!("{text} {name}"), &params, &|t, _| {
                         let mut dropout = Stream::new(0, "test", "dropout", 0);
                         let pass = Pass { dropout: Some(&mut dropout), ..Pass::default() };

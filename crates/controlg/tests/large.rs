@@ -45,10 +45,14 @@ fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 fn mini_batches_give_the_same_bytes_at_any_number_of_threads() {
     let graph = graph();
     for batch in ["cluster", "neighbor"] {
-        for method in ["controlg", "uniform", "was", "autossl", "bgrl"] {
+        let paper = "p_link,p_recon,p_minsg,p_decor,p_par";
+        let open = "p_recon,bgrl,graphmae,gca,cca-ssg";
+        let runs = ["controlg", "uniform", "was", "autossl", "bgrl"].map(|method| (method, paper));
+        for (method, objectives) in runs.into_iter().chain([("controlg", open), ("pcgrad", open)]) {
             let set = [
                 &format!("train.batch={batch}"),
                 &format!("method={method}"),
+                &format!("objectives={objectives}"),
                 "train.epochs=1",
                 "train.fanout=4",
             ];
@@ -64,8 +68,10 @@ fn mini_batches_give_the_same_bytes_at_any_number_of_threads() {
             assert_eq!((one.n_rows(), one.n_cols()), (1200, 16));
         }
     }
-    let message = train::pretrain(&graph, settings(&["method=mvgrl", "train.batch=cluster"])).unwrap_err();
-    assert!(message.to_string().starts_with("train.batch: found mvgrl"), "{message}");
+    for run in ["method=mvgrl", "objectives=p_link,mvgrl"] {
+        let message = train::pretrain(&graph, settings(&[run, "train.batch=cluster"])).unwrap_err();
+        assert!(message.to_string().starts_with("train.batch: found mvgrl"), "{message}");
+    }
 }
 
 #[test]

@@ -40,6 +40,9 @@ fn mixers() -> impl Iterator<Item = &'static Method> {
     METHODS.iter().filter(|method| method.mixes())
 }
 
+/// Objectives with a mask token, with views of their own and with auxiliary networks of both kinds, beside one of the paper.
+const OPEN: &str = "objectives=p_link,graphmae,bgrl,mvgrl,gca,cca-ssg";
+
 /// The bits of the embeddings and the blocks of a run in memory.
 fn run(graph: &Graph, config: &Config, threads: usize) -> (Vec<u64>, Vec<BlockLine>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -84,12 +87,26 @@ fn every_method_mixes_all_objectives_and_gives_the_same_bytes_at_any_number_of_t
 }
 
 #[test]
+fn any_objectives_can_be_mixed_with_the_same_bytes_at_any_number_of_threads() {
+    let graph = graph();
+    for method in ["controlg", "uniform", "pcgrad", "nash-mtl", "was"] {
+        let config = settings(method, &[OPEN, "train.warmup_rounds=1"]);
+        let (embeddings, blocks) = run(&graph, &config, 1);
+        assert_eq!((embeddings, blocks.clone()), run(&graph, &config, 4), "{method}");
+        assert!(blocks.iter().all(|block| block.loss.is_finite()), "{method}");
+    }
+}
+
+#[test]
 fn mixing_a_single_objective_equals_training_it_alone() {
     let graph = graph();
-    let alone = run(&graph, &settings("p_recon", &[]), 2).0;
-    for method in ["uniform", "pcgrad", "mgda", "paretognn", "gradnorm"] {
-        let config = settings(method, &["objectives=p_recon"]);
-        assert_eq!(run(&graph, &config, 2).0, alone, "{method}");
+    // The last two have an auxiliary network, which is trained or follows the encoder.
+    for name in ["p_recon", "mvgrl", "bgrl"] {
+        let alone = run(&graph, &settings("round-robin", &[&format!("objectives={name}")]), 2).0;
+        for method in ["uniform", "pcgrad", "mgda", "paretognn", "gradnorm"] {
+            let config = settings(method, &[&format!("objectives={name}")]);
+            assert_eq!(run(&graph, &config, 2).0, alone, "{name} with {method}");
+        }
     }
 }
 
@@ -110,10 +127,13 @@ fn a_killed_run_resumes_to_the_same_bytes_and_passes_its_audit() {
     let kill = |path: &Path, config: &Config| {
         catch_unwind(AssertUnwindSafe(|| into_folder(path, config, &graph, 11))).is_err()
     };
-    let runs: Vec<_> = mixers()
-        .map(|method| {
-            let config = settings(method.name, &[]);
-            let path = folder.path().join(method.name);
+    let closed = mixers().map(|method| settings(method.name, &[]));
+    let open = ["controlg", "uniform", "pcgrad", "autossl"]
+        .map(|method| settings(method, &[OPEN, "train.warmup_rounds=1"]));
+    let runs: Vec<_> = closed
+        .chain(open)
+        .map(|config| {
+            let path = folder.path().join(format!("{}-{}", config.method, config.objectives.len()));
             (config.clone(), path.clone(), kill(&path, &config))
         })
         .collect();
@@ -121,12 +141,14 @@ fn a_killed_run_resumes_to_the_same_bytes_and_passes_its_audit() {
     for (config, path, killed) in runs {
         assert!(killed && !path.join("embeddings.npy").exists());
         into_folder(&path, &config, &graph, u64::MAX).unwrap();
-        let whole = folder.path().join(format!("{}-whole", config.method));
+        let whole = path.with_extension("whole");
         into_folder(&whole, &config, &graph, u64::MAX).unwrap();
         let bytes = |path: &Path| fs::read(path.join("embeddings.npy")).unwrap();
         assert_eq!(bytes(&path), bytes(&whole), "{}", config.method);
         let summary = audit::audit(&path).unwrap();
-        assert_eq!((summary.steps, summary.weights.len(), summary.realized.len()), (21, 5, 0));
+        let k = config.objectives.len();
+        let lengths = if config.method == "controlg" { (0, k) } else { (k, 0) };
+        assert_eq!((summary.steps, (summary.weights.len(), summary.realized.len())), (21, lengths));
     }
 }
 
@@ -148,6 +170,49 @@ fn a_weight_off_the_simplex_fails_the_audit() {
             Err(Error::Check { place, .. }) => assert_eq!(place, format!("line 4, {field}")),
             other => panic!("{field}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn autossl_moves_its_weights_on_batch_normed_embeddings_and_says_when_it_cannot() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let settings = |more: &[&str]| {
+        let mut table = Config::preset("synthetic");
+        let small = ["method=autossl", "encoder.width=64", "encoder.norm=batch", "train.epochs=1"];
+        let few = ["train.batches_per_epoch=8", "mix.autossl.meta_every=1", "objective.p_par.parts=4"];
+        small.iter().chain(&few).chain(more).for_each(|set| config::set(&mut table, set).unwrap());
+        Config::from_table(table).unwrap()
+    };
+    // The last two mean the same: a variance alone is absolute.
+    for (at, (set, moves)) in [
+        (&[][..], true),
+        (&["mix.autossl.relative_variance=0"], false),
+        (&["mix.autossl.variance=1e-3"], false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let path = folder.path().join(at.to_string());
+        let (mut blocks, mut notes) = (Vec::new(), Vec::new());
+        let config = settings(set);
+        RunFolder::open(&path, &config, false)
+            .unwrap()
+            .pretrain(&graph(), |event| match event {
+                RunEvent::Line(Record::Block(block)) => blocks.push((**block).clone()),
+                RunEvent::Note(note) => notes.push(note.to_owned()),
+                _ => {}
+            })
+            .unwrap();
+        let gap = blocks[7].weight.iter().map(|weight| (weight - 0.2).abs()).fold(0.0, f64::max);
+        let steepest = blocks[7].slope.iter().map(|slope| slope.abs()).fold(0.0, f64::max);
+        assert_eq!(gap > 0.05, moves, "{set:?}: {:?}", blocks[7].weight);
+        assert_eq!(gap < 1e-3, !moves, "{set:?}: {:?}", blocks[7].weight);
+        assert_eq!(steepest > 1e-8, moves, "{set:?}: {steepest}");
+        let noted: Vec<usize> = (0..8).filter(|&block| blocks[block].note.is_some()).collect();
+        assert_eq!(noted, if moves { vec![] } else { vec![2] }, "{set:?}");
+        let said = notes.iter().filter(|note| note.contains("the weights of autossl do not move")).count();
+        assert_eq!(said, usize::from(!moves), "{notes:?}");
+        audit::audit(&path).unwrap();
     }
 }
 

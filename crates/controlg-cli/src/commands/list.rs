@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use controlg::config::{self, Config, Preset};
 use controlg::coordinator::METHODS;
-use controlg::objective::{BASELINES, OBJECTIVES, Objective};
+use controlg::objective::{self, BASELINES, OBJECTIVES, Objective};
 use controlg::registry::{Entry, EntrySummary};
 use controlg::{Error, Result};
 
@@ -33,7 +33,7 @@ pub(super) fn run(
             let singles = OBJECTIVES.iter().map(single);
             methods.chain(baselines).chain(singles).chain(controlg::eval::floors::SUMMARIES).collect()
         }
-        Listing::Objectives => OBJECTIVES.iter().map(|entry| entry.summary()).collect(),
+        Listing::Objectives => objective::all().map(|entry| entry.summary()).collect(),
         Listing::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),
         Listing::Protocols => controlg::data::PROTOCOLS.iter().map(|protocol| protocol.summary()).collect(),
         Listing::Datasets => controlg::data::catalog::ALL.iter().map(|known| known.summary()).collect(),

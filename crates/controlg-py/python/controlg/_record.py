@@ -16,8 +16,10 @@ def steps_done(record: str) -> int:
 
 
 def notes(record: str) -> list[str]:
-    """What the run chose for its graph, such as the feature normalization."""
-    return list(json.loads(record.split("\n", 1)[0]).get("notes", []))
+    """What the run chose for its graph, such as the feature normalization, and what its method noticed."""
+    header, *rest = record.splitlines()
+    noticed = [json.loads(line)["note"] for line in rest if '"note":' in line]
+    return [*json.loads(header).get("notes", []), *noticed]
 
 
 def blocks(record: str) -> dict[str, NDArray[Any]]:

@@ -6,7 +6,7 @@ use super::method::MethodSource;
 use super::{Custom, keys, legacy};
 use crate::encoder::ENCODERS;
 use crate::error::Result;
-use crate::objective::OBJECTIVES;
+use crate::objective;
 use crate::registry;
 
 /// Checks the names and values of settings, each for itself. Whether they fit together depends on the presets of the
@@ -25,8 +25,8 @@ pub fn check(mut table: Table) -> Result<()> {
     if let Some(Value::String(method)) = table.get("method") {
         MethodSource::find(method, &Custom::default())?;
     }
-    for objective in table.get("objectives").and_then(Value::as_array).into_iter().flatten() {
-        objective.as_str().map_or(Ok(()), |name| registry::find("objective", OBJECTIVES, name).map(drop))?;
+    for name in table.get("objectives").and_then(Value::as_array).into_iter().flatten() {
+        name.as_str().map_or(Ok(()), |name| objective::find(name).map(drop))?;
     }
     match table.get("encoder").and_then(|encoder| encoder.get("kind")) {
         Some(Value::String(kind)) => registry::find("encoder", ENCODERS, kind).map(drop),

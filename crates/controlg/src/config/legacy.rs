@@ -17,6 +17,17 @@ const VALUES: &[(&str, &str, &str, &str)] =
 /// Replaces old names by new ones, recursively.
 pub(super) fn to_new_names(table: &mut Table) {
     rename("", table, |(_, new, old)| (old, new), |(_, _, new, old)| (old, new));
+    keep_absolute_variance(table);
+}
+
+/// `mix.autossl.variance` was absolute before there was a relative one. A table that gives only the former still means it.
+fn keep_absolute_variance(table: &mut Table) {
+    if let Some(Value::Table(mix)) = table.get_mut("mix")
+        && let Some(Value::Table(autossl)) = mix.get_mut("autossl")
+        && autossl.contains_key("variance")
+    {
+        autossl.entry("relative_variance").or_insert(Value::Float(0.0));
+    }
 }
 
 /// Replaces new names by old ones, recursively.
@@ -55,6 +66,18 @@ fn rename(place: &str, table: &mut Table, key: fn(KeyRow) -> FromTo, value: fn(V
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variance_alone_is_absolute() {
+        let relative = |text: &str| {
+            let mut table: Table = text.parse().unwrap();
+            to_new_names(&mut table);
+            table["mix"]["autossl"].get("relative_variance").and_then(Value::as_float)
+        };
+        assert_eq!(relative("mix.autossl.variance = 1"), Some(0.0));
+        assert_eq!(relative("mix.autossl.variance = 1\nmix.autossl.relative_variance = 0.5"), Some(0.5));
+        assert_eq!(relative("mix.autossl.clusters = 7"), None);
+    }
 
     #[test]
     fn old_names_become_new_ones_and_back() {

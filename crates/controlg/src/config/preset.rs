@@ -129,6 +129,12 @@ fn of_method(method: &str, data: &str) -> Table {
     preset
 }
 
+/// The settings that the authors of an objective chose for it on a data set; empty if it has none.
+pub(super) fn of_objective(name: &str, data: &str) -> toml::Table {
+    let preset = of_method(name, data).remove("objective");
+    preset.map(|table| toml::Table::from_iter([("objective".to_owned(), table)])).unwrap_or_default()
+}
+
 /// The name without options: `synthetic` for `synthetic:nodes=1000`.
 fn name(data: &str) -> &str {
     data.split(':').next().unwrap_or(data)

@@ -106,6 +106,9 @@ fn with_presets(mut table: Table) -> Result<Table> {
     };
     let method = table.get("method").and_then(Value::as_str).unwrap_or_default();
     let Base { settings: mut merged, implied } = preset::base(preset, &data, method);
+    if !single_objectives().contains(&method) {
+        adapt_to_pool(&mut merged, &table, &data);
+    }
     drop_foreign_encoder_settings(&mut merged, &table);
     // The normalization of the data set's preset suits its own features.
     if table.get("features").and_then(Value::as_str) == Some(FeatureSource::Structural.name()) {
@@ -117,6 +120,22 @@ fn with_presets(mut table: Table) -> Result<Table> {
         stored::imply(&mut merged);
     }
     Ok(merged)
+}
+
+/// Adapts the preset of a data set to several objectives: adds the settings that the authors of each objective chose for
+/// it (but not for encoder and optimizer, which all objectives share), and lowers the minimum share of an objective.
+fn adapt_to_pool(preset: &mut Table, given: &Table, data: &str) {
+    let Some(Value::Array(names)) = given.get("objectives") else { return };
+    for name in names.iter().filter_map(Value::as_str) {
+        merge(preset, preset::of_objective(name, data));
+    }
+    // At least half of the time is planned, as with the paper's five objectives and a minimum share of a tenth.
+    let most = 0.5 / names.len() as f64;
+    let Value::Table(plan) = preset.entry("plan").or_insert_with(|| Table::new().into()) else { return };
+    let floor = plan.get("floor").and_then(Value::as_float).unwrap_or(PlanSettings::default().floor);
+    if names.len() > OBJECTIVES.len() && floor > most {
+        plan.insert("floor".to_owned(), most.into());
+    }
 }
 
 /// Removes the preset's encoder settings that the encoder the user chose does not have.
@@ -137,7 +156,7 @@ fn participating(top: &keys::TopSettings, custom: &Custom) -> Result<Vec<String>
     }
     for (at, name) in top.objectives.iter().enumerate() {
         if custom.objective(name).is_none() {
-            registry::find("objective", OBJECTIVES, name)?;
+            objective::find(name)?;
         }
         if top.objectives[..at].contains(name) {
             return Err(Error::value("objectives", format_args!("{name} twice"), "each objective once"));

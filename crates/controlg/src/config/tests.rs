@@ -110,9 +110,28 @@ fn baselines_have_presets_for_every_data_set() {
 }
 
 #[test]
-fn baselines_cannot_be_combined() {
-    assert!(config("data = 'cora'").unwrap().objectives.iter().all(|name| name.starts_with("p_")));
-    assert!(message("data = 'cora'\nobjectives = ['dgi']").starts_with("unknown objective 'dgi'"));
+#[allow(clippy::float_cmp)] // settings are copied, not computed
+fn any_objectives_can_be_combined() {
+    let default = config("data = 'cora'").unwrap();
+    assert!(default.objectives.iter().all(|name| name.starts_with("p_")) && default.plan.floor == 0.1);
+    let names = "objectives = ['p_link', 'cca-ssg', 'graphmae', 'bgrl', 'dgi', 'grace', 'mvgrl', 'gca']";
+    for method in ["controlg", "pcgrad"] {
+        let pool = config(&format!("data = 'citeseer'\nmethod = '{method}'\n{names}")).unwrap();
+        assert_eq!((pool.objectives.len(), pool.objective.len()), (8, 8));
+        // Each objective has the settings that its authors chose for the data set; all share the other settings.
+        assert_eq!(pool.objective["cca-ssg"].settings()["lambda"].as_float(), Some(5e-4));
+        assert_eq!(pool.objective["grace"].settings()["temperature"].as_float(), Some(0.9));
+        let shared = config("data = 'citeseer'").unwrap();
+        assert!(pool.encoder == shared.encoder && pool.train == shared.train);
+        assert_eq!(pool.plan.floor, 0.0625, "eight objectives");
+    }
+    let own =
+        config("data = 'cora'\nobjectives = ['dgi', 'grace']\nobjective.grace.temperature = 0.2").unwrap();
+    assert_eq!(own.objective["grace"].settings()["temperature"].as_float(), Some(0.2));
+    assert_eq!(own.plan.floor, 0.1);
+    let floor = config(&format!("data = 'cora'\n{names}\nplan.floor = 0.12")).unwrap().plan.floor;
+    assert_eq!(floor, 0.12, "the user's choice");
+    assert!(message("data = 'cora'\nobjectives = ['drace']").contains("did you mean 'grace'?"));
     assert!(message("data = 'cora'\nmethod = 'drace'").contains("did you mean 'grace'?"));
     let message = message("data = 'cora'\nobjective.grace.batch = 1");
     assert_eq!(message, "objective.grace.batch: found 1, expected 2 to 1048576");
@@ -123,6 +142,7 @@ fn a_resolved_config_reads_back_to_itself() {
     for text in [
         "data = 'cora'\ncontrol.kp = [1, 2, 3, 4, 5]",
         "data = 'x'\nmethod = 'p_par'\nencoder.kind = 'gat'",
+        "data = 'citeseer'\nobjectives = ['bgrl', 'mvgrl', 'dgi', 'grace', 'gca', 'graphmae', 'p_link']",
         "data = 'citeseer'\nmethod = 'graphmae'\nencoder.kind = 'gcn'",
         // Defaults that override the method's preset.
         "data = 'cora'\nmethod = 'graphmae'\ntrain.coupled_decay = false\nencoder.feature_dropout = 0",

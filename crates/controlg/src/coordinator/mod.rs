@@ -17,8 +17,8 @@ pub use feedback::*;
 pub use method::{METHODS, Method, UNTRAINED};
 pub(crate) use mix::cma;
 pub use mix::{
-    Lookahead, MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds, NodeEmbeddings,
-    WeightBounds, WeightSearch,
+    ClusterVariance, Lookahead, MixWeights, Mixer, MixerContext, MixerFactory, MixerInput, MixerNeeds,
+    NodeEmbeddings, WeightBounds, WeightSearch,
 };
 
 use serde::{Deserialize, Serialize};

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use super::{Encoder, Norms};
 use crate::Real;
 use crate::error::Result;
-use crate::graph::{Features, GcnRows, Graph, Operand, Operator, OperatorRows};
+use crate::graph::{Features, Graph, LazyOperator, Operand, Operator, OperatorRows};
 use crate::rowfile::SpilledMatrix;
-use crate::tensor::{ColumnStats, Moments, Params, Pool, Tape, Var};
+use crate::tensor::{Activation, ColumnStats, Moments, Params, Pool, Tape, Var};
 
 /// An encoder with its parameters.
 #[derive(Clone, Copy)]
@@ -27,11 +27,22 @@ pub struct Network<'n> {
 }
 
 /// The input rows of a layer.
+#[derive(Clone)]
 pub enum BlockSource<'a> {
     /// Dense rows.
     Dense(Var),
     /// Sparse features.
     Sparse(Operand<'a, Operator>),
+}
+
+impl<'a> BlockSource<'a> {
+    /// The rows times a weight.
+    pub(super) fn product(self, tape: &mut Tape<'a>, weight: Var) -> Var {
+        match self {
+            BlockSource::Sparse(x) => tape.propagate(x, weight),
+            BlockSource::Dense(h) => tape.linear(h, weight, None, Activation::Identity),
+        }
+    }
 }
 
 /// A block of nodes and the nodes that they reach.
@@ -87,17 +98,28 @@ pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph, writing: usize) -
         let input = if layer == 0 { graph.n_features() } else { network.out_width(layer - 1) };
         // A layer that narrows its input transforms it first, and so does one with sparse features.
         let sparse = layer == 0 && graph.has_sparse_features();
-        let (given, aggregated) = if sparse { (0, out) } else { (input, input.min(out)) };
+        let given = if sparse { 0 } else { input };
+        let products = network.encoder.products();
+        let aggregated = match products {
+            1 if !sparse => input.min(out),
+            // Several products are computed before the aggregation, and taken apart again.
+            _ => (2 * products - 1) * out,
+        };
         let blocks = walk.blocks(layer);
         for (at, block) in blocks.iter().enumerate().step_by(blocks.len().div_ceil(BLOCKS)) {
             let (rows, entries) = (block.len(), count_reached(graph, block, at, &mut reached));
-            let transform = rows * (given + out);
+            let transform = rows * (given + aggregated.max(out));
             // The sums, then norm and activation.
             let aggregate = entries.nodes * aggregated + 2 * rows * out;
             let operator = entries.all * (size_of::<u32>() + size_of::<Real>());
             most = most.max(transform.max(aggregate) * size_of::<Real>() + operator + writing);
         }
         reached.fill(u32::MAX);
+    }
+    if network.encoder.has_feature_channel() {
+        // The rows of all parts, and the rows side by side.
+        let joined = 2 * network.encoder.width() * walk.block_rows * size_of::<Real>();
+        most = most.max(joined + writing);
     }
     // Scales and positions of all nodes.
     most + graph.n_nodes() * (size_of::<f64>() + size_of::<u32>())
@@ -133,53 +155,106 @@ struct BlockWalk<'w> {
 /// Receives the rows of a layer block by block.
 type Sink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
 
+/// Receives the products of a layer block by block.
+type Each<'e> = dyn FnMut(&mut Tape<'_>, Var) -> Result<()> + 'e;
+
 impl BlockWalk<'_> {
     fn embed(&self, out: &mut Sink<'_>) -> Result<Vec<ColumnStats>> {
-        let mut reach = GcnRows::new(self.graph.adjacency());
+        let encoder = self.network.encoder;
+        let mut reach = LazyOperator::new(self.graph.adjacency(), encoder.operator());
         let mut stats: Vec<ColumnStats> = Vec::new();
-        let mut input: Option<SpilledMatrix> = None;
-        let last = self.network.encoder.layers() - 1;
+        let mut outputs: Vec<SpilledMatrix> = Vec::new();
+        let last = encoder.layers() - 1;
         for layer in 0..=last {
-            let transformed = self.transform(layer, input.as_ref())?;
+            let transformed = self.transform(layer, outputs.last())?;
             let done = transformed.is_some();
-            let from = transformed.or(input.take());
-            let width = self.network.out_width(layer);
-            let mut next = SpilledMatrix::new(self.folder, "layer", width)?;
-            let sink: &mut Sink<'_> = if layer == last { &mut *out } else { &mut |rows| next.append(rows) };
-            if !self.network.encoder.has_batch_norm(layer) {
-                self.aggregate(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
-                    let h = self.network.post(tape, layer, h, Norms::Batch);
-                    sink(tape.value(h))
-                })?;
-            } else if let Some(given) = self.stats {
-                let at = stats.len();
-                stats.push(given[at].clone());
-                self.aggregate(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
-                    let h = self.network.post(tape, layer, h, Norms::Given(&given[at..=at]));
-                    sink(tape.value(h))
-                })?;
-            } else {
-                let mut moments = Moments::new(width);
-                let mut raw = SpilledMatrix::new(self.folder, "product", width)?;
-                self.aggregate(layer, from.as_ref(), done, &mut reach, &mut |tape, h| {
-                    moments.add(tape.value(h));
-                    raw.append(tape.value(h))
-                })?;
-                drop(from);
-                let (mean, inverse_std) = moments.end();
-                stats.push(ColumnStats { mean, inverse_std });
-                self.post(layer, &raw.end()?, &stats[stats.len() - 1..], sink)?;
+            let from = transformed.as_ref().or(outputs.last());
+            let mut product = |each: &mut Each<'_>| self.aggregate(layer, from, done, &mut reach, each);
+            if layer == last && !encoder.has_feature_channel() {
+                self.finish(layer, &mut stats, &mut product, out)?;
+                return Ok(stats);
             }
-            if layer < last {
-                input = Some(next.end()?);
+            let mut next = SpilledMatrix::new(self.folder, "layer", self.network.out_width(layer))?;
+            self.finish(layer, &mut stats, &mut product, &mut |rows| next.append(rows))?;
+            if !encoder.has_feature_channel() {
+                outputs.clear();
             }
+            outputs.push(next.end()?);
         }
+        let mut channel = SpilledMatrix::new(self.folder, "layer", self.network.out_width(last + 1))?;
+        let mut product = |each: &mut Each<'_>| self.project(last + 1, each);
+        self.finish(last + 1, &mut stats, &mut product, &mut |rows| channel.append(rows))?;
+        outputs.insert(0, channel.end()?);
+        self.concat(&outputs, out)?;
         Ok(stats)
+    }
+
+    /// Norm and activation of a layer's products, which `product` computes block by block.
+    fn finish(
+        &self,
+        layer: usize,
+        stats: &mut Vec<ColumnStats>,
+        product: &mut dyn FnMut(&mut Each<'_>) -> Result<()>,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
+        if !self.network.encoder.has_batch_norm(layer) {
+            return product(&mut |tape, h| {
+                let h = self.network.post(tape, layer, h, Norms::Batch);
+                sink(tape.value(h))
+            });
+        }
+        if let Some(given) = self.stats {
+            let at = stats.len();
+            stats.push(given[at].clone());
+            return product(&mut |tape, h| {
+                let h = self.network.post(tape, layer, h, Norms::Given(&given[at..=at]));
+                sink(tape.value(h))
+            });
+        }
+        let width = self.network.out_width(layer);
+        let mut moments = Moments::new(width);
+        let mut raw = SpilledMatrix::new(self.folder, "product", width)?;
+        product(&mut |tape, h| {
+            moments.add(tape.value(h));
+            raw.append(tape.value(h))
+        })?;
+        let (mean, inverse_std) = moments.end();
+        stats.push(ColumnStats { mean, inverse_std });
+        self.post(layer, &raw.end()?, &stats[stats.len() - 1..], sink)
+    }
+
+    /// The products of the feature channel, block by block.
+    fn project(&self, layer: usize, each: &mut Each<'_>) -> Result<()> {
+        for block in self.blocks(layer) {
+            let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
+            let rows = self.rows(None, &nodes)?;
+            let mut tape = Tape::forward_only(self.network.params, &self.pool);
+            let source = rows.source(&mut tape);
+            let h = self.network.encoder.project_rows(&mut tape, self.network.group, source);
+            each(&mut tape, h)?;
+        }
+        Ok(())
+    }
+
+    /// Passes on the rows of all parts side by side.
+    fn concat(&self, parts: &[SpilledMatrix], out: &mut Sink<'_>) -> Result<()> {
+        for block in self.blocks(0) {
+            let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
+            let rows = parts.iter().map(|part| part.read(&nodes)).collect::<Result<Vec<_>>>()?;
+            let mut joined = Vec::with_capacity(rows.iter().map(Vec::len).sum());
+            for at in 0..nodes.len() {
+                for (part, rows) in parts.iter().zip(&rows) {
+                    joined.extend_from_slice(&rows[at * part.cols()..(at + 1) * part.cols()]);
+                }
+            }
+            out(&joined)?;
+        }
+        Ok(())
     }
 
     /// The layer's per-node transform, spilled; `None` if it aggregates first.
     fn transform(&self, layer: usize, input: Option<&SpilledMatrix>) -> Result<Option<SpilledMatrix>> {
-        let mut next = SpilledMatrix::new(self.folder, "transform", self.network.out_width(layer))?;
+        let mut next: Option<SpilledMatrix> = None;
         for block in self.blocks(layer) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = self.rows(input, &nodes)?;
@@ -188,9 +263,13 @@ impl BlockWalk<'_> {
             let Some(h) = self.network.encoder.transform(&mut tape, self.network.group, layer, source) else {
                 return Ok(None);
             };
-            next.append(tape.value(h))?;
+            let spilled = match &mut next {
+                Some(spilled) => spilled,
+                none => none.insert(SpilledMatrix::new(self.folder, "transform", tape.shape(h).1)?),
+            };
+            spilled.append(tape.value(h))?;
         }
-        next.end().map(Some)
+        next.map(SpilledMatrix::end).transpose()
     }
 
     /// The layer's aggregation, block by block.
@@ -199,8 +278,8 @@ impl BlockWalk<'_> {
         layer: usize,
         input: Option<&SpilledMatrix>,
         transformed: bool,
-        reach: &mut GcnRows<'_>,
-        each: &mut dyn FnMut(&mut Tape<'_>, Var) -> Result<()>,
+        reach: &mut LazyOperator<'_>,
+        each: &mut Each<'_>,
     ) -> Result<()> {
         for block in self.blocks(layer) {
             let block = Block { rows: reach.rows(block) };
@@ -309,7 +388,7 @@ mod tests {
         let mut params = Params::new();
         let group = params.add_group("encoder");
         encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(1, "init", "", 0));
-        let (prepared, pool) = (EncoderInput::new(graph), Pool::new());
+        let (prepared, pool) = (EncoderInput::with_spec(graph, encoder.operator()), Pool::new());
         let whole = embed(&*encoder, &params, group, &prepared, &pool);
         let stats = statistics(&*encoder, &params, group, &prepared, &pool);
         assert_eq!(embed_with(&*encoder, &params, group, &prepared, &stats, &pool), whole);
@@ -349,16 +428,19 @@ mod tests {
             .with_features(Features::Dense(Dense::from_parts(5000, 600, data.collect())))
             .unwrap();
         for graph in [&sparse, &dense] {
-            for kind in ["gcn", "gat"] {
+            for kind in ["gcn", "sage", "gat"] {
                 for rest in [
                     "width = 64\nlayers = 3",
                     "width = 48\nhidden = 20\nlayers = 2\nnorm = 'layer'\nactivation = 'elu'",
                     "width = 24\nhidden = 96\nlayers = 2\nlast = 'linear'",
                     "width = 32\nlayers = 1\nnorm = 'none'",
+                    "width = 32\nhidden = 48\nlayers = 2\njump = 'concat'",
+                    "width = 32\nlayers = 1\nnorm = 'none'\nactivation = 'relu'\njump = 'concat'",
                 ] {
                     compare(graph, &format!("kind = '{kind}'\n{rest}"));
                 }
             }
+            compare(graph, "operator = 'mean'\nself_loops = false\nwidth = 32\njump = 'concat'");
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
 };
 
 const KEYS: &[Key] = &{
-    let [layers, width, hidden, norm, activation, last, dropout, feature_dropout] = *layer::KEYS;
+    let [layers, width, hidden, norm, activation, last, dropout, feature_dropout, jump] = *layer::KEYS;
     [
         layers,
         width,
@@ -33,6 +33,7 @@ const KEYS: &[Key] = &{
         last,
         dropout,
         feature_dropout,
+        jump,
         Key::new("heads", Range::Whole(1, 1024), "attention heads, concatenated; must divide the widths"),
         Key::new("negative_slope", Range::Number(0.0, 1.0), "slope of the leaky ReLU on the scores"),
         Key::new(
@@ -132,7 +133,15 @@ impl Gat {
 
 impl Encoder for Gat {
     fn width(&self) -> usize {
-        self.settings.common.width
+        self.settings.common.embedding_width()
+    }
+
+    fn channels(&self) -> Vec<usize> {
+        self.settings.common.channels()
+    }
+
+    fn has_feature_channel(&self) -> bool {
+        self.settings.common.has_feature_channel()
     }
 
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -157,6 +166,13 @@ impl Encoder for Gat {
             common.init_epilogue(layer, params, group, stream);
             from = to;
         }
+        common.init_channel(n_features, params, group, stream);
+    }
+
+    fn project_rows<'a>(&self, tape: &mut Tape<'a>, group: usize, rows: BlockSource<'a>) -> Var {
+        let (weight, epilogue) = self.settings.common.channel(tape, group, 3);
+        let product = rows.product(tape, weight);
+        epilogue.apply_fused(tape, product)
     }
 
     fn layers(&self) -> usize {
@@ -175,10 +191,7 @@ impl Encoder for Gat {
         rows: BlockSource<'a>,
     ) -> Option<Var> {
         let ([weight, ..], _) = self.layer_params(tape, group, layer);
-        Some(match rows {
-            BlockSource::Sparse(x) => tape.propagate(x, weight),
-            BlockSource::Dense(h) => tape.linear(h, weight, None, Activation::Identity),
-        })
+        Some(rows.product(tape, weight))
     }
 
     fn aggregate<'a>(
@@ -198,25 +211,32 @@ impl Encoder for Gat {
     }
 
     fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
-        self.layer_params(tape, group, layer).1.apply(tape, h, &mut norms)
+        let epilogue = match layer {
+            channel if channel == self.settings.common.layers => {
+                self.settings.common.channel(tape, group, 3).1
+            }
+            layer => self.layer_params(tape, group, layer).1,
+        };
+        epilogue.apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
         let common = &self.settings.common;
         let attention = self.attention();
         let mut next = tape.group(group).into_iter();
-        let mut h = None;
+        let input = common.drop_features(view, &mut pass);
+        let mut outputs: Vec<Var> = Vec::new();
         for layer in 0..common.layers {
             let mut take = || next.next().expect("all parameters are declared");
             let (weight, source, target) = (take(), take(), take());
             let epilogue = common.epilogue(layer, &mut next);
             let (bias, activation) = epilogue.fused();
-            let projected = match h {
-                None => tape.project(&common.drop_features(view, &mut pass), weight, pass.token),
+            let projected = match outputs.last().copied() {
+                None => tape.project(&input, weight, pass.token),
                 Some(h) => {
-                    let input = common.drop_inputs(tape, h, &mut pass);
-                    let projected = tape.linear(input, weight, None, Activation::Identity);
-                    tape.release(h);
+                    let dropped = common.drop_inputs(tape, h, &mut pass);
+                    let projected = tape.linear(dropped, weight, None, Activation::Identity);
+                    common.release(tape, h);
                     projected
                 }
             };
@@ -224,8 +244,8 @@ impl Encoder for Gat {
             let params = AttentionParams { source, target, bias, activation };
             let product = tape.attention(operator, projected, params, attention, dropout);
             tape.release(projected);
-            h = Some(epilogue.apply(tape, product, &mut pass.norms));
+            outputs.push(epilogue.apply(tape, product, &mut pass.norms));
         }
-        h.expect("at least one layer")
+        common.jump(tape, &mut next, &input, &mut pass, outputs)
     }
 }

@@ -1,12 +1,14 @@
 //! Graph convolutional network: H′ = act(norm(Â·H·W + b)), layer by layer (Kipf and Welling, 2017).
 
+use serde::{Deserialize, Serialize};
+
 use super::layer::LayerEpilogue;
-use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass};
+use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass, layer};
 use crate::error::Result;
-use crate::graph::View;
+use crate::graph::{OperatorKind, OperatorSpec, View};
 use crate::registry::Entry;
 use crate::rng::Stream;
-use crate::setting;
+use crate::setting::{self, Key, Range, Scalar};
 use crate::tensor::{Activation, Init, Params, Tape, Var};
 
 /// The entry in the list of encoders.
@@ -14,22 +16,72 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "gcn",
     summary: "graph convolutions: neighbors averaged with weights from the degrees",
     paper: "Kipf and Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
-    keys: LayerSettings::KEYS,
-    defaults: || setting::table_of(&LayerSettings::default()),
-    build: |table| Ok(Box::new(Gcn::new(setting::settings("encoder", LayerSettings::KEYS, table)?)?)),
+    keys: KEYS,
+    defaults: || setting::table_of(&GcnSettings::default()),
+    build: |table| Ok(Box::new(Gcn::with_settings(setting::settings("encoder", KEYS, table)?)?)),
 };
+
+pub(super) const KEYS: &[Key] = &{
+    let [layers, width, hidden, norm, activation, last, dropout, feature_dropout, jump] = *layer::KEYS;
+    [
+        layers,
+        width,
+        hidden,
+        norm,
+        activation,
+        last,
+        dropout,
+        feature_dropout,
+        jump,
+        Key::new(
+            "operator",
+            Range::OneOf(&["symmetric", "mean"]),
+            "weights of neighbors: 1/√(dᵤ·dᵥ), or their mean",
+        )
+        .added_later(Scalar::Text("symmetric")),
+        Key::new("self_loops", Range::Flag, "whether a node is its own neighbor")
+            .added_later(Scalar::Flag(true)),
+    ]
+};
+
+/// The settings of a graph convolutional network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GcnSettings {
+    /// Those of every encoder.
+    #[serde(flatten)]
+    pub common: LayerSettings,
+    /// How neighbors are weighted.
+    pub operator: OperatorKind,
+    /// Whether a node is its own neighbor.
+    pub self_loops: bool,
+}
+
+impl Default for GcnSettings {
+    fn default() -> Self {
+        let OperatorSpec { kind, self_loops } = OperatorSpec::GCN;
+        GcnSettings { common: LayerSettings::default(), operator: kind, self_loops }
+    }
+}
 
 /// A stack of graph convolutions. Parameters of a layer: weight (in × out), then bias, norm and slope as configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gcn {
     settings: LayerSettings,
+    operator: OperatorSpec,
 }
 
 impl Gcn {
-    /// A network with these settings.
+    /// A network with the usual operator, symmetric with self-loops.
     pub fn new(settings: LayerSettings) -> Result<Self> {
-        settings.check()?;
-        Ok(Gcn { settings })
+        Gcn::with_settings(GcnSettings { common: settings, ..GcnSettings::default() })
+    }
+
+    /// A network with these settings.
+    pub fn with_settings(settings: GcnSettings) -> Result<Self> {
+        setting::check("encoder", KEYS, &settings)?;
+        let GcnSettings { common, operator, self_loops } = settings;
+        Ok(Gcn { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
 
     /// The weight and the epilogue of a layer.
@@ -48,7 +100,19 @@ impl Gcn {
 
 impl Encoder for Gcn {
     fn width(&self) -> usize {
-        self.settings.width
+        self.settings.embedding_width()
+    }
+
+    fn channels(&self) -> Vec<usize> {
+        self.settings.channels()
+    }
+
+    fn operator(&self) -> OperatorSpec {
+        self.operator
+    }
+
+    fn has_feature_channel(&self) -> bool {
+        self.settings.has_feature_channel()
     }
 
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -59,6 +123,13 @@ impl Encoder for Gcn {
             self.settings.init_epilogue(layer, params, group, stream);
             from = to;
         }
+        self.settings.init_channel(n_features, params, group, stream);
+    }
+
+    fn project_rows<'a>(&self, tape: &mut Tape<'a>, group: usize, rows: BlockSource<'a>) -> Var {
+        let (weight, epilogue) = self.settings.channel(tape, group, 1);
+        let product = rows.product(tape, weight);
+        epilogue.apply_fused(tape, product)
     }
 
     fn layers(&self) -> usize {
@@ -108,39 +179,43 @@ impl Encoder for Gcn {
     }
 
     fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
-        self.layer_params(tape, group, layer).1.apply(tape, h, &mut norms)
+        let epilogue = match layer {
+            channel if channel == self.settings.layers => self.settings.channel(tape, group, 1).1,
+            layer => self.layer_params(tape, group, layer).1,
+        };
+        epilogue.apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
         let mut next = tape.group(group).into_iter();
-        let mut h = None;
-        // Whether h is already Â·H.
+        let input = self.settings.drop_features(view, &mut pass);
+        let mut outputs: Vec<Var> = Vec::new();
+        // Whether the last output is already Â·H.
         let mut propagated = false;
         for layer in 0..self.settings.layers {
             let weight = next.next().expect("all parameters are declared");
             let epilogue = self.settings.epilogue(layer, &mut next);
             let (bias, activation) = epilogue.fused();
-            let product = match h {
+            let product = match outputs.last().copied() {
                 None => {
-                    let view = self.settings.drop_features(view, &mut pass);
                     propagated =
-                        self.settings.allows_early_propagation() && tape.fuses_propagation(&view, weight);
+                        self.settings.allows_early_propagation() && tape.fuses_propagation(&input, weight);
                     if propagated {
-                        tape.convolve_view_then_propagate(&view, weight, pass.token, bias, activation)
+                        tape.convolve_view_then_propagate(&input, weight, pass.token, bias, activation)
                     } else {
-                        tape.convolve_view(&view, weight, pass.token, bias, activation)
+                        tape.convolve_view(&input, weight, pass.token, bias, activation)
                     }
                 }
                 Some(h) if std::mem::take(&mut propagated) => tape.linear(h, weight, bias, activation),
                 Some(h) => {
-                    let input = self.settings.drop_inputs(tape, h, &mut pass);
-                    let product = tape.convolve(view.operator(), input, weight, bias, activation);
-                    tape.release(h);
+                    let dropped = self.settings.drop_inputs(tape, h, &mut pass);
+                    let product = tape.convolve(view.operator(), dropped, weight, bias, activation);
+                    self.settings.release(tape, h);
                     product
                 }
             };
-            h = Some(epilogue.apply(tape, product, &mut pass.norms));
+            outputs.push(epilogue.apply(tape, product, &mut pass.norms));
         }
-        h.expect("at least one layer")
+        self.settings.jump(tape, &mut next, &input, &mut pass, outputs)
     }
 }

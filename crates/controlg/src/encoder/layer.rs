@@ -10,12 +10,12 @@ use crate::setting::{self, Key, Range, Scalar};
 use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
 
 /// The settings of every encoder, by name.
-pub(super) const KEYS: &[Key; 8] = &[
+pub(super) const KEYS: &[Key; 9] = &[
     Key::new("layers", Range::Whole(1, 16), "number of layers"),
-    Key::new("width", Range::Whole(1, 65_536), "embedding width"),
-    Key::new("hidden", Range::Whole(0, 65_536), "hidden width between layers; 0 for the embedding width"),
+    Key::new("width", Range::Whole(1, 65_536), "width of the last layer"),
+    Key::new("hidden", Range::Whole(0, 65_536), "width of the layers before the last; 0 for the same width"),
     Key::new("norm", Range::OneOf(&["batch", "layer", "none"]), "normalization after each layer's product"),
-    Key::new("activation", Range::OneOf(&["prelu", "relu", "elu"]), "activation after the norm"),
+    Key::new("activation", Range::OneOf(&["prelu", "relu", "elu", "identity"]), "activation after the norm"),
     Key::new(
         "last",
         Range::OneOf(&["activation", "linear"]),
@@ -24,6 +24,12 @@ pub(super) const KEYS: &[Key; 8] = &[
     Key::new("dropout", Range::Below(0.0, 1.0), "dropout rate on the inputs of all layers but the first"),
     Key::new("feature_dropout", Range::Below(0.0, 1.0), "dropout rate on the entries of the features")
         .added_later(Scalar::Number(0.0)),
+    Key::new(
+        "jump",
+        Range::OneOf(&["last", "concat"]),
+        "embedding: the last layer, or a projection of the features and all layers side by side",
+    )
+    .added_later(Scalar::Text("last")),
 ];
 
 /// The settings of every encoder.
@@ -32,9 +38,9 @@ pub(super) const KEYS: &[Key; 8] = &[
 pub struct LayerSettings {
     /// Number of layers, 1 to 16.
     pub layers: usize,
-    /// Embedding width.
+    /// Width of the last layer and of the feature channel.
     pub width: usize,
-    /// Hidden width between layers; 0 for the same as `width`.
+    /// Width of the layers before the last; 0 for the same as `width`.
     pub hidden: usize,
     /// Normalization after each layer's product.
     pub norm: Norm,
@@ -46,6 +52,8 @@ pub struct LayerSettings {
     pub dropout: f64,
     /// Dropout rate on the entries of the features, below 1.
     pub feature_dropout: f64,
+    /// What the embedding consists of.
+    pub jump: Jump,
 }
 
 impl Default for LayerSettings {
@@ -59,6 +67,7 @@ impl Default for LayerSettings {
             last: LastLayer::Activation,
             dropout: 0.0,
             feature_dropout: 0.0,
+            jump: Jump::Last,
         }
     }
 }
@@ -85,6 +94,19 @@ pub enum ActivationKind {
     Relu,
     /// x, or eˣ − 1 where x < 0
     Elu,
+    /// x
+    Identity,
+}
+
+/// Jumping knowledge (Xu et al., 2018): which layers make up the embedding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Jump {
+    /// The last layer.
+    Last,
+    /// A projection of the node's own features, the feature channel, and all layers, side by side. Features that
+    /// neighbors do not share survive there, as heterophilous graphs require.
+    Concat,
 }
 
 /// How the last layer ends.
@@ -106,9 +128,29 @@ impl LayerSettings {
         setting::check("encoder", KEYS, self)
     }
 
-    /// Output width of a layer.
+    /// Output width of a layer. The feature channel counts as the layer after the last.
     pub(super) fn out_width(&self, layer: usize) -> usize {
         if layer + 1 < self.layers && self.hidden > 0 { self.hidden } else { self.width }
+    }
+
+    /// Whether the embedding has a feature channel.
+    pub(super) fn has_feature_channel(&self) -> bool {
+        self.jump == Jump::Concat
+    }
+
+    /// Embedding width.
+    pub(super) fn embedding_width(&self) -> usize {
+        self.channels().iter().sum()
+    }
+
+    /// The widths of the parts of the embedding.
+    pub(super) fn channels(&self) -> Vec<usize> {
+        match self.jump {
+            Jump::Last => vec![self.width],
+            Jump::Concat => std::iter::once(self.width)
+                .chain((0..self.layers).map(|layer| self.out_width(layer)))
+                .collect(),
+        }
     }
 
     /// The norm of a layer.
@@ -122,13 +164,14 @@ impl LayerSettings {
     }
 
     fn is_linear(&self, layer: usize) -> bool {
-        layer + 1 == self.layers && self.last == LastLayer::Linear
+        layer + 1 >= self.layers && self.last == LastLayer::Linear
     }
 
     /// Whether the second layer may aggregate right after the first layer's activation: no norm or dropout lies between them,
     /// and aggregating before the second layer's weights is no wider than after them.
     pub(super) fn allows_early_propagation(&self) -> bool {
         self.layers > 1
+            && self.jump == Jump::Last
             && self.norm_of(0) == Norm::None
             && self.dropout == 0.0
             && self.out_width(0) <= self.out_width(1)
@@ -164,8 +207,68 @@ impl LayerSettings {
             ActivationKind::Prelu => Activation::Prelu(take()),
             ActivationKind::Relu => Activation::Relu,
             ActivationKind::Elu => Activation::Elu,
+            ActivationKind::Identity => Activation::Identity,
         };
         LayerEpilogue { norm, bias, affine, activation }
+    }
+
+    /// Declares the parameters of the feature channel, if there is one.
+    pub(super) fn init_channel(
+        &self,
+        n_features: usize,
+        params: &mut Params,
+        group: usize,
+        stream: &mut Stream,
+    ) {
+        if self.has_feature_channel() {
+            let name = format!("{}.weight", self.layers);
+            params.add(group, &name, (n_features, self.width), Init::XavierUniform, stream);
+            self.init_epilogue(self.layers, params, group, stream);
+        }
+    }
+
+    /// The embedding from the outputs of all layers. `view` is the input of the first layer.
+    pub(super) fn jump<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        next: &mut impl Iterator<Item = Var>,
+        view: &View<'a>,
+        pass: &mut Pass<'_>,
+        layers: Vec<Var>,
+    ) -> Var {
+        if !self.has_feature_channel() {
+            return *layers.last().expect("at least one layer");
+        }
+        let weight = next.next().expect("all parameters are declared");
+        let epilogue = self.epilogue(self.layers, next);
+        let product = tape.project(view, weight, pass.token);
+        let mut parts = vec![epilogue.finish(tape, product, &mut pass.norms)];
+        parts.extend(layers);
+        let z = tape.concat_columns(&parts);
+        parts.into_iter().for_each(|part| tape.release(part));
+        z
+    }
+
+    /// Frees the output of a layer after the next one has used it, unless it is part of the embedding.
+    pub(super) fn release(&self, tape: &mut Tape<'_>, h: Var) {
+        if self.jump == Jump::Last {
+            tape.release(h);
+        }
+    }
+
+    /// The weight and the epilogue of the feature channel. Each layer has `per_layer` parameters before its epilogue.
+    pub(super) fn channel(
+        &self,
+        tape: &mut Tape<'_>,
+        group: usize,
+        per_layer: usize,
+    ) -> (Var, LayerEpilogue) {
+        let mut next = tape.group(group).into_iter();
+        for layer in 0..self.layers {
+            next.by_ref().take(per_layer).for_each(|_| ());
+            self.epilogue(layer, &mut next);
+        }
+        (next.next().expect("all parameters are declared"), self.epilogue(self.layers, &mut next))
     }
 
     /// The input of the first layer, with feature dropout if the pass has dropout.
@@ -204,7 +307,25 @@ impl LayerEpilogue {
         }
     }
 
-    /// Applies what follows the product.
+    /// Applies bias, norm and activation to a product without any of them.
+    pub(super) fn finish(&self, tape: &mut Tape<'_>, product: Var, norms: &mut Norms<'_>) -> Var {
+        let h = self.apply_fused(tape, product);
+        self.apply(tape, h, norms)
+    }
+
+    /// Applies what is usually fused into the product.
+    pub(super) fn apply_fused(&self, tape: &mut Tape<'_>, product: Var) -> Var {
+        match self.fused() {
+            (None, Activation::Identity) => product,
+            (bias, activation) => {
+                let h = tape.activate(product, bias, activation);
+                tape.release(product);
+                h
+            }
+        }
+    }
+
+    /// Applies what follows the product with its fused bias and activation.
     pub(super) fn apply(&self, tape: &mut Tape<'_>, h: Var, norms: &mut Norms<'_>) -> Var {
         let Some((gamma, beta)) = self.affine else { return h };
         let out = match (self.norm, norms) {

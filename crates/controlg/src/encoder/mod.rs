@@ -7,9 +7,10 @@ mod blocks;
 mod gat;
 mod gcn;
 mod layer;
+mod sage;
 
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EncoderInput, View};
+use crate::graph::{Dense, EncoderInput, OperatorSpec, View};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
@@ -17,11 +18,12 @@ use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 pub(crate) use blocks::block_bytes;
 pub use blocks::{Block, BlockSource, Network, embed_in_blocks};
 pub use gat::{Gat, GatInit, GatSettings};
-pub use gcn::Gcn;
-pub use layer::{ActivationKind, LastLayer, LayerSettings, Norm};
+pub use gcn::{Gcn, GcnSettings};
+pub use layer::{ActivationKind, Jump, LastLayer, LayerSettings, Norm};
+pub use sage::{Sage, SageSettings};
 
 /// All encoders.
-pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, gat::ENTRY];
+pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, sage::ENTRY, gat::ENTRY];
 
 /// The architecture of a network from features to representations.
 ///
@@ -30,6 +32,16 @@ pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, gat::ENTRY];
 pub trait Encoder: Send + Sync {
     /// Embedding width, the number of columns of the representations.
     fn width(&self) -> usize;
+
+    /// The widths of the parts that the representations consist of, side by side.
+    fn channels(&self) -> Vec<usize> {
+        vec![self.width()]
+    }
+
+    /// The operator that it propagates with.
+    fn operator(&self) -> OperatorSpec {
+        OperatorSpec::GCN
+    }
 
     /// Adds the network's parameters to an empty group and initializes them.
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
@@ -52,6 +64,11 @@ pub trait Encoder: Send + Sync {
         rows: BlockSource<'a>,
     ) -> Option<Var>;
 
+    /// How many products [`Encoder::transform`] puts side by side; for the memory estimate.
+    fn products(&self) -> usize {
+        1
+    }
+
     /// A layer's aggregation over neighbors, up to its norm, for the nodes of a block. `rows` are the inputs of the nodes
     /// that the block reaches; `transformed` says whether [`Encoder::transform`] was applied to them.
     fn aggregate<'a>(
@@ -63,6 +80,18 @@ pub trait Encoder: Send + Sync {
         rows: Var,
         transformed: bool,
     ) -> Var;
+
+    /// Whether the embedding consists of a feature channel (a projection of the features) and the outputs of all layers, side
+    /// by side, instead of the output of the last layer.
+    fn has_feature_channel(&self) -> bool {
+        false
+    }
+
+    /// The feature channel of some nodes up to its norm. For [`Encoder::has_batch_norm`] and [`Encoder::post`] it is the layer
+    /// after the last.
+    fn project_rows<'a>(&self, _tape: &mut Tape<'a>, _group: usize, _rows: BlockSource<'a>) -> Var {
+        unreachable!("an encoder with a feature channel implements project_rows")
+    }
 
     /// A layer's norm and activation, unless [`Encoder::aggregate`] has applied them.
     fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var;
@@ -210,10 +239,12 @@ mod tests {
         let order = [3, 8, 0, 1, 7, 6, 2, 5, 4];
         let straight: Vec<u32> = (0..9).collect();
         for entry in ENCODERS {
-            let encoder = network(&format!("kind = '{}'\nwidth = 8", entry.name)).unwrap();
+            let encoder = network(&format!("kind = '{}'\nwidth = 8\njump = 'concat'", entry.name)).unwrap();
             let params = initialized(&*encoder);
-            let [a, b] = [ring(&straight), ring(&order)]
-                .map(|graph| embed(&*encoder, &params, 0, &EncoderInput::new(&graph), &Pool::new()));
+            let [a, b] = [ring(&straight), ring(&order)].map(|graph| {
+                let input = EncoderInput::with_spec(&graph, encoder.operator());
+                embed(&*encoder, &params, 0, &input, &Pool::new())
+            });
             for (node, &moved) in order.iter().enumerate() {
                 for (x, y) in a.row(node).iter().zip(b.row(moved as usize)) {
                     assert!((x - y).abs() < 1e-4, "{}: node {node}: {x} {y}", entry.name);
@@ -233,6 +264,29 @@ mod tests {
         let direct = embed(&*encoder, &params, 0, &prepared, &pool);
         assert_eq!(direct, embed_with(&*encoder, &params, 0, &prepared, &stats, &pool));
         assert_eq!((direct.n_rows(), direct.n_cols()), (9, encoder.width()));
+    }
+
+    #[test]
+    fn concatenated_embeddings_are_the_features_and_all_layers() {
+        let graph = ring(&(0..9).collect::<Vec<_>>());
+        for entry in ENCODERS {
+            let of = |rest: &str| {
+                let text = format!("kind = '{}'\nwidth = 8\nhidden = 4\n{rest}", entry.name);
+                let encoder = network(&text).unwrap();
+                let params = initialized(&*encoder);
+                let input = EncoderInput::with_spec(&graph, encoder.operator());
+                (encoder.width(), embed(&*encoder, &params, 0, &input, &Pool::new()))
+            };
+            let (last, (width, all)) = (of("").1, of("jump = 'concat'"));
+            assert_eq!((width, all.n_cols()), (8 + 4 + 8, 8 + 4 + 8));
+            // The layers come before the feature channel in the random stream, so the last one is the same.
+            for node in 0..9 {
+                assert_eq!(all.row(node)[12..], last.row(node)[..], "{}", entry.name);
+            }
+            // Nodes 0 and 4 share no neighbor, but their only feature, up to its size.
+            let positive = |node: usize| all.row(node)[..8].iter().map(|&x| x > 0.0).collect::<Vec<_>>();
+            assert_eq!(positive(4), positive(8), "{}", entry.name);
+        }
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use feature_kind::FeatureKind;
 pub use features::{Dense, Features};
 pub use ids::Ids;
 pub use operand::Operand;
-pub use operator::{GcnRows, Operator, OperatorRows};
+pub use operator::{LazyOperator, Operator, OperatorKind, OperatorRows, OperatorSpec};
 pub(crate) use smooth::Smoothing;
 pub use spectral::Laplacian;
 pub use stored::StoredFeatures;

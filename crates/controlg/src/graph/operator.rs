@@ -3,11 +3,59 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use serde::{Deserialize, Serialize};
+
 use super::adjacency::check_symmetric;
 use super::{Adjacency, Csr};
 use crate::Real;
 use crate::error::Result;
 use crate::kernels::{CsrView, scratch};
+
+/// How an encoder averages over neighbors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperatorSpec {
+    /// The scaling of the entries.
+    pub kind: OperatorKind,
+    /// Whether every node is its own neighbor.
+    pub self_loops: bool,
+}
+
+/// The scaling of an operator. D holds the row sums of the adjacency A, after self-loops are added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OperatorKind {
+    /// D^-½ A D^-½
+    Symmetric,
+    /// D⁻¹ A, the mean over neighbors.
+    Mean,
+}
+
+impl OperatorSpec {
+    /// The operator of graph convolutions: D̃^-½ (A + I) D̃^-½.
+    pub const GCN: OperatorSpec = OperatorSpec { kind: OperatorKind::Symmetric, self_loops: true };
+
+    /// The scale of a node with this row sum; 0 if it has no neighbors.
+    fn scale(self, sum: f64) -> f64 {
+        match self.kind {
+            _ if sum <= 0.0 => 0.0,
+            OperatorKind::Symmetric => 1.0 / sum.sqrt(),
+            OperatorKind::Mean => 1.0 / sum,
+        }
+    }
+
+    /// The factor of entry (row, column), from the scales of both nodes.
+    fn factor(self, row: f64, column: f64) -> f64 {
+        match self.kind {
+            OperatorKind::Symmetric => row * column,
+            OperatorKind::Mean => row,
+        }
+    }
+
+    /// Number of entries of the operator.
+    pub(crate) fn n_entries(self, adjacency: &Adjacency) -> usize {
+        adjacency.n_entries() + if self.self_loops { adjacency.n_rows() } else { 0 }
+    }
+}
 
 /// A sparse matrix that multiplies node representations, with its transpose for the backward pass.
 #[derive(Clone, Debug)]
@@ -21,8 +69,13 @@ pub struct Operator {
 impl Operator {
     /// The GCN operator Â = D̃^-½ (A + I) D̃^-½, where D̃ holds the row sums of A + I.
     pub fn gcn(adjacency: &Adjacency) -> Self {
+        Operator::new(adjacency, OperatorSpec::GCN)
+    }
+
+    /// The operator of a graph.
+    pub fn new(adjacency: &Adjacency, spec: OperatorSpec) -> Self {
         let mut operator = Operator::symmetric_unchecked(Csr::empty(0, 0));
-        operator.refill_gcn(adjacency, None);
+        operator.refill(adjacency, None, spec);
         operator
     }
 
@@ -63,8 +116,10 @@ impl Operator {
     }
 
     /// A stand-in of this shape for a pass over shapes.
-    pub(crate) fn shape_only(n: usize, n_entries: usize) -> Self {
-        Operator::symmetric_unchecked(Csr::shape_only(n, n, n_entries))
+    pub(crate) fn shape_only(n: usize, n_entries: usize, kind: OperatorKind) -> Self {
+        let matrix = || Csr::shape_only(n, n, n_entries);
+        let transposed = (kind == OperatorKind::Mean).then(matrix);
+        Operator { matrix: matrix(), transposed, reverse: OnceLock::new() }
     }
 
     /// The matrix.
@@ -105,32 +160,37 @@ impl Operator {
             + self.reverse.get().map_or(0, |reverse| size_of_val(&reverse[..]))
     }
 
-    /// Turns this into the GCN operator of the kept entries of `adjacency`, reusing its memory.
-    pub(super) fn refill_gcn(&mut self, adjacency: &Adjacency, keep: Option<&[bool]>) {
+    /// Turns this into the operator of the kept entries of `adjacency`, reusing its memory.
+    pub(super) fn refill(&mut self, adjacency: &Adjacency, keep: Option<&[bool]>, spec: OperatorSpec) {
         let n = adjacency.n_rows();
-        let (mut offsets, mut columns, values) =
-            std::mem::replace(&mut self.matrix, Csr::empty(0, 0)).into_parts();
-        let mut values = values.unwrap_or_default();
-        offsets.clear();
-        columns.clear();
-        values.clear();
+        let (mut offsets, mut columns, mut values) = cleared(&mut self.matrix);
         scratch::with(n, |scale: &mut [f64]| {
-            // First A + I and its row sums; then each entry is scaled by both of its nodes.
+            // First the neighbors and their sums; then each entry is scaled by both of its nodes.
             offsets.push(0);
             for (row, scale) in scale.iter_mut().enumerate() {
-                let sum = kept_row(adjacency, keep, row, &mut columns, &mut values);
+                let sum = kept_row(adjacency, keep, spec.self_loops, row, &mut columns, &mut values);
                 offsets.push(columns.len());
-                *scale = 1.0 / sum.sqrt();
+                *scale = spec.scale(sum);
             }
+            // The pattern is symmetric, so the transpose has the same one.
+            self.transposed = (spec.kind == OperatorKind::Mean).then(|| {
+                let mut old = self.transposed.take().unwrap_or_else(|| Csr::empty(0, 0));
+                let (mut mirrored_offsets, mut mirrored_columns, mut mirrored) = cleared(&mut old);
+                mirrored_offsets.extend_from_slice(&offsets);
+                mirrored_columns.extend_from_slice(&columns);
+                let scaled =
+                    |(&column, &value): (&u32, &Real)| (f64::from(value) * scale[column as usize]) as Real;
+                mirrored.extend(columns.iter().zip(&values).map(scaled));
+                Csr::from_parts(n, mirrored_offsets, mirrored_columns, Some(mirrored))
+            });
             for row in 0..n {
                 for at in offsets[row]..offsets[row + 1] {
-                    let both = scale[row] * scale[columns[at] as usize];
-                    values[at] = (f64::from(values[at]) * both) as Real;
+                    let factor = spec.factor(scale[row], scale[columns[at] as usize]);
+                    values[at] = (f64::from(values[at]) * factor) as Real;
                 }
             }
         });
         self.matrix = Csr::from_parts(n, offsets, columns, Some(values));
-        self.transposed = None;
         // If the reverse entries of the old matrix were needed, those of the new one will be too.
         if let Some(mut reverse) = self.reverse.take() {
             reverse_entries(&self.matrix, &mut reverse);
@@ -139,10 +199,21 @@ impl Operator {
     }
 }
 
-/// Computes rows of [`Operator::gcn`] on demand, for graphs whose operator does not fit into memory. The values are identical.
+/// The empty vectors of a matrix that is no longer needed: offsets, columns and values.
+fn cleared(matrix: &mut Csr) -> (Vec<usize>, Vec<u32>, Vec<Real>) {
+    let (mut offsets, mut columns, values) = std::mem::replace(matrix, Csr::empty(0, 0)).into_parts();
+    let mut values = values.unwrap_or_default();
+    offsets.clear();
+    columns.clear();
+    values.clear();
+    (offsets, columns, values)
+}
+
+/// Computes rows of [`Operator::new`] on demand, for graphs whose operator does not fit into memory. The values are identical.
 #[derive(Clone, Debug)]
-pub struct GcnRows<'g> {
+pub struct LazyOperator<'g> {
     adjacency: &'g Adjacency,
+    spec: OperatorSpec,
     scale: Vec<f64>,
     /// The column of each node in the current rows.
     column_of: Vec<u32>,
@@ -153,33 +224,34 @@ pub struct GcnRows<'g> {
 pub struct OperatorRows {
     /// One row per requested row, one column per reached node.
     pub operator: Operator,
-    /// The nodes of the columns, ascending.
+    /// The nodes of the columns, ascending: the neighbors of the rows' nodes and these nodes themselves.
     pub reached: Vec<u32>,
     /// The column of each row's own node.
     pub own: Vec<u32>,
 }
 
-impl<'g> GcnRows<'g> {
+impl<'g> LazyOperator<'g> {
     /// Prepares the scales of all rows.
-    pub fn new(adjacency: &'g Adjacency) -> Self {
-        let sum = |row| adjacency.entries(row).fold(1.0, |sum, (_, weight)| sum + f64::from(weight));
-        let scale = (0..adjacency.n_rows()).map(|row| 1.0 / f64::sqrt(sum(row))).collect();
-        GcnRows { adjacency, scale, column_of: vec![u32::MAX; adjacency.n_rows()] }
+    pub fn new(adjacency: &'g Adjacency, spec: OperatorSpec) -> Self {
+        let own = if spec.self_loops { 1.0 } else { 0.0 };
+        let sum = |row| adjacency.entries(row).fold(own, |sum, (_, weight)| sum + f64::from(weight));
+        let scale = (0..adjacency.n_rows()).map(|row| spec.scale(sum(row))).collect();
+        LazyOperator { adjacency, spec, scale, column_of: vec![u32::MAX; adjacency.n_rows()] }
     }
 
     /// A range of rows.
     pub fn rows(&mut self, rows: Range<usize>) -> OperatorRows {
         let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for row in rows.clone() {
-            kept_row(self.adjacency, None, row, &mut columns, &mut values);
+            kept_row(self.adjacency, None, self.spec.self_loops, row, &mut columns, &mut values);
             for at in offsets[offsets.len() - 1]..columns.len() {
-                let both = self.scale[row] * self.scale[columns[at] as usize];
-                values[at] = (f64::from(values[at]) * both) as Real;
+                let factor = self.spec.factor(self.scale[row], self.scale[columns[at] as usize]);
+                values[at] = (f64::from(values[at]) * factor) as Real;
             }
             offsets.push(columns.len());
         }
         let mut reached = Vec::new();
-        for &column in &columns {
+        for column in columns.iter().copied().chain(rows.clone().map(|row| row as u32)) {
             if std::mem::replace(&mut self.column_of[column as usize], 0) == u32::MAX {
                 reached.push(column);
             }
@@ -195,15 +267,18 @@ impl<'g> GcnRows<'g> {
     }
 }
 
-/// Appends the kept entries of a row of A + I, in ascending order, and returns their sum.
+/// Appends the kept entries of a row of A, or of A + I with self-loops, in ascending order, and returns their sum.
 fn kept_row(
     adjacency: &Csr,
     keep: Option<&[bool]>,
+    self_loops: bool,
     row: usize,
     columns: &mut Vec<u32>,
     values: &mut Vec<Real>,
 ) -> f64 {
-    let (mut sum, mut has_loop) = (1.0, false);
+    let mut sum = if self_loops { 1.0 } else { 0.0 };
+    // Whether the self-loop is in place, or not wanted.
+    let mut has_loop = !self_loops;
     for at in adjacency.offsets()[row]..adjacency.offsets()[row + 1] {
         let column = adjacency.columns()[at];
         if !has_loop && column as usize > row {
@@ -289,22 +364,59 @@ mod tests {
         }
     }
 
+    const SPECS: [OperatorSpec; 4] = [
+        OperatorSpec::GCN,
+        OperatorSpec { kind: OperatorKind::Symmetric, self_loops: false },
+        OperatorSpec { kind: OperatorKind::Mean, self_loops: true },
+        OperatorSpec { kind: OperatorKind::Mean, self_loops: false },
+    ];
+
     #[test]
-    fn rows_of_the_gcn_operator_equal_the_full_operator() {
+    fn operators_scale_by_degrees_with_and_without_self_loops() {
+        let neighbors = [vec![1], vec![0, 2], vec![1], vec![]];
+        for spec in SPECS {
+            let operator = Operator::new(&path(), spec);
+            let degree = |u: usize| neighbors[u].len() as f64 + if spec.self_loops { 1.0 } else { 0.0 };
+            let (rows, mirrored) = (dense(operator.matrix()), dense_view(operator.backward()));
+            for u in 0..4 {
+                for v in 0..4 {
+                    let linked = neighbors[u].contains(&v) || (spec.self_loops && u == v);
+                    let want = match spec.kind {
+                        _ if !linked => 0.0,
+                        OperatorKind::Symmetric => 1.0 / (degree(u) * degree(v)).sqrt(),
+                        OperatorKind::Mean => 1.0 / degree(u),
+                    };
+                    assert_close(rows[u][v], want);
+                    assert_close(mirrored[v][u], want);
+                }
+            }
+            assert_eq!(operator.matrix().n_entries(), spec.n_entries(&path()));
+        }
+    }
+
+    fn dense_view(matrix: CsrView<'_>) -> Vec<Vec<f64>> {
+        let values = matrix.values.map(<[Real]>::to_vec);
+        dense(&Csr::from_parts(matrix.n_cols, matrix.offsets.to_vec(), matrix.columns.to_vec(), values))
+    }
+
+    #[test]
+    fn rows_of_a_lazy_operator_equal_the_full_operator() {
         let adjacency =
             EdgeList { pairs: vec![(0, 1), (1, 2), (2, 5), (0, 4)], weights: Some(vec![0.3, 2.0, 1.5, 0.7]) }
                 .into_adjacency(7)
                 .unwrap()
                 .0;
-        let whole = Operator::gcn(&adjacency);
-        let mut rows = GcnRows::new(&adjacency);
-        for range in [0..3, 3..4, 2..7, 0..7] {
-            let OperatorRows { operator, reached, own } = rows.rows(range.clone());
-            for (at, row) in range.enumerate() {
-                let named: Vec<_> =
-                    operator.matrix().entries(at).map(|(column, x)| (reached[column as usize], x)).collect();
-                assert_eq!(named, whole.matrix().entries(row).collect::<Vec<_>>());
-                assert_eq!(reached[own[at] as usize] as usize, row);
+        for spec in SPECS {
+            let whole = Operator::new(&adjacency, spec);
+            let mut rows = LazyOperator::new(&adjacency, spec);
+            for range in [0..3, 3..4, 2..7, 0..7] {
+                let OperatorRows { operator, reached, own } = rows.rows(range.clone());
+                for (at, row) in range.enumerate() {
+                    let entries = operator.matrix().entries(at);
+                    let named: Vec<_> = entries.map(|(column, x)| (reached[column as usize], x)).collect();
+                    assert_eq!(named, whole.matrix().entries(row).collect::<Vec<_>>());
+                    assert_eq!(reached[own[at] as usize] as usize, row);
+                }
             }
         }
     }

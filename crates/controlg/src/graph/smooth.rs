@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::{Adjacency, GcnRows, Operator, OperatorRows};
+use super::{Adjacency, LazyOperator, Operator, OperatorRows, OperatorSpec};
 use crate::Real;
 use crate::error::Result;
 use crate::kernels::spmm;
@@ -32,25 +32,6 @@ const BLOCK_ROWS: usize = 16_384;
 const BLOCK_NUMBERS: usize = 1 << 21;
 
 impl Smoothing<'_> {
-    /// Smooths the rows that `make` produces in memory, and passes them on.
-    pub(crate) fn in_memory<T>(
-        &self,
-        rows: &mut Sink<'_>,
-        make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
-    ) -> Result<T> {
-        if self.steps == 0 {
-            return make(rows);
-        }
-        let mut z = Vec::new();
-        let made = make(&mut |block| {
-            z.extend_from_slice(block);
-            Ok(())
-        })?;
-        self.smooth(&mut z);
-        rows(&z)?;
-        Ok(made)
-    }
-
     /// Smooths all rows in place.
     pub(crate) fn smooth(&self, z: &mut [Real]) {
         if self.steps == 0 {
@@ -83,7 +64,7 @@ impl Smoothing<'_> {
         let mut z = SpilledMatrix::new(folder, "embedding", self.width)?;
         let made = make(&mut |block| z.append(block))?;
         let z = z.end()?;
-        let mut operator = GcnRows::new(self.adjacency);
+        let mut operator = LazyOperator::new(self.adjacency, OperatorSpec::GCN);
         let mut h: Option<SpilledMatrix> = None;
         for step in 1..=self.steps {
             let last = step == self.steps;
@@ -139,7 +120,7 @@ impl Smoothing<'_> {
         if self.steps == 0 {
             return 0;
         }
-        let mut operator = GcnRows::new(self.adjacency);
+        let mut operator = LazyOperator::new(self.adjacency, OperatorSpec::GCN);
         let blocks = self.blocks();
         let some = blocks.iter().step_by(blocks.len().div_ceil(BLOCKS).max(1));
         let bytes = some.map(|block| {
@@ -227,11 +208,12 @@ mod tests {
                 };
                 let make =
                     |rows: &mut dyn FnMut(&[Real]) -> Result<()>| z.chunks(7 * WIDTH).try_for_each(rows);
-                let made = match in_blocks {
-                    true => smoothing.in_blocks(folder.path(), &mut rows, make),
-                    false => smoothing.in_memory(&mut rows, make),
-                };
-                made.unwrap();
+                if in_blocks {
+                    smoothing.in_blocks(folder.path(), &mut rows, make).unwrap();
+                } else {
+                    all = z.clone();
+                    smoothing.smooth(&mut all);
+                }
                 all
             };
             assert!(collect(true) == collect(false), "{steps} steps");

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Adjacency, Csr, Dense, Features, Graph, Operand, Operator};
+use super::{Adjacency, Csr, Dense, Features, Graph, Operand, Operator, OperatorSpec};
 use crate::kernels::feature_dropout::FeatureDropout;
 use crate::kernels::spmm;
 use crate::rng::Stream;
@@ -22,19 +22,23 @@ pub struct EncoderInput<'g> {
 impl<'g> EncoderInput<'g> {
     /// The input for graph convolutions: the features and the GCN operator.
     pub fn new(graph: &'g Graph) -> Self {
-        EncoderInput::with_operator(graph.features(), Operator::gcn(graph.adjacency()))
+        EncoderInput::with_spec(graph, OperatorSpec::GCN)
+    }
+
+    /// The input for an encoder that propagates in this way.
+    pub fn with_spec(graph: &'g Graph, spec: OperatorSpec) -> Self {
+        EncoderInput::with_operator(graph.features(), Operator::new(graph.adjacency(), spec))
     }
 
     /// A stand-in for a pass over shapes: the operator and the transposed features have a size but no contents.
-    pub(crate) fn shape_only(graph: &'g Graph) -> Self {
-        let n = graph.n_nodes();
+    pub(crate) fn shape_only(graph: &'g Graph, spec: OperatorSpec) -> Self {
         let transposed = match graph.features() {
             Features::Sparse(x) => Some(Csr::shape_only(x.n_cols(), x.n_rows(), x.n_entries())),
             Features::Dense(_) => None,
         };
         EncoderInput {
             features: graph.features(),
-            operator: Operator::shape_only(n, graph.adjacency().n_entries() + n),
+            operator: Operator::shape_only(graph.n_nodes(), spec.n_entries(graph.adjacency()), spec.kind),
             transposed,
             smoothed: OnceLock::new(),
         }
@@ -202,9 +206,10 @@ impl NodeSet {
     }
 }
 
-/// Builds GCN operators with dropped edges. It reuses the memory of operators that are no longer in use.
-#[derive(Debug, Default)]
+/// Builds operators with dropped edges. It reuses the memory of operators that are no longer in use.
+#[derive(Debug)]
 pub struct EdgeDropper {
+    spec: OperatorSpec,
     made: Vec<Arc<Operator>>,
     keep: Vec<bool>,
     next: Vec<usize>,
@@ -212,26 +217,61 @@ pub struct EdgeDropper {
 }
 
 impl EdgeDropper {
-    /// A dropper without buffers.
-    pub fn new() -> Self {
-        EdgeDropper::default()
+    /// Makes operators of this kind.
+    pub fn new(spec: OperatorSpec) -> Self {
+        EdgeDropper { spec, made: Vec::new(), keep: Vec::new(), next: Vec::new(), shape_only: false }
     }
 
     /// Makes stand-ins for a pass over shapes.
-    pub(crate) fn shape_only() -> Self {
-        EdgeDropper { shape_only: true, ..EdgeDropper::default() }
+    pub(crate) fn shape_only(spec: OperatorSpec) -> Self {
+        EdgeDropper { shape_only: true, ..EdgeDropper::new(spec) }
     }
 
-    /// The GCN operator of the graph after dropping each undirected edge with probability `rate`.
+    /// The operator of the graph after dropping each undirected edge with probability `rate`.
     pub fn drop_edges(&mut self, adjacency: &Adjacency, rate: f64, stream: &mut Stream) -> Arc<Operator> {
         if self.shape_only {
-            let kept = ((1.0 - rate) * adjacency.n_entries() as f64) as usize;
-            return Arc::new(Operator::shape_only(adjacency.n_rows(), kept + adjacency.n_rows()));
+            return self.stand_in(adjacency, rate);
         }
         self.keep_edges(adjacency, |_, _| stream.uniform() >= rate)
     }
 
-    /// The GCN operator of the graph with the undirected edges for which `keep` returns `true`. `keep` is called once per edge
+    /// Hides ⌈share·m⌉ of the m undirected edges, drawn uniformly, in both directions. Returns the operator of the others and
+    /// the hidden edges (smaller, larger) in ascending order.
+    pub fn hide_edges(
+        &mut self,
+        adjacency: &Adjacency,
+        share: f64,
+        stream: &mut Stream,
+    ) -> (Arc<Operator>, Vec<(u32, u32)>) {
+        let m = adjacency.n_entries() / 2;
+        let count = ((share * m as f64).ceil() as usize).min(m);
+        if self.shape_only {
+            return (self.stand_in(adjacency, share), vec![(0, 0); count]);
+        }
+        let mut is_hidden = vec![false; m];
+        stream.sample(m, count).into_iter().for_each(|edge| is_hidden[edge as usize] = true);
+        let mut hidden = Vec::with_capacity(count);
+        let mut edge = 0;
+        let operator = self.keep_edges(adjacency, |u, v| {
+            let keep = !is_hidden[edge];
+            edge += 1;
+            if !keep {
+                hidden.push((u, v));
+            }
+            keep
+        });
+        (operator, hidden)
+    }
+
+    /// A stand-in for the operator without a share `dropped` of the edges.
+    fn stand_in(&self, adjacency: &Adjacency, dropped: f64) -> Arc<Operator> {
+        let all = adjacency.n_entries();
+        let kept = ((1.0 - dropped) * all as f64) as usize;
+        let entries = self.spec.n_entries(adjacency) - all + kept;
+        Arc::new(Operator::shape_only(adjacency.n_rows(), entries, self.spec.kind))
+    }
+
+    /// The operator of the graph with the undirected edges for which `keep` returns `true`. `keep` is called once per edge
     /// (smaller, larger), in ascending order. Degrees are those of the kept edges; self-loops are added afterwards.
     pub fn keep_edges(
         &mut self,
@@ -239,8 +279,7 @@ impl EdgeDropper {
         mut keep: impl FnMut(u32, u32) -> bool,
     ) -> Arc<Operator> {
         if self.shape_only {
-            let n = adjacency.n_rows();
-            return Arc::new(Operator::shape_only(n, adjacency.n_entries() + n));
+            return self.stand_in(adjacency, 0.0);
         }
         self.keep.clear();
         self.keep.resize(adjacency.n_entries(), false);
@@ -263,12 +302,12 @@ impl EdgeDropper {
         match unused {
             Some(made) => {
                 let operator = Arc::get_mut(made).expect("no other reference");
-                operator.refill_gcn(adjacency, Some(&self.keep));
+                operator.refill(adjacency, Some(&self.keep), self.spec);
                 made.clone()
             }
             None => {
                 let mut operator = Operator::symmetric_unchecked(Csr::empty(0, 0));
-                operator.refill_gcn(adjacency, Some(&self.keep));
+                operator.refill(adjacency, Some(&self.keep), self.spec);
                 self.made.push(Arc::new(operator));
                 self.made[self.made.len() - 1].clone()
             }
@@ -284,7 +323,7 @@ pub fn mask_features(n_cols: usize, rate: f64, stream: &mut Stream) -> Vec<bool>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::EdgeList;
+    use crate::graph::{EdgeList, OperatorKind};
 
     fn ring(n: u32) -> Adjacency {
         EdgeList { pairs: (0..n).map(|u| (u, (u + 1) % n)).collect(), weights: None }
@@ -296,7 +335,7 @@ mod tests {
     #[test]
     fn edges_are_dropped_in_both_directions_and_degrees_follow() {
         let adjacency = ring(50);
-        let mut dropper = EdgeDropper::new();
+        let mut dropper = EdgeDropper::new(OperatorSpec::GCN);
         let operator = dropper.drop_edges(&adjacency, 0.4, &mut Stream::new(1, "test", "", 0));
         let matrix = operator.matrix();
         assert_eq!(*matrix, matrix.transposed());
@@ -309,9 +348,29 @@ mod tests {
     }
 
     #[test]
+    fn hidden_edges_are_in_neither_direction_of_the_operator() {
+        let adjacency = ring(50);
+        for spec in [OperatorSpec::GCN, OperatorSpec { kind: OperatorKind::Mean, self_loops: false }] {
+            let stream = &mut Stream::new(1, "test", "", 0);
+            let (operator, hidden) = EdgeDropper::new(spec).hide_edges(&adjacency, 0.7, stream);
+            assert_eq!(hidden.len(), 35);
+            assert!(hidden.is_sorted());
+            for matrix in [operator.forward(), operator.backward()] {
+                let has = |u: u32, v: u32| {
+                    let row = matrix.offsets[u as usize]..matrix.offsets[u as usize + 1];
+                    matrix.columns[row].contains(&v)
+                };
+                assert!(hidden.iter().all(|&(u, v)| !has(u, v) && !has(v, u)));
+                let loops = if spec.self_loops { 50 } else { 0 };
+                assert_eq!(matrix.columns.len(), 2 * (50 - 35) + loops);
+            }
+        }
+    }
+
+    #[test]
     fn rate_zero_keeps_all_edges_and_rate_one_only_self_loops() {
         let adjacency = ring(9);
-        let mut dropper = EdgeDropper::new();
+        let mut dropper = EdgeDropper::new(OperatorSpec::GCN);
         let stream = &mut Stream::new(1, "test", "", 0);
         let all = dropper.drop_edges(&adjacency, 0.0, stream);
         assert_eq!(all.matrix(), Operator::gcn(&adjacency).matrix());
@@ -322,7 +381,7 @@ mod tests {
     #[test]
     fn memory_is_reused_only_when_unused() {
         let adjacency = ring(9);
-        let mut dropper = EdgeDropper::new();
+        let mut dropper = EdgeDropper::new(OperatorSpec::GCN);
         let stream = &mut Stream::new(1, "test", "", 0);
         let first = dropper.drop_edges(&adjacency, 0.5, stream);
         let second = dropper.drop_edges(&adjacency, 0.5, stream);

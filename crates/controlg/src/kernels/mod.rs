@@ -23,6 +23,7 @@ pub mod adam;
 #[cfg(all(target_arch = "x86_64", not(feature = "f64")))] // AMX accumulates in f32
 mod amx;
 pub mod attention;
+pub mod column_blocks;
 pub mod columns;
 pub mod correlate;
 pub mod feature_dropout;

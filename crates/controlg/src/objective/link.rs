@@ -1,8 +1,12 @@
 //! `p_link`, link prediction: tell edges from non-edges.
 //!
 //! L = −mean_{E⁺} log σ(s_uv) − mean_{E⁻} log(1 − σ(s_uv)), with U = relu(norm(Z)·W + b), s_uv = wᵀ(U_u ⊙ U_v) + c.
-//! Positives are edges, negatives as many uniformly sampled non-edges. Z: n×h, W: h×hidden, w: 1×hidden. The initial loss
-//! is about 2 ln 2.
+//! Positives are edges, negatives as many sampled non-edges. Z: n×h, W: h×hidden, w: 1×hidden. The initial loss is about
+//! 2 ln 2.
+//!
+//! A fraction `mask` of the edges is hidden from the encoder, and these are the positives (Li et al., What's Behind the
+//! Mask: Understanding Masked Graph Modeling for Graph Autoencoders, KDD 2023). An encoder that sees the edges it is asked for
+//! memorizes them instead of learning what makes an edge likely. With `mask = 0` it sees all edges, as in the paper.
 //!
 //! Rows are normalized before the head because plain dot products start with very large logits.
 
@@ -13,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
-use crate::setting::{self, Key, Range};
+use crate::setting::{self, Key, Range, Scalar};
 use crate::tensor::{Activation, Averaging, Init, Params, Tape, Var};
 
 /// Entry in the list of objectives.
@@ -43,6 +47,20 @@ const KEYS: &[Key] = &[
         Range::OneOf(&["separate", "joint"]),
         "average positives and negatives separately or jointly",
     ),
+    Key::new(
+        "mask",
+        Range::Below(0.0, 1.0),
+        "fraction of edges hidden from the encoder, which are the positives; 0: it sees all edges",
+    )
+    .added_later(Scalar::Number(0.0)),
+    Key::new("dropout", Range::Below(0.0, 1.0), "dropout rate on the hidden layer of the MLP")
+        .added_later(Scalar::Number(0.0)),
+    Key::new(
+        "negatives",
+        Range::OneOf(&["uniform", "degree"]),
+        "non-edges drawn uniformly, or with nodes in proportion to their degrees",
+    )
+    .added_later(Scalar::Text("uniform")),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,6 +71,18 @@ struct LinkSettings {
     batch: usize,
     sense_batch: usize,
     mean: PairMean,
+    mask: f64,
+    dropout: f64,
+    negatives: Negatives,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Negatives {
+    /// Any pair without an edge is equally likely.
+    Uniform,
+    /// Nodes are drawn like the ends of random edges. Then the degree alone does not tell positives from negatives.
+    Degree,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,9 +107,15 @@ impl Default for LinkSettings {
             batch: 8192,
             sense_batch: 50_000,
             mean: PairMean::Separate,
+            mask: 0.7,
+            dropout: 0.0,
+            negatives: Negatives::Uniform,
         }
     }
 }
+
+/// Attempts to draw a non-edge by degree before it is drawn uniformly.
+const DEGREE_ATTEMPTS: usize = 32;
 
 #[derive(Clone)]
 struct Link {
@@ -135,7 +171,7 @@ impl Objective for Link {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        vec![ViewSpec::default()]
+        vec![ViewSpec { hide_edges: self.settings.mask, ..ViewSpec::default() }]
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
@@ -143,13 +179,20 @@ impl Objective for Link {
             Purpose::Training => self.settings.batch,
             Purpose::Sensing => self.settings.sense_batch,
         };
-        let (us, vs, n_positive) = self.pairs(input.graph, count, input.stream);
+        let edges = match self.settings.mask > 0.0 {
+            true => &input.views[0].hidden_edges[..],
+            false => &self.edges[..],
+        };
+        let (us, vs, n_positive) = self.pairs(input.graph, edges, count, input.stream);
         let scores = match self.settings.decoder {
             Decoder::Dot => tape.pair_dot(input.z[0], us, vs),
             Decoder::Mlp => {
                 let head = tape.group(input.group);
                 let z = tape.normalize_rows(input.z[0]);
-                let u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
+                let mut u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
+                if input.purpose == Purpose::Training {
+                    u = tape.dropout(u, self.settings.dropout, input.stream);
+                }
                 let scores = tape.pair_dot_weighted(u, head[2], us, vs);
                 tape.activate(scores, Some(head[3]), Activation::Identity)
             }
@@ -163,29 +206,44 @@ impl Objective for Link {
 }
 
 impl Link {
-    /// Samples up to `count` edges, or takes all in order if there are no more, and as many non-edges. Returns the sources,
-    /// the targets and the number of edges.
-    fn pairs(&self, graph: &Graph, count: usize, stream: &mut Stream) -> (Vec<u32>, Vec<u32>, usize) {
-        let count = count.min(self.edges.len());
+    /// Samples up to `count` of the edges, or takes all in order if there are no more, and as many non-edges. Returns the
+    /// sources, the targets and the number of edges.
+    fn pairs(
+        &self,
+        graph: &Graph,
+        edges: &[(u32, u32)],
+        count: usize,
+        stream: &mut Stream,
+    ) -> (Vec<u32>, Vec<u32>, usize) {
+        let count = count.min(edges.len());
         let (mut us, mut vs) = (Vec::with_capacity(2 * count), Vec::with_capacity(2 * count));
         let mut add = |(u, v): (u32, u32)| {
             us.push(u);
             vs.push(v);
         };
-        if count == self.edges.len() {
-            self.edges.iter().copied().for_each(&mut add);
+        if count == edges.len() {
+            edges.iter().copied().for_each(&mut add);
         } else {
-            let drawn = stream.sample(self.edges.len(), count);
-            drawn.into_iter().map(|edge| self.edges[edge as usize]).for_each(&mut add);
+            let drawn = stream.sample(edges.len(), count);
+            drawn.into_iter().map(|edge| edges[edge as usize]).for_each(&mut add);
         }
         (0..count).for_each(|_| add(self.negative(graph, stream)));
         (us, vs, count)
     }
 
-    /// A uniformly sampled non-edge u ≠ v.
+    /// A sampled non-edge u ≠ v.
     fn negative(&self, graph: &Graph, stream: &mut Stream) -> (u32, u32) {
         if !self.non_edges.is_empty() {
             return self.non_edges[stream.below(self.non_edges.len())];
+        }
+        if self.settings.negatives == Negatives::Degree {
+            // Hubs may be adjacent to nearly all likely partners, so the attempts are limited.
+            for _ in 0..DEGREE_ATTEMPTS {
+                let [u, v] = [(); 2].map(|()| self.random_end(stream));
+                if u != v && !graph.adjacency().contains(u, v) {
+                    return (u, v);
+                }
+            }
         }
         loop {
             let n = graph.n_nodes();
@@ -194,5 +252,12 @@ impl Link {
                 return (u, v);
             }
         }
+    }
+
+    /// A random end of a random edge.
+    fn random_end(&self, stream: &mut Stream) -> u32 {
+        let at = stream.below(2 * self.edges.len());
+        let (u, v) = self.edges[at / 2];
+        if at.is_multiple_of(2) { u } else { v }
     }
 }

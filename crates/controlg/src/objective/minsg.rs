@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::head::Head;
 use super::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::error::{Error, Result};
-use crate::graph::{Csr, Graph, Operator, Subgraph};
+use crate::graph::{Csr, Graph, Operator, OperatorKind, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
@@ -132,7 +132,8 @@ impl Objective for Minsg {
 
     fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
         let entries = self.operator_entries(graph);
-        self.operator = entries.map(|entries| Operator::shape_only(graph.n_nodes(), entries));
+        self.operator =
+            entries.map(|entries| Operator::shape_only(graph.n_nodes(), entries, OperatorKind::Symmetric));
         Ok(())
     }
 

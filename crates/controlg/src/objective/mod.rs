@@ -4,8 +4,10 @@
 //! and computes a loss ([`Objective::loss`]). Encoding, the backward pass and the optimizer step are done for it. Training
 //! and sensing use the same two functions.
 
+mod autoencoder;
 mod baselines;
 mod decor;
+mod decorrelation;
 mod head;
 mod link;
 mod minsg;
@@ -19,11 +21,11 @@ pub use view_spec::{AugmentedView, ViewSpec};
 use crate::encoder::Encoder;
 use crate::error::{Error, Result};
 use crate::graph::{EdgeDropper, EncoderInput, Graph, Operator, Subgraph};
-use crate::registry::{self, Entry};
+use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::tensor::{Params, Tape, Var};
 
-/// The objectives that can be combined, in the paper's order. [`BASELINES`] lists those that are trained alone.
+/// The paper's objectives in its order, which are the default pool. [`BASELINES`] lists more; all of them can be combined.
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
@@ -70,7 +72,7 @@ pub trait Objective: CloneObjective + Send + Sync {
     /// The views it needs, one per forward pass. Objectives with equal views share the passes when sensing.
     fn views(&self) -> Vec<ViewSpec>;
 
-    /// Draws an augmented view.
+    /// Draws an augmented view. An objective that draws its views in its own way marks them with [`ViewSpec::custom`].
     fn augment<'a>(
         &'a self,
         spec: &ViewSpec,
@@ -87,8 +89,8 @@ pub trait Objective: CloneObjective + Send + Sync {
         None
     }
 
-    /// If the embeddings of the auxiliary network are added to those of the encoder after training: the operator it
-    /// propagates with.
+    /// If the embeddings of the auxiliary network are added to those of the encoder after training alone: the operator it
+    /// propagates with. Several objectives share only the encoder, whose embeddings are then the result.
     fn aux_operator(&self) -> Option<&Operator> {
         None
     }
@@ -130,9 +132,9 @@ pub enum AuxNetwork {
     /// Trained like the encoder.
     Trained,
     /// A target network: initialized independently, it gets no gradient and follows the encoder as an exponential moving
-    /// average.
+    /// average. It moves after each step on its own objective, not after steps on others.
     Ema {
-        /// The initial update rate, which decays to zero along a half cosine over the run.
+        /// The initial update rate, which decays to zero along a half cosine over the steps of the whole run.
         rate: f64,
     },
 }
@@ -170,13 +172,16 @@ pub enum Purpose {
 
 /// Builds an objective by name from its table of the run file.
 pub fn build(name: &str, table: toml::Table) -> Result<Box<dyn Objective>> {
-    match BASELINES.iter().find(|entry| entry.name == name) {
-        Some(entry) => (entry.build)(table),
-        None => (registry::find("objective", OBJECTIVES, name)?.build)(table),
-    }
+    (find(name)?.build)(table)
 }
 
-/// All objectives, each of which can be trained alone: [`OBJECTIVES`] and [`BASELINES`].
+/// Finds an objective by name; the error suggests the nearest name.
+pub fn find(name: &str) -> Result<&'static Entry<dyn Objective>> {
+    let found = all().find(|entry| entry.name == name);
+    found.ok_or_else(|| Error::unknown("objective", name, all().map(|entry| entry.name)))
+}
+
+/// All objectives, each of which can be trained alone or with others: [`OBJECTIVES`] and [`BASELINES`].
 pub fn all() -> impl Iterator<Item = &'static Entry<dyn Objective>> {
     OBJECTIVES.iter().chain(BASELINES)
 }

@@ -10,6 +10,9 @@ use crate::rng::Stream;
 pub struct ViewSpec {
     /// Fraction of undirected edges that are dropped.
     pub drop_edges: f64,
+    /// Fraction of undirected edges that are hidden from the encoder for the objective to predict. Unlike dropped edges they
+    /// are exactly this fraction, and the objective gets to know them.
+    pub hide_edges: f64,
     /// Fraction of feature columns that are set to zero.
     pub mask_features: f64,
     /// Fraction of nodes whose features are replaced by the objective's mask token.
@@ -20,6 +23,8 @@ pub struct ViewSpec {
     pub shuffle: bool,
     /// Distinguishes independent views with the same augmentation.
     pub index: u8,
+    /// Whether the objective draws the view in its own [`augment`](super::Objective::augment).
+    pub custom: bool,
 }
 
 /// A sampled view.
@@ -29,6 +34,15 @@ pub struct AugmentedView<'a> {
     pub view: View<'a>,
     /// The masked nodes, including those with another node's features; `None` if nodes are not masked.
     pub masked: Option<Arc<NodeSet>>,
+    /// The hidden edges (smaller, larger) in ascending order; empty if edges are not hidden.
+    pub hidden_edges: Arc<[(u32, u32)]>,
+}
+
+impl<'a> From<View<'a>> for AugmentedView<'a> {
+    /// A view without masked nodes and hidden edges.
+    fn from(view: View<'a>) -> Self {
+        AugmentedView { view, masked: None, hidden_edges: Arc::from([]) }
+    }
 }
 
 impl ViewSpec {
@@ -48,7 +62,12 @@ impl ViewSpec {
         vec![one(0), one(1)]
     }
 
-    /// Whether the view contains an objective's mask token, so that no other objective can share it.
+    /// Whether objectives with equal views can share a sample of it.
+    pub fn is_shareable(&self) -> bool {
+        !self.uses_mask_token() && !self.custom
+    }
+
+    /// Whether the view contains an objective's mask token.
     pub fn uses_mask_token(&self) -> bool {
         self.mask_nodes > 0.0
     }
@@ -63,7 +82,12 @@ impl ViewSpec {
     ) -> AugmentedView<'a> {
         let n = graph.n_nodes();
         let mut view = prepared.whole();
-        if self.drop_edges > 0.0 {
+        let mut hidden_edges: Arc<[(u32, u32)]> = Arc::from([]);
+        if self.hide_edges > 0.0 {
+            let (operator, hidden) = dropper.hide_edges(graph.adjacency(), self.hide_edges, stream);
+            view = view.on(operator);
+            hidden_edges = hidden.into();
+        } else if self.drop_edges > 0.0 {
             view = view.on(dropper.drop_edges(graph.adjacency(), self.drop_edges, stream));
         }
         if self.mask_features > 0.0 {
@@ -73,17 +97,18 @@ impl ViewSpec {
             view = view.with_order(stream.sample(n, n));
         }
         if !self.uses_mask_token() {
-            return AugmentedView { view, masked: None };
+            return AugmentedView { view, masked: None, hidden_edges };
         }
         let drawn = stream.sample(n, (self.mask_nodes * n as f64) as usize);
         let masked = Arc::new(NodeSet::new(n, &drawn));
         let (replaced, tokens) = drawn.split_at((self.replace * drawn.len() as f64) as usize);
         if replaced.is_empty() {
-            return AugmentedView { view: view.with_masked(masked.clone()), masked: Some(masked) };
+            let view = view.with_masked(masked.clone());
+            return AugmentedView { view, masked: Some(masked), hidden_edges };
         }
         let mut order: Vec<u32> = (0..n as u32).collect();
         replaced.iter().for_each(|&node| order[node as usize] = stream.below(n) as u32);
         let view = view.with_order(order).with_masked(Arc::new(NodeSet::new(n, tokens)));
-        AugmentedView { view, masked: Some(masked) }
+        AugmentedView { view, masked: Some(masked), hidden_edges }
     }
 }

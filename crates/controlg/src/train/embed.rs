@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use super::input::Input;
 use super::model::{add_aux, aux_name};
 use super::normalization::normalized_graph;
+use super::readout::Readout;
 use super::run::feature_match::{self, MatchedGraph};
 use super::run::files::{EmbeddingShape, stream_embeddings};
-use super::run::model_file::{normalization, read_stats};
+use super::run::model_file::{normalization, read_channels, read_stats};
 use super::run::safetensors::TensorFile;
 use crate::Real;
 use crate::config::{self, BatchMode, Config, EdgeScope};
@@ -15,7 +16,7 @@ use crate::data::EdgeSplit;
 use crate::encoder::{self, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
-use crate::graph::{Dense, EncoderInput, Graph, Smoothing};
+use crate::graph::{Dense, EncoderInput, Graph};
 use crate::objective::AuxNetwork;
 use crate::rng::Stream;
 use crate::run_files;
@@ -91,15 +92,21 @@ fn embed_rows(
 ) -> Result<()> {
     let graph = &visible_graph(config, tensors, graph)?;
     let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
-    let (steps, width) = (config.embed.smooth, config.encoder.width());
-    let smoothing = Smoothing { adjacency: graph.adjacency(), steps, width };
+    let channels = config.encoder.channels();
+    let factors = Some(read_channels(path, tensors, channels.len())?);
+    let readout = Readout { adjacency: graph.adjacency(), channels, settings: config.embed.clone(), factors };
     let encode = |rows: &mut dyn FnMut(&[Real]) -> Result<()>| {
         encode_rows(config, path, tensors, graph, in_blocks.then_some(folder), rows)
     };
-    match in_blocks {
-        true => smoothing.in_blocks(folder, rows, encode),
-        false => smoothing.in_memory(rows, encode),
+    if in_blocks {
+        return readout.apply_in_blocks(folder, rows, encode).map(drop);
     }
+    let mut z = Vec::new();
+    encode(&mut |block| {
+        z.extend_from_slice(block);
+        Ok(())
+    })?;
+    rows(&readout.apply(z)?.0)
 }
 
 /// The representations of the visible graph, some rows at a time; in blocks if there is a folder for temporary files.
@@ -137,7 +144,7 @@ fn encode_rows(
         return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
     }
     let graph = normalized_graph(graph.resident()?, normalize, scale.as_ref())?;
-    let prepared = EncoderInput::new(&graph);
+    let prepared = EncoderInput::with_spec(&graph, encoder.operator());
     let z = encoder::embed_with(encoder, &params, group, &prepared, &stats, &Pool::new());
     let Some((name, objective)) = with_aux else { return rows(z.data()) };
     objective.check(&graph)?;

@@ -6,6 +6,7 @@ use crate::data::EdgeSplit;
 use crate::error::Result;
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Graph, Subgraph};
+use crate::objective::AuxNetwork;
 use crate::rng::Stream;
 
 /// Number of balls (breadth-first neighborhoods) in a probe.
@@ -49,7 +50,20 @@ impl Input {
             None
         };
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
-        let notes = normalization.note().into_iter().chain(notes).collect();
+        let notes =
+            normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config)).collect();
         Ok(Input { graph, probe, scale, structural, notes, normalization })
     }
+}
+
+/// Says that objectives which alone would embed with two networks embed with the shared encoder in a pool.
+fn shared_encoder_note(config: &Config) -> Option<String> {
+    let trained = |name: &&String| config.objective[*name].aux_network() == Some(AuxNetwork::Trained);
+    let names: Vec<&str> = config.objectives.iter().filter(trained).map(String::as_str).collect();
+    (config.objectives.len() > 1 && !names.is_empty()).then(|| {
+        format!(
+            "the embeddings are those of the shared encoder, without the second network of {}",
+            names.join(" and ")
+        )
+    })
 }

@@ -136,7 +136,7 @@ fn pass_bytes<'g>(
         },
     };
     let mut model = Model::shape_only(graph, probe, loader, spec)?;
-    let embedding = model.embed_bytes(config.embed.smooth, writing_bytes(graph, config));
+    let embedding = model.embed_bytes(&config.embed, writing_bytes(graph, config));
     let steps = if config.total_steps() > 0 { model.peak_step_bytes(extra)? } else { 0 };
     // Buffers of many sizes fragment the heap.
     Ok([steps, embedding].map(|bytes| bytes + bytes / FRAGMENTS).into())

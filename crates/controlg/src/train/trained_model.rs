@@ -82,7 +82,7 @@ impl TrainedModel {
         record: RecordBuffer,
     ) -> Result<TrainedModel> {
         let config = training.config().clone();
-        let (embeddings, stats) = training.model().embed_smoothed(config.embed.smooth)?;
+        let (embeddings, stats) = training.model().embed_as(&config.embed)?;
         let mut model = model_file(training.model(), &stats, input);
         RunIdentity::of(&config, input)?.sign(&mut model);
         let (model, record, ids) = (model.to_bytes()?, record.into_text(), input.graph.ids().clone());

@@ -272,14 +272,15 @@ impl<'g> Training<'g> {
 /// The steps of a block on all objectives.
 fn mixed_block(mixing: &mut Mixing, model: &mut Model<'_>, step: u64, steps: u64) -> Result<BlockLine> {
     let mut losses = vec![0.0; model.names().len()];
-    let (mut weight, mut slope) = (Vec::new(), Vec::new());
+    let (mut weight, mut slope, mut note) = (Vec::new(), Vec::new(), None);
     for at in step..step + steps {
         let mixed = mixing.step(model, at)?;
         losses.iter_mut().zip(&mixed.loss).for_each(|(sum, loss)| *sum += loss / steps as f64);
         weight = mixed.weights.encoder;
         slope = mixed.slopes.unwrap_or(slope);
+        note = mixed.note.or(note);
     }
-    Ok(BlockLine { weight, slope, loss: losses.iter().sum(), losses, ..BlockLine::default() })
+    Ok(BlockLine { weight, slope, note, loss: losses.iter().sum(), losses, ..BlockLine::default() })
 }
 
 /// Milliseconds since `start`, rounded to microseconds.

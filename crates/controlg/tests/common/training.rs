@@ -1,7 +1,7 @@
 //! A small training run that uses most tensor operations.
 
 use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{EdgeDropper, EncoderInput, Features, Graph, Ids, NodeSet, view};
+use controlg::graph::{EdgeDropper, EncoderInput, Features, Graph, Ids, NodeSet, OperatorSpec, view};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, AdamW, Averaging, Contrast, Distance, Grads, Init, OptimizerSettings, Params, Pool, Tape,
@@ -66,7 +66,7 @@ impl<'g> Run<'g> {
         let settings =
             OptimizerSettings { weight_decay: 1e-5, clip: Some(10.0), ..OptimizerSettings::default() };
         let optimizer = AdamW::new(&params, settings);
-        let (pool, dropper) = (Pool::new(), EdgeDropper::new());
+        let (pool, dropper) = (Pool::new(), EdgeDropper::new(OperatorSpec::GCN));
         Run {
             graph,
             prepared: EncoderInput::new(graph),

@@ -3,7 +3,7 @@
 use controlg::Real;
 use controlg::graph::Operator;
 use controlg::objective::Purpose;
-use controlg::tensor::{ParamId, Params, Pool, Tape};
+use controlg::tensor::{Grads, ParamId, Params, Pool, Tape};
 
 use crate::bench::{Bench, block_model, model};
 use crate::common::{dense_features, edges, graph, numbers, sparse_features};
@@ -158,6 +158,33 @@ fn graphmae_attends_to_projected_codes() {
     };
     let expected = masked.ids().iter().map(error).sum::<f64>() / masked.ids().len() as f64;
     assert_equal("graphmae", bench.loss_of(&[&z]), expected);
+}
+
+/// The paper's objectives become those of their families by settings alone.
+#[test]
+fn reconstruction_and_decorrelation_reach_their_families_by_settings() {
+    let attention = "decoder = 'gat'\ninit = 'normal'\nmin_norm = 1e-12\nreplace = 0.05\ndropout = 0.2\n\
+                     attention_dropout = 0.1";
+    let correlation = "head = 'none'\nloss = 'cca'\ndeviation = 'sample'\nlambda = 1e-3\ndrop_edges = 0.2\n\
+                       mask_features = 0.2";
+    for (own, table, family) in [("p_recon", attention, "graphmae"), ("p_decor", correlation, "cca-ssg")] {
+        let [own, family] = [(own, table), (family, "")].map(|(name, table)| {
+            let bench = Bench::new(graph(edges(), sparse_features(6)), "width = 4", name, table);
+            let params = forever(bench.params());
+            let mut tape = Tape::new(params, forever(Pool::new()));
+            let augmented = bench.augmented();
+            let z = bench.encode(&mut tape, &augmented);
+            let loss = bench.loss(&mut tape, &augmented, &z, Purpose::Training);
+            let mut grads = Grads::new(params);
+            tape.backward(loss, &mut grads);
+            (
+                params.clone(),
+                tape.scalar(loss).to_bits(),
+                [0, 1].map(|group| grads.group(group).map(<[_]>::to_vec)),
+            )
+        });
+        assert!(own == family, "{table}");
+    }
 }
 
 #[test]

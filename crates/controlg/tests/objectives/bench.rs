@@ -2,7 +2,7 @@
 
 use controlg::config::Recompute;
 use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{EdgeDropper, EncoderInput, Graph};
+use controlg::graph::{EdgeDropper, EncoderInput, Graph, OperatorSpec};
 use controlg::objective::{
     self, AugmentedView, AuxNetwork, HeadDims, LossInput, Objective, Purpose, ViewSpec,
 };
@@ -27,8 +27,9 @@ pub(crate) struct Bench {
     prepared: &'static EncoderInput<'static>,
     encoder: &'static dyn Encoder,
     objective: &'static dyn Objective,
-    /// The parameter group of the head.
+    /// The parameter groups of the head and of the auxiliary network.
     group: usize,
+    aux_group: usize,
     /// The seed, purpose and name of the random streams of views and losses.
     draws: (u64, &'static str, &'static str),
 }
@@ -45,13 +46,17 @@ impl Bench {
             encoder: &**forever(network(encoder)),
             objective: &**forever(objective),
             group: 1,
+            aux_group: 2,
             draws: (9, "test", "loss"),
         }
     }
 
-    /// The same, with the parameter group and random streams that sensing in a model with this seed uses.
-    pub(crate) fn sensed_by_model(self, seed: u64, name: &'static str, k: usize) -> Bench {
-        Bench { group: k + 1, draws: (seed, "sense", name), ..self }
+    /// The same, with the parameter groups and random streams that sensing in a model with this seed uses.
+    pub(crate) fn sensed_by_model(self, seed: u64, name: &'static str, params: &Params) -> Bench {
+        let group_of = |name: &str| params.groups().iter().position(|group| group.name() == name);
+        let group = group_of(name).expect("a head");
+        let aux_group = group_of(&format!("{name}.second")).unwrap_or(group);
+        Bench { group, aux_group, draws: (seed, "sense", name), ..self }
     }
 
     pub(crate) fn views(&self) -> Vec<ViewSpec> {
@@ -115,7 +120,13 @@ impl Bench {
         let (seed, purpose, _) = self.draws;
         let sample = |spec: &ViewSpec| {
             let mut stream = Stream::new(seed, purpose, "view", u64::from(spec.index));
-            self.objective.augment(spec, self.graph, self.prepared, &mut EdgeDropper::new(), &mut stream)
+            self.objective.augment(
+                spec,
+                self.graph,
+                self.prepared,
+                &mut EdgeDropper::new(OperatorSpec::GCN),
+                &mut stream,
+            )
         };
         self.views().iter().map(sample).collect()
     }
@@ -144,7 +155,7 @@ impl Bench {
             prepared: self.prepared,
             group: self.group,
             encoder: self.encoder,
-            aux_group: self.group + 1,
+            aux_group: self.aux_group,
             views: augmented,
             z,
             stream: &mut Stream::new(seed, stream, name, 0),

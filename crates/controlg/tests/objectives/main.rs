@@ -9,6 +9,7 @@ mod differences;
 mod baselines;
 mod bench;
 mod derivatives;
+mod pool;
 mod real;
 mod sensing;
 mod training;
@@ -35,6 +36,10 @@ fn tables(name: &str) -> &'static [&'static str] {
             "replace = 0.5",
             "drop_edges = 0.4",
             "mask = 0.7\nreplace = 0.3\ndrop_edges = 0.2",
+            "remask = false\ndropout = 0.3",
+            "decoder = 'gat'",
+            "decoder = 'gat'\nremask = false\ninit = 'normal'\nmin_norm = 1e-12\ndropout = 0.2\nattention_dropout = 0.1",
+            "decoder = 'linear'\ninit = 'normal'\nexponent = 2",
         ],
         "p_minsg" => &[
             "",
@@ -55,6 +60,9 @@ fn tables(name: &str) -> &'static [&'static str] {
             "width = 3\nall_up_to = 0\nbatch = 8",
             "head = 'none'",
             "head = 'none'\nall_up_to = 11\nbatch = 9\ndrop_edges = 0",
+            "width = 5\nloss = 'cca'",
+            "head = 'none'\nloss = 'cca'\ndeviation = 'sample'\nall_up_to = 11\nbatch = 9",
+            "width = 5\ndeviation = 'sample'",
         ],
         "p_par" => &["parts = 2", "parts = 2\nimbalance = 1.5\nseed = 4"],
         "grace" => &["projector = 5", "projector = 3\nbatch = 7\ntemperature = 1\ndrop_edges_2 = 0"],

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use controlg::coordinator::Reading;
 use controlg::encoder::{Block, BlockSource, Encoder, Norms, Pass};
-use controlg::graph::{EncoderInput, Graph, Subgraph, View};
-use controlg::objective::{HeadDims, LossInput, OBJECTIVES, Objective, Purpose, ViewSpec};
+use controlg::graph::{EdgeDropper, EncoderInput, Graph, Subgraph, View};
+use controlg::objective::{
+    AugmentedView, AuxNetwork, HeadDims, LossInput, OBJECTIVES, Objective, Purpose, ViewSpec, all,
+};
 use controlg::rng::Stream;
 use controlg::tensor::{Grads, Params, Pool, Tape, Var};
 use controlg::train::{Model, NamedObjective};
@@ -18,7 +20,13 @@ use crate::trained_table;
 
 const ENCODER: &str = "width = 16";
 
+/// All objectives, those with an auxiliary network included.
 fn pool() -> Vec<(&'static str, &'static str)> {
+    all().map(|entry| (entry.name, trained_table(entry.name))).collect()
+}
+
+/// The objectives of the paper.
+fn paper_pool() -> Vec<(&'static str, &'static str)> {
     OBJECTIVES.iter().map(|entry| (entry.name, trained_table(entry.name))).collect()
 }
 
@@ -46,7 +54,7 @@ fn bits(reading: &Reading) -> Vec<u64> {
 fn sensing_does_not_change_training() {
     let graph = small();
     let [mut sensed, mut plain] = [(); 2].map(|()| model(&graph, ENCODER, &pool(), 3e-3).unwrap());
-    for step in 0..10 {
+    for step in 0..2 * pool().len() as u64 {
         let task = step as usize % pool().len();
         let before = state(&sensed);
         let reading = sensed.measure(step).unwrap();
@@ -65,12 +73,12 @@ fn sensing_does_not_change_training() {
 fn readings_agree_with_separate_passes() {
     let graph = small();
     let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
-    (0..5).for_each(|step| assert!(model.step(step as usize, step).is_ok()));
+    (0..pool().len()).for_each(|task| assert!(model.step(task, task as u64).is_ok()));
     let reading = model.measure(5).unwrap();
     let params = forever(model.params().clone());
     let mut gradients: Vec<Vec<f64>> = Vec::new();
     for (task, (name, table)) in pool().into_iter().enumerate() {
-        let bench = Bench::new(graph.clone(), ENCODER, name, table).sensed_by_model(SEED, name, task);
+        let bench = Bench::new(graph.clone(), ENCODER, name, table).sensed_by_model(SEED, name, params);
         let (loss, quotient, gradient) = separate_pass(&bench, params);
         assert_eq!(loss.to_bits(), reading.loss[task].to_bits(), "{name}: loss");
         assert_close(&format!("{name}: rq"), reading.rq[task], quotient);
@@ -206,6 +214,21 @@ impl Objective for CountingObjective {
         self.inner.views()
     }
 
+    fn augment<'a>(
+        &'a self,
+        spec: &ViewSpec,
+        graph: &'a Graph,
+        prepared: &'a EncoderInput<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> AugmentedView<'a> {
+        self.inner.augment(spec, graph, prepared, dropper, stream)
+    }
+
+    fn aux_network(&self) -> Option<AuxNetwork> {
+        self.inner.aux_network()
+    }
+
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
         self.backward_passes.fetch_add(input.z.len(), Ordering::Relaxed);
         self.inner.loss(tape, input)
@@ -228,12 +251,20 @@ fn sensing_five_objectives_takes_four_forward_and_seven_backward_passes() {
         model.measure(0).unwrap();
         (passes.load(Ordering::Relaxed), backward_passes.load(Ordering::Relaxed))
     };
-    let all = pool();
+    let all = paper_pool();
     assert_eq!(counts(&all), (4, 7), "all five");
     assert_eq!(counts(&[all[0], all[1], all[3]]), (4, 4), "three objectives");
     assert_eq!(counts(&[all[0], all[4]]), (1, 2), "two objectives on the clean graph");
     // Views with different rates cannot be shared.
     assert_eq!(counts(&[all[2], ("p_decor", "width = 32\ndrop_edges = 0.2")]), (4, 4));
+    // Those of cca-ssg are drawn like those of p_decor; gca draws its own.
+    let rates = "drop_edges = 0.3\nmask_features = 0.3";
+    assert_eq!(counts(&[all[3], ("cca-ssg", rates)]), (2, 4));
+    let rates = "drop_edges_1 = 0.3\ndrop_edges_2 = 0.3\nmask_features_1 = 0.3\nmask_features_2 = 0.3";
+    assert_eq!(counts(&[all[3], ("grace", rates)]), (2, 4));
+    assert_eq!(counts(&[all[3], ("gca", rates)]), (4, 4));
+    // The auxiliary network of mvgrl encodes both views too, but shares those of the encoder with dgi.
+    assert_eq!(counts(&[("dgi", ""), ("mvgrl", "")]), (4, 4));
 }
 
 #[test]
@@ -272,7 +303,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
         let pool_of_threads = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool_of_threads.install(|| {
             let mut model = model(&graph, ENCODER, &pool(), 3e-3).unwrap();
-            (0..10).for_each(|step| assert!(model.step(step as usize % pool().len(), step).is_ok()));
+            (0..pool().len()).for_each(|task| assert!(model.step(task, task as u64).is_ok()));
             let (z, _) = model.embed().unwrap();
             let z: Vec<Real> = z.data().to_vec();
             (bits(&model.measure(10).unwrap()), state(&model), z)

@@ -92,7 +92,15 @@ fn transposed(a: &Matrix) -> Matrix {
 
 #[test]
 fn reconstruction_masks_again_before_the_decoder() {
-    for table in ["", "replace = 0.4", "drop_edges = 0.5\nexponent = 2"] {
+    for table in [
+        "",
+        "replace = 0.4",
+        "drop_edges = 0.5\nexponent = 2",
+        "remask = false",
+        "drop_edges = 0.5\nremask = false",
+        "decoder = 'linear'",
+        "decoder = 'linear'\nremask = false",
+    ] {
         let bench = Bench::new(graph(edges(), sparse_features(6)), "width = 4", "p_recon", table);
         let z = numbers(4, 12 * 4);
         let params = bench.params();
@@ -104,9 +112,14 @@ fn reconstruction_masks_again_before_the_decoder() {
         let masked = augmented[0].masked.as_ref().unwrap();
         assert_eq!(masked.ids().len(), 6);
         let mut r = product(&rows(&z, 4), &first);
-        masked.ids().iter().for_each(|&node| r[node as usize].fill(0.0));
-        let rebuilt =
-            product(&product(&dense_operator(&augmented[0].view.operator()), &r), &transposed(&second));
+        let linear = table.contains("linear");
+        if !linear && !table.contains("remask") {
+            masked.ids().iter().for_each(|&node| r[node as usize].fill(0.0));
+        }
+        if !linear {
+            r = product(&dense_operator(&augmented[0].view.operator()), &r);
+        }
+        let rebuilt = product(&r, &transposed(&second));
         let power = if table.contains("exponent") { 2 } else { 3 };
         let error = |&node: &u32| {
             let guess: Vec<f64> = rebuilt[node as usize].iter().zip(&bias[0]).map(|(x, b)| x + b).collect();

@@ -69,6 +69,11 @@ pub trait Mixer: Send {
     /// Takes the gradient of the lookahead loss with respect to the weights of the step.
     fn update(&mut self, _gradient: &[f64]) {}
 
+    /// What the user should know after the last update, for the output and the record.
+    fn note(&self) -> Option<String> {
+        None
+    }
+
     /// The search for its weights that must precede the first step; `None` once they are known.
     fn weight_search(&self) -> Option<WeightSearch> {
         None
@@ -137,7 +142,16 @@ pub struct Lookahead {
     /// Restarts of K-means, of which the best is used.
     pub starts: usize,
     /// σ² of the softmax over −‖z − center‖²/σ².
-    pub variance: f64,
+    pub variance: ClusterVariance,
+}
+
+/// The softness of clusters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ClusterVariance {
+    /// σ² itself.
+    Absolute(f64),
+    /// Relative to the median squared distance of the nodes to the centers of their clusters.
+    Relative(f64),
 }
 
 /// A search for fixed loss weights. Each candidate is scored by a short training run: the pseudo-homophily of its

@@ -1,17 +1,17 @@
 //! `cca-ssg`, canonical correlation analysis: columns agree between two views and are uncorrelated within each view.
 //!
-//! Z̃ᵢ = Zᵢ with standardized columns (sample standard deviation), C = Z̃₁ᵀZ̃₂/n, Cᵢ = Z̃ᵢᵀZ̃ᵢ/n,
-//! L = −Σₖ Cₖₖ + λ(‖I − C₁‖²_F + ‖I − C₂‖²_F). Z: n×h. There is no head.
+//! The equations are in `decorrelation.rs`. There is no head, and columns are divided by the sample standard deviation.
+//! The authors divide without an epsilon, which is 0/0 for a constant column.
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::graph::{Graph, Subgraph};
-use crate::objective::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
+use crate::objective::Objective;
+use crate::objective::decorrelation::{
+    CorrelationLoss, DROP_EDGES, Decorrelation, DecorrelationSettings, Deviation, MASK_FEATURES,
+};
+use crate::objective::head::Head;
 use crate::registry::Entry;
-use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
-use crate::tensor::{Params, Tape, Var};
 
 /// Entry in the list of baselines.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
@@ -20,13 +20,16 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     paper: "Zhang et al., From Canonical Correlation Analysis to Self-supervised Graph Neural Networks, NeurIPS 2021",
     keys: KEYS,
     defaults: || setting::table_of(&CcaSsgSettings::default()),
-    build: |table| Ok(Box::new(CcaSsg { settings: setting::settings("objective.cca-ssg", KEYS, table)? })),
+    build: |table| {
+        let settings: CcaSsgSettings = setting::settings("objective.cca-ssg", KEYS, table)?;
+        Ok(Box::new(Decorrelation { name: "cca-ssg", settings: settings.into() }))
+    },
 };
 
 const KEYS: &[Key] = &[
     Key::new("lambda", Range::Number(0.0, 1e6), "weight of the within-view decorrelation"),
-    Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped in each view"),
-    Key::new("mask_features", Range::Below(0.0, 1.0), "fraction of feature columns masked in each view"),
+    DROP_EDGES,
+    MASK_FEATURES,
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,32 +46,18 @@ impl Default for CcaSsgSettings {
     }
 }
 
-#[derive(Clone)]
-struct CcaSsg {
-    settings: CcaSsgSettings,
-}
-
-impl Objective for CcaSsg {
-    fn check(&self, graph: &Graph) -> Result<()> {
-        match graph.n_nodes() {
-            1 => Err(unsuitable("cca-ssg", "one node", "at least two nodes")),
-            _ => Ok(()),
+impl From<CcaSsgSettings> for DecorrelationSettings {
+    fn from(settings: CcaSsgSettings) -> Self {
+        let CcaSsgSettings { lambda, drop_edges, mask_features } = settings;
+        DecorrelationSettings {
+            head: Head::None,
+            lambda,
+            all_up_to: usize::MAX,
+            drop_edges,
+            mask_features,
+            loss: CorrelationLoss::Cca,
+            deviation: Deviation::Sample,
+            ..DecorrelationSettings::default()
         }
-    }
-
-    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(CcaSsg { settings: self.settings.clone() }, batch)
-    }
-
-    fn init_head(&self, _: HeadDims, _: &mut Params, _: usize, _: &mut Stream) {}
-
-    fn views(&self) -> Vec<ViewSpec> {
-        ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
-    }
-
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        // The authors divide by the standard deviation without an epsilon, which is 0/0 for a constant column.
-        let [y1, y2] = [input.z[0], input.z[1]].map(|z| tape.standardize_columns(z, true, 1e-5));
-        tape.cca_ssg(y1, y2, self.settings.lambda)
     }
 }

@@ -119,7 +119,8 @@ impl Objective for Gca {
 
     fn views(&self) -> Vec<ViewSpec> {
         let GcaSettings { drop_edges_1, drop_edges_2, mask_features_1, mask_features_2, .. } = self.settings;
-        ViewSpec::two_views([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2])
+        let views = ViewSpec::two_views([drop_edges_1, drop_edges_2], [mask_features_1, mask_features_2]);
+        views.into_iter().map(|view| ViewSpec { custom: true, ..view }).collect()
     }
 
     fn augment<'a>(
@@ -137,7 +138,7 @@ impl Objective for Gca {
         });
         let columns: Vec<bool> =
             importance.columns(spec.mask_features, limit).map(|rate| stream.uniform() >= rate).collect();
-        AugmentedView { view: prepared.whole().on(edges).with_columns(columns), masked: None }
+        AugmentedView::from(prepared.whole().on(edges).with_columns(columns))
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {

@@ -1,7 +1,7 @@
-//! Baselines: published self-supervised methods with one objective, trained alone with their authors' settings.
+//! Baselines: published self-supervised methods with one objective.
 //!
 //! Each file gives the paper, the equation and the settings; `presets/methods/` holds the authors' choices per data set.
-//! Baselines cannot be combined with other objectives.
+//! Trained alone, a baseline uses all of them; in a pool with other objectives, only those of its `[objective.NAME]`.
 
 mod bgrl;
 mod cca_ssg;

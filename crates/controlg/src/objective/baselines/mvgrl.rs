@@ -13,7 +13,7 @@ use super::infomax;
 use crate::Real;
 use crate::encoder::Pass;
 use crate::error::Result;
-use crate::graph::{Graph, Operator, Subgraph, diffusion};
+use crate::graph::{Graph, Operator, OperatorKind, Subgraph, diffusion};
 use crate::objective::{AuxNetwork, HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
 use crate::registry::Entry;
 use crate::rng::Stream;
@@ -89,7 +89,11 @@ impl Objective for Mvgrl {
     }
 
     fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
-        self.diffusion = Some(Operator::shape_only(graph.n_nodes(), self.expected_entries(graph)));
+        self.diffusion = Some(Operator::shape_only(
+            graph.n_nodes(),
+            self.expected_entries(graph),
+            OperatorKind::Symmetric,
+        ));
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 
 mod activation;
 mod attention;
+mod columns;
 mod contrast;
 mod correlate;
 mod dense;

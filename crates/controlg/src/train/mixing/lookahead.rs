@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::Real;
-use crate::coordinator::Lookahead;
+use crate::coordinator::{ClusterVariance, Lookahead};
 use crate::encoder::Pass;
 use crate::error::Result;
 use crate::eval::kmeans;
@@ -29,8 +29,16 @@ pub(super) fn slopes(
     let PreparedGraph { graph, prepared, .. } = data.clean(probe.as_ref());
     let mut tape = Tape::new(params, pool);
     let z = encoder.encode(&mut tape, ENCODER, &prepared.whole(), Pass::default());
-    let centers = centers(tape.value(z), encoder.width(), lookahead)?;
-    let (_, z_grad) = disagreement(graph, tape.value(z), encoder.width(), &centers, lookahead.variance);
+    let clusters = Clusters::of(tape.value(z), encoder.width(), lookahead)?;
+    let variance = match lookahead.variance {
+        ClusterVariance::Absolute(variance) => variance,
+        ClusterVariance::Relative(factor) => factor * clusters.median_square(tape.value(z)),
+    };
+    if variance <= 0.0 {
+        // More than half of the nodes lie on their centers: memberships are hard, and nothing changes them.
+        return Ok(vec![0.0; gradients.len()]);
+    }
+    let (_, z_grad) = disagreement(graph, tape.value(z), encoder.width(), &clusters.centers, variance);
     let mut buffer = pool.take(z_grad.len());
     buffer.copy_from_slice(&z_grad);
     grads.reset();
@@ -46,16 +54,38 @@ pub(super) fn slopes(
     Ok(gradients.iter().map(|gradient| reduce::dot(&influence, gradient)).collect())
 }
 
-/// The k-means centers, as rows.
-pub(super) fn centers(z: &[Real], width: usize, lookahead: &Lookahead) -> Result<Vec<Vec<f64>>> {
-    let n = z.len() / width;
-    let points = Features::Dense(Dense::from_parts(n, width, z.to_vec()));
-    let settings = kmeans::KMeansSettings { n_init: lookahead.starts, ..kmeans::KMeansSettings::default() };
-    // The same random state every time: clusters change only with the representations.
-    let parts = kmeans::cluster(&points, lookahead.clusters, 0, &settings)?.assignments;
-    let mut sums = vec![vec![0.0; width]; lookahead.clusters];
-    let mut counts = vec![0usize; lookahead.clusters];
-    for (row, &part) in z.chunks_exact(width).zip(&parts) {
+/// The k-means clusters of the representations.
+pub(super) struct Clusters {
+    /// The centers, as rows.
+    pub(super) centers: Vec<Vec<f64>>,
+    parts: Vec<u32>,
+}
+
+impl Clusters {
+    pub(super) fn of(z: &[Real], width: usize, lookahead: &Lookahead) -> Result<Clusters> {
+        let points = Features::Dense(Dense::from_parts(z.len() / width, width, z.to_vec()));
+        let settings =
+            kmeans::KMeansSettings { n_init: lookahead.starts, ..kmeans::KMeansSettings::default() };
+        // The same random state every time: clusters change only with the representations.
+        let parts = kmeans::cluster(&points, lookahead.clusters, 0, &settings)?.assignments;
+        Ok(Clusters { centers: centers(z, width, &parts, lookahead.clusters), parts })
+    }
+
+    /// The median squared distance of the nodes to their centers.
+    pub(super) fn median_square(&self, z: &[Real]) -> f64 {
+        let rows = z.par_chunks_exact(z.len() / self.parts.len()).zip(&self.parts);
+        let mut squares: Vec<f64> =
+            rows.map(|(row, &part)| square_distance(row, &self.centers[part as usize])).collect();
+        let middle = squares.len() / 2;
+        *squares.select_nth_unstable_by(middle, f64::total_cmp).1
+    }
+}
+
+/// The means of the clusters.
+fn centers(z: &[Real], width: usize, parts: &[u32], clusters: usize) -> Vec<Vec<f64>> {
+    let mut sums = vec![vec![0.0; width]; clusters];
+    let mut counts = vec![0usize; clusters];
+    for (row, &part) in z.chunks_exact(width).zip(parts) {
         let sum = &mut sums[part as usize];
         sum.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
         counts[part as usize] += 1;
@@ -63,7 +93,11 @@ pub(super) fn centers(z: &[Real], width: usize, lookahead: &Lookahead) -> Result
     for (sum, &count) in sums.iter_mut().zip(&counts) {
         sum.iter_mut().for_each(|x| *x /= count.max(1) as f64);
     }
-    Ok(sums)
+    sums
+}
+
+fn square_distance(row: &[Real], center: &[f64]) -> f64 {
+    row.iter().zip(center).map(|(&x, c)| (f64::from(x) - c).powi(2)).sum()
 }
 
 /// The mean of |p_u − p_v| over edges and clusters with p_v = softmax_j(−‖z_v − center_j‖²/variance), and its gradient
@@ -105,11 +139,7 @@ pub(super) fn disagreement(
 
 /// Soft cluster memberships p_v.
 fn memberships(row: &[Real], centers: &[Vec<f64>], variance: f64) -> Vec<f64> {
-    let logit = |center: &Vec<f64>| {
-        let square: f64 = row.iter().zip(center).map(|(&x, c)| (f64::from(x) - c).powi(2)).sum();
-        -square / variance
-    };
-    let logits: Vec<f64> = centers.iter().map(logit).collect();
+    let logits: Vec<f64> = centers.iter().map(|center| -square_distance(row, center) / variance).collect();
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers: Vec<f64> = logits.iter().map(|logit| (logit - most).exp()).collect();
     let total: f64 = powers.iter().sum();

@@ -11,7 +11,7 @@ use crate::encoder;
 use crate::error::{Error, Result};
 use crate::kernels::{matmul, reduce, rows};
 use crate::tensor::Params;
-use crate::train::model::{ENCODER, Model, head_group};
+use crate::train::model::{ENCODER, Model};
 
 /// A mixer with its working memory.
 pub(in crate::train) struct Mixing {
@@ -30,6 +30,8 @@ pub(in crate::train) struct Mixed {
     pub(in crate::train) weights: MixWeights,
     /// The derivatives that a lookahead found, if one was due.
     pub(in crate::train) slopes: Option<Vec<f64>>,
+    /// What the user should know.
+    pub(in crate::train) note: Option<String>,
 }
 
 impl Mixing {
@@ -50,22 +52,26 @@ impl Mixing {
         let weights = self.weigh(model, step, &loss)?;
         model.grads.combine_group(ENCODER, &weights.encoder, &self.gradients);
         for (task, &weight) in weights.heads.iter().enumerate() {
-            if let Some(gradient) = model.grads.group_mut(head_group(task)) {
-                rows::scale(weight as Real, gradient);
+            for group in model.own_groups(task) {
+                if let Some(gradient) = model.grads.group_mut(group) {
+                    rows::scale(weight as Real, gradient);
+                }
             }
         }
         model.optimizers[0].step_at(step, &mut model.params, &mut model.grads);
-        let mut slopes = None;
+        (0..weights.heads.len()).for_each(|task| model.update_ema(task, step));
+        let (mut slopes, mut note) = (None, None);
         if let Some(lookahead) = self.mixer.lookahead(step) {
             self.combined.resize(self.gradients[0].len(), 0.0);
             model.grads.take_group(ENCODER, &mut self.combined);
             let found = lookahead::slopes(model, &lookahead, &self.gradients, &self.combined)?;
             if found.iter().all(|slope| slope.is_finite()) {
                 self.mixer.update(&found);
+                note = self.mixer.note();
                 slopes = Some(found);
             }
         }
-        Ok(Mixed { loss, weights, slopes })
+        Ok(Mixed { loss, weights, slopes, note })
     }
 
     fn weigh(&mut self, model: &mut Model<'_>, step: u64, loss: &[f64]) -> Result<MixWeights> {

@@ -1,11 +1,13 @@
 use std::sync::{Arc, Mutex};
 
-use super::lookahead::{centers, disagreement};
+use super::lookahead::{Clusters, disagreement};
 use super::step::Mixing;
 use super::weight_search::{score, search_weights};
 use crate::Real;
 use crate::config::{self, Config};
-use crate::coordinator::{Lookahead, MixWeights, Mixer, MixerInput, WeightBounds, WeightSearch, cma};
+use crate::coordinator::{
+    ClusterVariance, Lookahead, MixWeights, Mixer, MixerInput, WeightBounds, WeightSearch, cma,
+};
 use crate::graph::Graph;
 use crate::rng::Stream;
 use crate::train::{Input, Training};
@@ -36,13 +38,24 @@ fn the_gradient_at_the_representations_matches_finite_differences() {
     }
 }
 
+#[test]
+fn the_median_square_is_that_of_sorted_distances_to_the_means() {
+    // Two clusters on a line, around 0 and 101; squared distances 1, 0, 1 and 4, 1, 9.
+    let z: Vec<Real> = [-1.0, 0.0, 1.0, 99.0, 100.0, 104.0].to_vec();
+    let clusters = Clusters::of(&z, 1, &Lookahead { clusters: 2, ..AHEAD }).unwrap();
+    let mut centers = clusters.centers.concat();
+    centers.sort_by(f64::total_cmp);
+    assert_eq!(centers, [0.0, 101.0]);
+    assert_eq!(clusters.median_square(&z), 1.0, "of 0, 1, 1, 1, 4 and 9");
+}
+
 /// A mixer with fixed weights that stores the derivatives it learns.
 struct FixedWeights {
     weights: Vec<f64>,
     learned: Arc<Mutex<Vec<f64>>>,
 }
 
-const AHEAD: Lookahead = Lookahead { clusters: 3, starts: 2, variance: 0.5 };
+const AHEAD: Lookahead = Lookahead { clusters: 3, starts: 2, variance: ClusterVariance::Absolute(0.5) };
 const STEPS: u64 = 4;
 
 impl Mixer for FixedWeights {
@@ -97,14 +110,14 @@ fn lookahead_slopes_match_finite_differences_through_an_adam_step() {
     let graph = small_graph();
     let base = [0.4, 0.3, 0.3];
     let (z, found) = after(&graph, &base);
-    let centers = centers(&z, 6, &AHEAD).unwrap();
+    let centers = Clusters::of(&z, 6, &AHEAD).unwrap().centers;
     let step = 0.02;
     let expected: Vec<f64> = (0..3)
         .map(|k| {
             let moved = |sign: f64| {
                 let mut weights = base;
                 weights[k] += sign * step;
-                disagreement(&graph, &after(&graph, &weights).0, 6, &centers, AHEAD.variance).0
+                disagreement(&graph, &after(&graph, &weights).0, 6, &centers, 0.5).0
             };
             (moved(1.0) - moved(-1.0)) / (2.0 * step)
         })

@@ -1,6 +1,6 @@
 //! The graphs that a model computes losses on: the full graph, mini-batches of it, or a probe.
 
-use crate::graph::{EncoderInput, Graph, Laplacian};
+use crate::graph::{EncoderInput, Graph, Laplacian, OperatorSpec};
 use crate::objective::Objective;
 use crate::train::batch::BatchLoader;
 
@@ -42,13 +42,17 @@ pub(in crate::train) struct PreparedGraph<'g> {
 }
 
 impl<'g> PreparedGraph<'g> {
-    /// With `shape_only`, the encoder's input has no contents.
+    /// Prepares a graph for an encoder that propagates with `spec`. With `shape_only`, the encoder's input has no contents.
     pub(in crate::train) fn new(
         graph: &'g Graph,
+        spec: OperatorSpec,
         objectives: Vec<Box<dyn Objective>>,
         shape_only: bool,
     ) -> Self {
-        let prepared = if shape_only { EncoderInput::shape_only(graph) } else { EncoderInput::new(graph) };
+        let prepared = match shape_only {
+            true => EncoderInput::shape_only(graph, spec),
+            false => EncoderInput::with_spec(graph, spec),
+        };
         let laplacian = Laplacian::new(graph.adjacency());
         PreparedGraph { graph, prepared, laplacian, objectives }
     }

@@ -21,15 +21,25 @@ use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
 use self::sense::{Measured, Sensor, ViewGroup, group_views};
 use super::batch::BatchLoader;
+use super::readout::Readout;
 use crate::Real;
-use crate::config::Recompute;
+use crate::config::{EmbedSettings, Recompute};
 use crate::coordinator::Reading;
 use crate::encoder::{self, Encoder, Network};
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EdgeDropper, Graph, Smoothing, Subgraph};
+use crate::graph::{Dense, EdgeDropper, Graph, Subgraph};
 use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
 use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool};
+
+/// What embedding another graph needs to know of the training graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmbedStats {
+    /// The statistics of the batch norms.
+    pub norms: Vec<ColumnStats>,
+    /// The factors of the readout's channels; empty if it left them as they are.
+    pub channels: Vec<f64>,
+}
 
 /// A model in training on one graph.
 pub struct Model<'g> {
@@ -87,11 +97,12 @@ impl<'g> Model<'g> {
         } else {
             prepare(&names, &mut objectives, graph, loader.is_some())?;
         }
+        let operator = encoder.operator();
         let probe = match probe {
             Some(probe) => {
                 let on_probe =
                     objectives.iter().map(|objective| objective.on_batch(probe)).collect::<Result<_>>()?;
-                Some(PreparedGraph::new(&probe.graph, on_probe, shape_only))
+                Some(PreparedGraph::new(&probe.graph, operator, on_probe, shape_only))
             }
             None => None,
         };
@@ -101,7 +112,7 @@ impl<'g> Model<'g> {
         Ok(Model {
             view_groups: group_views(&objectives),
             data: match loader {
-                None => TrainData::Full(PreparedGraph::new(graph, objectives, shape_only)),
+                None => TrainData::Full(PreparedGraph::new(graph, operator, objectives, shape_only)),
                 Some(loader) => TrainData::Batches(loader, objectives),
             },
             probe,
@@ -115,7 +126,10 @@ impl<'g> Model<'g> {
             params,
             optimizers,
             pool: if shape_only { Pool::shape_only() } else { Pool::new() },
-            dropper: if shape_only { EdgeDropper::shape_only() } else { EdgeDropper::new() },
+            dropper: match shape_only {
+                true => EdgeDropper::shape_only(operator),
+                false => EdgeDropper::new(operator),
+            },
             largest_batch: 0,
         })
     }
@@ -132,8 +146,14 @@ impl<'g> Model<'g> {
         Ok(value)
     }
 
-    /// Moves an auxiliary network that is an exponential moving average of the encoder.
-    fn update_ema(&mut self, task: usize, step: u64) {
+    /// The parameter groups that only one objective trains: its head and, if it has one, its auxiliary network.
+    pub(super) fn own_groups(&self, task: usize) -> impl Iterator<Item = usize> + use<> {
+        let (head, aux) = (head_group(task), self.aux_groups[task]);
+        std::iter::once(head).chain((aux != head).then_some(aux))
+    }
+
+    /// Moves an auxiliary network that is an exponential moving average of the encoder, after a step on its objective.
+    pub(super) fn update_ema(&mut self, task: usize, step: u64) {
         let Some(AuxNetwork::Ema { rate }) = self.data.objectives()[task].aux_network() else { return };
         let done = step as f64 / self.total_steps.max(1) as f64;
         let rate = rate * 0.5 * (1.0 + (std::f64::consts::PI * done.min(1.0)).cos());
@@ -171,7 +191,8 @@ impl<'g> Model<'g> {
                         scope.spawn(|_| loader.prefetch(step + 1));
                     }
                     let objective = objectives[task].on_batch(&batch)?;
-                    let data = &PreparedGraph::new(&batch.graph, Vec::new(), context.pool.is_shape_only());
+                    let (operator, shape_only) = (context.encoder.operator(), context.pool.is_shape_only());
+                    let data = &PreparedGraph::new(&batch.graph, operator, Vec::new(), shape_only);
                     let pass = ObjectivePass { context, task, objective: &*objective, data, purpose };
                     step::differentiate(pass, step, recompute, grads, dropper)
                 })
@@ -236,66 +257,66 @@ impl<'g> Model<'g> {
     /// The representations of the full graph, and the statistics of its batch norms. With mini-batch training they are
     /// computed block by block, to the same bytes.
     pub fn embed(&self) -> Result<(Dense, Vec<ColumnStats>)> {
-        self.embed_smoothed(0)
+        let (z, stats) = self.embed_as(&EmbedSettings::default())?;
+        Ok((z, stats.norms))
     }
 
-    /// The embeddings of the full graph: its representations, smoothed by so many products (`embed.smooth`), and the
-    /// statistics of its batch norms.
-    pub fn embed_smoothed(&self, smooth: usize) -> Result<(Dense, Vec<ColumnStats>)> {
+    /// The embeddings of the full graph, read out with these settings.
+    pub fn embed_as(&self, settings: &EmbedSettings) -> Result<(Dense, EmbedStats)> {
+        let width = self.encoder.width();
         let TrainData::Full(PreparedGraph { graph, prepared, objectives, .. }) = &self.data else {
             let mut data = Vec::new();
-            let stats = self.embed_to(&std::env::temp_dir(), smooth, &mut |rows| {
+            let stats = self.embed_to(&std::env::temp_dir(), settings, &mut |rows| {
                 data.extend_from_slice(rows);
                 Ok(())
             })?;
-            return Ok((
-                Dense::from_parts(data.len() / self.encoder.width(), self.encoder.width(), data),
-                stats,
-            ));
+            return Ok((Dense::from_parts(data.len() / width, width, data), stats));
         };
         // Free the training buffers before allocating the result.
         self.free_buffers();
-        let stats = encoder::statistics(&*self.encoder, &self.params, ENCODER, prepared, &self.pool);
-        let z = encoder::embed_with(&*self.encoder, &self.params, ENCODER, prepared, &stats, &self.pool);
+        let norms = encoder::statistics(&*self.encoder, &self.params, ENCODER, prepared, &self.pool);
+        let z = encoder::embed_with(&*self.encoder, &self.params, ENCODER, prepared, &norms, &self.pool);
         // Several objectives share only the encoder; an objective trained alone may add its auxiliary network.
         let z = match &objectives[..] {
             [alone] => add_aux(z, &**alone, &*self.encoder, &self.params, self.aux_groups[0], prepared),
             _ => z,
         };
-        // Free them again before the result is smoothed and written.
+        // Free them again before the result is read out and written.
         self.free_buffers();
-        let (n, width) = (z.n_rows(), z.n_cols());
-        let mut data = z.into_data();
-        self.smoothing(graph, smooth).smooth(&mut data);
+        let n = z.n_rows();
+        let (data, channels) = self.readout(graph, settings).apply(z.into_data())?;
         scratch::release();
-        Ok((Dense::from_parts(n, width, data), stats))
+        Ok((Dense::from_parts(n, width, data), EmbedStats { norms, channels }))
     }
 
-    /// [`Model::embed_smoothed`] that passes on some rows at a time and spills intermediate results to `folder`.
+    /// [`Model::embed_as`] that passes on some rows at a time and spills intermediate results to `folder`.
     pub(super) fn embed_to(
         &self,
         folder: &Path,
-        smooth: usize,
+        settings: &EmbedSettings,
         rows: &mut dyn FnMut(&[Real]) -> Result<()>,
-    ) -> Result<Vec<ColumnStats>> {
+    ) -> Result<EmbedStats> {
         match &self.data {
             TrainData::Full(_) => {
-                let (z, stats) = self.embed_smoothed(smooth)?;
+                let (z, stats) = self.embed_as(settings)?;
                 rows(z.data())?;
                 Ok(stats)
             }
             TrainData::Batches(loader, _) => {
                 self.free_buffers();
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                self.smoothing(loader.graph(), smooth).in_blocks(folder, rows, |rows| {
+                let readout = self.readout(loader.graph(), settings);
+                let (norms, channels) = readout.apply_in_blocks(folder, rows, |rows| {
                     encoder::embed_in_blocks(network, loader.graph(), None, folder, rows)
-                })
+                })?;
+                Ok(EmbedStats { norms, channels })
             }
         }
     }
 
-    fn smoothing<'a>(&self, graph: &'a Graph, steps: usize) -> Smoothing<'a> {
-        Smoothing { adjacency: graph.adjacency(), steps, width: self.encoder.width() }
+    fn readout<'a>(&self, graph: &'a Graph, settings: &EmbedSettings) -> Readout<'a> {
+        let (channels, settings) = (self.encoder.channels(), settings.clone());
+        Readout { adjacency: graph.adjacency(), channels, settings, factors: None }
     }
 
     /// Embedding width.

@@ -30,7 +30,7 @@ pub(in crate::train) fn group_views(objectives: &[Box<dyn Objective>]) -> Vec<Vi
     let mut groups: Vec<ViewGroup> = Vec::new();
     for (task, objective) in objectives.iter().enumerate() {
         let views = objective.views();
-        let shareable = !views.iter().any(ViewSpec::uses_mask_token);
+        let shareable = views.iter().all(ViewSpec::is_shareable);
         match groups.iter_mut().find(|group| shareable && group.views == views) {
             Some(group) => group.members.push(task),
             None => groups.push(ViewGroup { views, members: vec![task] }),

@@ -3,6 +3,7 @@
 use super::data::TrainData;
 use super::{ENCODER, Model, ModelSpec};
 use crate::Real;
+use crate::config::EmbedSettings;
 use crate::encoder::{Network, Pass, block_bytes};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
@@ -57,28 +58,30 @@ impl<'g> Model<'g> {
         Ok(self.pool.peak_bytes() + self.pool.scratch_bytes())
     }
 
-    /// Bytes for computing, smoothing and writing the embeddings after the last step, where writing takes `writing` bytes.
-    pub(in crate::train) fn embed_bytes(&self, smooth: usize, writing: usize) -> usize {
+    /// Bytes for computing and writing the embeddings after the last step, where writing takes `writing` bytes.
+    pub(in crate::train) fn embed_bytes(&self, settings: &EmbedSettings, writing: usize) -> usize {
         match &self.data {
             TrainData::Full(data) => {
                 let pool = Pool::shape_only();
                 let (rows, cols) = self.clean_pass(&pool, false);
-                let aux = |objective: &dyn Objective| objective.aux_network() == Some(AuxNetwork::Trained);
-                // The representations of both networks, and their sum.
-                let results = if data.objectives.iter().any(|objective| aux(&**objective)) { 3 } else { 1 };
+                // If an objective is alone: the representations of both networks, and their sum.
+                let results = match &data.objectives[..] {
+                    [alone] if alone.aux_network() == Some(AuxNetwork::Trained) => 3,
+                    _ => 1,
+                };
                 let result = rows * cols * size_of::<Real>();
                 // The embeddings are written when they are complete and the buffers are free again.
-                let smoothing = self.smoothing(data.graph, smooth).bytes_in_memory();
+                let readout = self.readout(data.graph, settings).bytes_in_memory();
                 let computed = pool.peak_bytes() + pool.scratch_bytes() + results * result;
-                computed.max(result + smoothing).max(result + writing)
+                computed.max(result + readout).max(result + writing)
             }
             TrainData::Batches(loader, _) => {
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                let smoothing = self.smoothing(loader.graph(), smooth).bytes_in_blocks();
-                // Rows are written as they come, by the last layer or by smoothing.
-                match smoothing {
+                let readout = self.readout(loader.graph(), settings).bytes_in_blocks();
+                // Rows are written as they come, by the last layer or by the readout.
+                match readout {
                     0 => block_bytes(network, loader.graph(), writing),
-                    smoothing => block_bytes(network, loader.graph(), 0).max(smoothing + writing),
+                    readout => block_bytes(network, loader.graph(), 0).max(readout + writing),
                 }
             }
         }
@@ -145,10 +148,11 @@ mod tests {
         methods.push("controlg");
         for graph in [&sparse, &dense] {
             for method in &methods {
-                for encoder in ["gcn", "gat"] {
+                for encoder in ["gcn", "sage", "gat"] {
                     for rest in [
                         ["encoder.norm=batch", "encoder.dropout=0", "train.recompute=auto"],
                         ["encoder.norm=layer", "encoder.dropout=0.3", "train.recompute=always"],
+                        ["encoder.norm=batch", "encoder.jump=concat", "train.recompute=auto"],
                     ] {
                         let (method, kind) = (format!("method={method}"), format!("encoder.kind={encoder}"));
                         let mut set = vec![&method[..], &kind, "encoder.width=24", "normalize=none"];

@@ -73,7 +73,7 @@ pub struct RunSummary {
 pub enum RunEvent<'e> {
     /// Predicted peak memory in bytes.
     Memory(u64),
-    /// What was chosen for this graph; see [`Input::notes`].
+    /// What was chosen for this graph ([`Input::notes`]), or what the method noticed during training.
     Note(&'e str),
     /// A damaged checkpoint, which is skipped.
     Damaged(&'e Error),
@@ -166,6 +166,11 @@ impl<'a> RunFolder<'a> {
             for record in &records {
                 trace.append(record)?;
                 on_event(RunEvent::Line(record));
+                if let Record::Block(block) = record
+                    && let Some(note) = &block.note
+                {
+                    on_event(RunEvent::Note(note));
+                }
             }
             if training.at_epoch_end() || last.elapsed() > CHECKPOINT_EVERY {
                 save(&training, &trace.sync()?)?;
@@ -194,9 +199,9 @@ impl<'a> RunFolder<'a> {
         let (model, graph) = (training.model(), &input.graph);
         let shape =
             EmbeddingShape { n: graph.n_nodes(), width: model.width(), structural: identity.structural };
-        let smooth = self.config.embed.smooth;
-        let stats =
-            stream_embeddings(self.path, shape, graph.ids(), |rows| model.embed_to(self.path, smooth, rows))?;
+        let stats = stream_embeddings(self.path, shape, graph.ids(), |rows| {
+            model.embed_to(self.path, &self.config.embed, rows)
+        })?;
         let mut model = model_file(model, &stats, input);
         identity.sign(&mut model);
         model.write(&self.path.join(run_files::MODEL))

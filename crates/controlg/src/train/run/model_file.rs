@@ -9,7 +9,10 @@ use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
 use crate::tensor::ColumnStats;
 use crate::train::input::Input;
-use crate::train::model::Model;
+use crate::train::model::{EmbedStats, Model};
+
+/// The tensor with the factors of the readout's channels.
+const CHANNELS: &str = "readout/channels";
 
 /// Metadata key of the normalization that `normalize = auto` chose.
 const NORMALIZE: &str = "normalize";
@@ -48,14 +51,17 @@ impl RunIdentity {
 /// Everything that embedding another graph needs, and the heads.
 pub(in crate::train) fn model_file<'t>(
     model: &'t Model<'_>,
-    stats: &'t [ColumnStats],
+    stats: &'t EmbedStats,
     input: &'t Input,
 ) -> TensorFile<'t> {
     let mut tensors = TensorFile::default();
     tensors.add_params(model.params());
-    for (at, ColumnStats { mean, inverse_std }) in stats.iter().enumerate() {
+    for (at, ColumnStats { mean, inverse_std }) in stats.norms.iter().enumerate() {
         tensors.add(format!("norm/{at}.mean"), &[mean.len()], mean);
         tensors.add(format!("norm/{at}.inverse_std"), &[inverse_std.len()], inverse_std);
+    }
+    if !stats.channels.is_empty() {
+        tensors.add_doubles(CHANNELS.to_owned(), &stats.channels);
     }
     if let Some(ColumnScale { mean, deviation }) = &input.scale {
         tensors.add_doubles("features/mean".to_owned(), mean);
@@ -79,6 +85,18 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
         });
     }
     Ok(stats)
+}
+
+/// The factors of the readout's channels; empty if it left them as they are.
+pub(in crate::train) fn read_channels(
+    path: &Path,
+    tensors: &TensorFile<'_>,
+    channels: usize,
+) -> Result<Vec<f64>> {
+    match tensors.contains(CHANNELS) {
+        true => tensors.doubles(path, CHANNELS, channels),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// How the features of a model's training graph were normalized.

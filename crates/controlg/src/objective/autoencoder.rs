@@ -1,0 +1,151 @@
+//! Masked autoencoders: reconstruct the features of masked nodes. `p_recon` and `graphmae` are this objective with
+//! different settings.
+//!
+//! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the masked nodes M. The codes are
+//! R = Z·W₀ with R_v = 0 for v ∈ M (re-masking), and the decoder is one layer:
+//! - `gcn`: x̂ = Â·R·W₁ᵀ + b.
+//! - `gat`: x̂_i = Σⱼ αᵢⱼ W₁rⱼ + b, αᵢⱼ the softmax over i's neighbors and itself of leaky(a·W₁rᵢ + a′·W₁rⱼ). Attention
+//!   commutes with W₁: attending over codes with the vector a·W₁ gives x̂ = W₁ Σⱼ αᵢⱼ rⱼ.
+//! - `linear`: x̂_v = W₁r_v + b, from the node's own code, which is not masked again.
+//!
+//! Z: n×h, W₀: h×h, W₁: d×h, a, a′: d. With sparse features x̂ is never materialized; see [`Tape::reconstruct`].
+
+use serde::{Deserialize, Serialize};
+
+use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes, prepared_on};
+use crate::error::Result;
+use crate::graph::{Graph, Subgraph};
+use crate::rng::Stream;
+use crate::setting::{Key, Range};
+use crate::tensor::{Activation, Attention, AttentionParams, Distance, Init, Params, Tape, Var};
+
+pub(super) const MASK: Key =
+    Key::new("mask", Range::Below(1e-6, 1.0), "fraction of nodes whose features are masked");
+pub(super) const REPLACE: Key = Key::new(
+    "replace",
+    Range::Below(0.0, 1.0),
+    "fraction of masked nodes that get another node's features instead of the token",
+);
+pub(super) const EXPONENT: Key =
+    Key::new("exponent", Range::Number(1.0, 10.0), "exponent of the scaled cosine error");
+pub(super) const DROP_EDGES: Key =
+    Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped, for encoder and decoder");
+pub(super) const DROPOUT: Key =
+    Key::new("dropout", Range::Below(0.0, 1.0), "dropout on the decoder's inputs");
+pub(super) const ATTENTION_DROPOUT: Key =
+    Key::new("attention_dropout", Range::Below(0.0, 1.0), "dropout on the decoder's attention weights");
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct AutoencoderSettings {
+    pub(super) mask: f64,
+    pub(super) replace: f64,
+    pub(super) exponent: f64,
+    pub(super) drop_edges: f64,
+    pub(super) decoder: Decoder,
+    pub(super) remask: bool,
+    pub(super) dropout: f64,
+    pub(super) attention_dropout: f64,
+    pub(super) init: DecoderInit,
+    pub(super) min_norm: f64,
+}
+
+impl Default for AutoencoderSettings {
+    fn default() -> Self {
+        AutoencoderSettings {
+            mask: 0.5,
+            replace: 0.0,
+            exponent: 3.0,
+            drop_edges: 0.0,
+            decoder: Decoder::Gcn,
+            remask: true,
+            dropout: 0.0,
+            attention_dropout: 0.0,
+            init: DecoderInit::Uniform,
+            min_norm: 0.0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Decoder {
+    Gcn,
+    Gat,
+    Linear,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum DecoderInit {
+    /// Xavier uniform.
+    Uniform,
+    /// PyTorch's for a linear layer (W₀), Xavier normal with a gain of √2 (the others): the authors' initialization.
+    Normal,
+}
+
+/// A masked autoencoder, under the name of its objective.
+#[derive(Clone)]
+pub(super) struct Autoencoder {
+    pub(super) name: &'static str,
+    pub(super) settings: AutoencoderSettings,
+}
+
+impl Objective for Autoencoder {
+    fn check(&self, graph: &Graph) -> Result<()> {
+        check_masked_nodes(self.name, self.settings.mask, graph)
+    }
+
+    fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
+        prepared_on(self.clone(), batch)
+    }
+
+    fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        let HeadDims { n_features, width } = dims;
+        let normal = self.settings.init == DecoderInit::Normal;
+        let init = |fans: usize| if normal { Init::xavier_normal(fans) } else { Init::XavierUniform };
+        let first = if normal { Init::Uniform(1.0 / (width as f64).sqrt()) } else { Init::XavierUniform };
+        params.add(group, "token", (1, n_features), Init::Constant(0.0), stream);
+        params.add(group, "0.weight", (width, width), first, stream);
+        if self.settings.decoder == Decoder::Gat {
+            params.add(group, "1.source", (1, n_features), init(2 * n_features), stream);
+            params.add(group, "1.target", (1, n_features), init(2 * n_features), stream);
+        }
+        params.add(group, "1.weight", (n_features, width), init(n_features + width), stream);
+        params.add(group, "1.bias", (1, n_features), Init::Constant(0.0), stream);
+    }
+
+    fn views(&self) -> Vec<ViewSpec> {
+        let AutoencoderSettings { mask, replace, drop_edges, .. } = self.settings;
+        vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
+    }
+
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+        let head = tape.group(input.group);
+        let view = &input.views[0];
+        let masked = view.masked.as_ref().expect("its view masks nodes");
+        let mut dropout = (input.purpose == Purpose::Training).then_some(input.stream);
+        let mut r = tape.matmul(input.z[0], head[1]);
+        if self.settings.remask && self.settings.decoder != Decoder::Linear {
+            r = tape.mask_rows(r, masked.clone(), None);
+        }
+        if let Some(stream) = &mut dropout {
+            r = tape.dropout(r, self.settings.dropout, stream);
+        }
+        let [.., weight, bias] = head[..] else { unreachable!("a head of at least four matrices") };
+        let r = match self.settings.decoder {
+            Decoder::Linear => r,
+            Decoder::Gcn => tape.propagate(view.view.operator(), r),
+            Decoder::Gat => {
+                let [source, target] = [head[2], head[3]].map(|a| tape.matmul(a, weight));
+                let shape =
+                    Attention { heads: 1, negative_slope: 0.2, dropout: self.settings.attention_dropout };
+                let params = AttentionParams { source, target, bias: None, activation: Activation::Identity };
+                tape.attention(view.view.operator(), r, params, shape, dropout)
+            }
+        };
+        let r = tape.gather(r, masked.ids().to_vec());
+        let distance = Distance::Cosine { gamma: self.settings.exponent, least: self.settings.min_norm };
+        tape.reconstruct(r, weight, Some(bias), input.prepared, masked.ids().to_vec(), distance)
+    }
+}
