@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     build: |table| Ok(Box::new(Gcn::with_settings(setting::settings("encoder", KEYS, table)?)?)),
 };
 
-pub(super) const KEYS: &[Key] = &{
+pub(super) const KEYS: &[Key; 11] = &{
     let [layers, width, hidden, norm, activation, last, dropout, feature_dropout, jump] = *layer::KEYS;
     [
         layers,
