@@ -42,7 +42,7 @@ pub(super) struct AutoencoderSettings {
     pub(super) replace: f64,
     pub(super) exponent: f64,
     pub(super) drop_edges: f64,
-    pub(super) decoder: Decoder,
+    pub(super) decoder: FeatureDecoder,
     pub(super) remask: bool,
     pub(super) dropout: f64,
     pub(super) attention_dropout: f64,
@@ -58,7 +58,7 @@ impl Default for AutoencoderSettings {
             replace: 0.0,
             exponent: 3.0,
             drop_edges: 0.0,
-            decoder: Decoder::Gcn,
+            decoder: FeatureDecoder::Gcn,
             remask: true,
             dropout: 0.0,
             attention_dropout: 0.0,
@@ -71,7 +71,7 @@ impl Default for AutoencoderSettings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Decoder {
+pub(super) enum FeatureDecoder {
     Gcn,
     Gat,
     Linear,
@@ -110,7 +110,7 @@ impl Objective for Autoencoder {
         params.add(group, "token", (1, n_features), Init::Constant(0.0), stream);
         let code = if self.settings.hidden > 0 { self.settings.hidden } else { width };
         params.add(group, "0.weight", (width, code), first, stream);
-        if self.settings.decoder == Decoder::Gat {
+        if self.settings.decoder == FeatureDecoder::Gat {
             params.add(group, "1.source", (1, n_features), init(2 * n_features), stream);
             params.add(group, "1.target", (1, n_features), init(2 * n_features), stream);
         }
@@ -129,7 +129,7 @@ impl Objective for Autoencoder {
         let masked = view.masked.as_ref().expect("its view masks nodes");
         let mut dropout = (input.purpose == Purpose::Training).then_some(input.stream);
         let mut r = tape.matmul(input.z[0], head[1]);
-        if self.settings.remask && self.settings.decoder != Decoder::Linear {
+        if self.settings.remask && self.settings.decoder != FeatureDecoder::Linear {
             r = tape.mask_rows(r, masked.clone(), None);
         }
         if let Some(stream) = &mut dropout {
@@ -137,9 +137,9 @@ impl Objective for Autoencoder {
         }
         let [.., weight, bias] = head[..] else { unreachable!("a head of at least four matrices") };
         let r = match self.settings.decoder {
-            Decoder::Linear => r,
-            Decoder::Gcn => tape.propagate(view.view.operator(), r),
-            Decoder::Gat => {
+            FeatureDecoder::Linear => r,
+            FeatureDecoder::Gcn => tape.propagate(view.view.operator(), r),
+            FeatureDecoder::Gat => {
                 let [source, target] = [head[2], head[3]].map(|a| tape.matmul(a, weight));
                 let shape =
                     Attention { heads: 1, negative_slope: 0.2, dropout: self.settings.attention_dropout };

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::objective::Objective;
 use crate::objective::autoencoder::{
-    ATTENTION_DROPOUT, Autoencoder, AutoencoderSettings, DROP_EDGES, DROPOUT, Decoder, DecoderInit, EXPONENT,
-    MASK, REPLACE,
+    ATTENTION_DROPOUT, Autoencoder, AutoencoderSettings, DROP_EDGES, DROPOUT, DecoderInit, EXPONENT,
+    FeatureDecoder, MASK, REPLACE,
 };
 use crate::registry::Entry;
 use crate::setting::{self, Key};
@@ -67,7 +67,7 @@ impl From<GraphMaeSettings> for AutoencoderSettings {
             replace,
             exponent,
             drop_edges,
-            decoder: Decoder::Gat,
+            decoder: FeatureDecoder::Gat,
             remask: true,
             dropout,
             attention_dropout,
