@@ -247,7 +247,7 @@ pub(crate) struct CompareArgs {
     /// Seeds of each combination of the grid.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) grid_seeds: NonZeroUsize,
-    /// Choose from the grid for each task, or once by the mean of all.
+    /// Choose by each task, or once by the mean of all.
     #[arg(long, value_name = "HOW", default_value = "task")]
     pub(crate) grid_by: ChooseBy,
     /// Stop after the grid search; compute no test scores.

@@ -182,7 +182,7 @@ fn lists_have_name_summary_and_paper() {
             .split(' ')
             .collect::<Vec<_>>()
     );
-    assert_eq!(names("encoders"), ["gcn", "gat"]);
+    assert_eq!(names("encoders"), ["gcn", "sage", "gat"]);
     assert!(names("protocols").contains(&"planetoid-public".to_owned()));
     let rows = json(&["data", "list", "--json"]);
     assert_eq!(rows.as_array().unwrap().len(), 10);
