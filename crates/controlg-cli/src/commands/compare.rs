@@ -17,12 +17,12 @@ use controlg::compare::{
 use controlg::config::Config;
 use controlg::data::{self, LoadOptions};
 use controlg::eval::Task;
+use controlg::report::format_duration;
 use controlg::{Error, Result, files, train};
 
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
-use crate::progress::format_duration;
 use job_runner::JobRunner;
 
 pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
@@ -234,7 +234,7 @@ fn run_all<T: Summary + Send>(
                 format!("failed: {error}")
             }
         };
-        console.log(format_args!("[{done}/{total}, {} left] {title}: {summary}", format_duration(left)));
+        console.log(format_args!("[{done}/{total}, {} left] {title}: {summary}", format_duration(left.as_secs_f64())));
         Ok(())
     };
     compare::run_jobs(jobs, parallel, cores, run, on_end)?;
