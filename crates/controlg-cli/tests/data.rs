@@ -178,14 +178,15 @@ fn lists_have_name_summary_and_paper() {
     };
     assert_eq!(
         names("datasets"),
-        "cora citeseer pubmed chameleon squirrel actor wikics coauthor-cs ogbn-arxiv synthetic"
+        "cora citeseer pubmed chameleon chameleon-filtered squirrel squirrel-filtered actor wikics coauthor-cs ogbn-arxiv \
+         synthetic"
             .split(' ')
             .collect::<Vec<_>>()
     );
     assert_eq!(names("encoders"), ["gcn", "gat"]);
     assert!(names("protocols").contains(&"planetoid-public".to_owned()));
     let rows = json(&["data", "list", "--json"]);
-    assert_eq!(rows.as_array().unwrap().len(), 10);
+    assert_eq!(rows.as_array().unwrap().len(), 12);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod checks;
 mod folder;
 mod geom_gcn;
 mod gnn_benchmark;
+mod heterophilous;
 mod not_found;
 mod ogb;
 mod planetoid;
@@ -207,6 +208,8 @@ pub const FORMATS: &[Format] = &[
     planetoid::FORMAT,
     geom_gcn::FORMAT,
     wikics::FORMAT,
+    // Before gnn-benchmark, which takes any archive.
+    heterophilous::FORMAT,
     gnn_benchmark::FORMAT,
     ogb::FORMAT,
 ];
@@ -263,7 +266,7 @@ pub fn assemble(
 fn weight_notes(counts: EdgeCounts) -> impl Iterator<Item = String> {
     let summed = match counts.summed {
         0 => None,
-        1 => Some("1 duplicate edge was merged and its weight added".to_owned()),
+        1 => Some("1 duplicate edge was merged and the weights summed".to_owned()),
         count => Some(format!("{count} duplicate edges were merged and their weights summed")),
     };
     let averaged = match counts.averaged {

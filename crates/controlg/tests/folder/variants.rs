@@ -99,7 +99,7 @@ fn weights_of_duplicate_edges_are_summed() {
         |node| dataset.graph.adjacency().entries(node).map(|(_, weight)| weight).collect::<Vec<_>>();
     assert_eq!([weights(0), weights(1), weights(2)], [vec![3.5], vec![3.5, 4.0], vec![4.0, 2.0]]);
     let notes = notes(&dataset);
-    assert!(notes.contains(&"1 duplicate edge was merged and its weight added"), "{notes:?}");
+    assert!(notes.contains(&"1 duplicate edge was merged and the weights summed"), "{notes:?}");
     assert!(
         notes.contains(&"1 edge has different weights in the two directions and gets the mean"),
         "{notes:?}"
