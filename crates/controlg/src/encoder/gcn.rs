@@ -80,6 +80,7 @@ impl Gcn {
     /// A network with these settings.
     pub fn with_settings(settings: GcnSettings) -> Result<Self> {
         setting::check("encoder", KEYS, &settings)?;
+        settings.common.check()?;
         let GcnSettings { common, operator, self_loops } = settings;
         Ok(Gcn { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
@@ -100,7 +101,7 @@ impl Gcn {
 
 impl Encoder for Gcn {
     fn width(&self) -> usize {
-        self.settings.embedding_width()
+        self.settings.width
     }
 
     fn channels(&self) -> Vec<usize> {

@@ -79,7 +79,7 @@ impl Sage {
 
 impl Encoder for Sage {
     fn width(&self) -> usize {
-        self.settings.embedding_width()
+        self.settings.width
     }
 
     fn channels(&self) -> Vec<usize> {
