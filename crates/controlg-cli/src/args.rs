@@ -174,7 +174,7 @@ pub(crate) struct PretrainArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct EvaluateArgs {
-    /// Run folder, embeddings (.npy, .npz, .parquet, .csv), or the floor raw or sgc.
+    /// Run folder, embeddings (.npy, .npz, .parquet, .csv), or a floor (raw, sgc, mean, hops).
     pub(crate) subject: PathBuf,
     /// Graph of the embeddings [default: the run's].
     #[arg(long, value_name = "DATA")]
@@ -195,7 +195,7 @@ pub(crate) struct EvaluateArgs {
     /// Seed of random splits [default: the run's, else 0].
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Do not score the floors (raw, untrained, sgc) next to a run.
+    /// Do not score the floors (raw, untrained, sgc, mean, hops) next to a run.
     #[arg(long)]
     pub(crate) no_floors: bool,
     /// Print and store validation figures only, for tuning.
@@ -247,7 +247,7 @@ pub(crate) struct CompareArgs {
     /// Seeds of each combination of the grid.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) grid_seeds: NonZeroUsize,
-    /// Choose from the grid for each task, or once by the mean of all.
+    /// Choose by each task, or once by the mean of all.
     #[arg(long, value_name = "HOW", default_value = "task")]
     pub(crate) grid_by: ChooseBy,
     /// Stop after the grid search; compute no test scores.

@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use controlg::config::Config;
+use controlg::report::format_duration;
 use controlg::trace::Record;
 
 use crate::console::Console;
@@ -150,7 +151,7 @@ impl<'o> ProgressBar<'o> {
 
     fn header(&self, step: u64) -> String {
         let rate = self.steps_done as f64 / self.start.elapsed().as_secs_f64().max(1e-9);
-        let left = Duration::from_secs_f64((self.total - step) as f64 / rate.max(1e-9));
+        let left = (self.total - step) as f64 / rate.max(1e-9);
         format!(
             "epoch {}/{} step {step}/{}, {rate:.1} steps/s, {} left",
             self.epoch,
@@ -177,15 +178,6 @@ fn bar(share: f64, plan: Option<f64>) -> String {
         _ => '.',
     };
     (0..WIDTH).map(cell).collect()
-}
-
-/// A duration as `12 s`, `3:05 min` or `1:20 h`.
-pub(crate) fn format_duration(time: Duration) -> String {
-    match time.as_secs() {
-        s if s < 60 => format!("{s} s"),
-        s if s < 3600 => format!("{}:{:02} min", s / 60, s % 60),
-        s => format!("{}:{:02} h", s / 3600, s / 60 % 60),
-    }
 }
 
 #[cfg(test)]

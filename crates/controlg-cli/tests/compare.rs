@@ -54,10 +54,11 @@ fn runs_to_completion_and_then_has_nothing_left() {
     let out = folder.path().join("all");
     let first = compare(&out, &[&ARGS[..], &["--against", "paper"]].concat());
     let found = cells(&out.join("results.jsonl"));
-    // Two methods, five objectives, three floors; two seeds; three tasks.
-    assert_eq!(found.len(), 10 * 2 * 3);
+    // Two methods, five objectives, five floors; two seeds; three tasks.
+    assert_eq!(found.len(), 12 * 2 * 3);
     let text = String::from_utf8_lossy(&first.stdout);
-    for method in ["controlg", "round-robin", "p_par", "raw", "untrained", "sgc", "best single objective"] {
+    let floors = ["raw", "untrained", "sgc", "mean", "hops"];
+    for method in ["controlg", "round-robin", "p_par", "best single objective"].into_iter().chain(floors) {
         assert!(text.contains(&format!("| {method} |")), "{method} in {text}");
     }
     assert!(text.contains("Ours / paper") && text.contains("random-10-10-80"), "{text}");
@@ -95,7 +96,7 @@ fn interrupted_and_sharded_comparisons_give_the_same_results() {
         (folder.path().join("whole"), folder.path().join("killed"), folder.path().join("shared"));
     compare(&whole, &args);
     let want = cells(&whole.join("results.jsonl"));
-    assert_eq!(want.len(), 4 * 2 * 2);
+    assert_eq!(want.len(), 6 * 2 * 2);
 
     for lines in [2, 6] {
         let mut child = command(&killed, &args).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();

@@ -130,7 +130,7 @@ fn floors_are_evaluated_like_runs() {
     // `--features` applies to floors only.
     let structural = scores(&["raw", "--data", DATA, "--features", "structural"]);
     assert_ne!(structural["nc"]["value"], raw["nc"]["value"]);
-    assert!(error_of(&["rav", "--data", DATA]).contains("the floor raw or sgc"));
+    assert!(error_of(&["rav", "--data", DATA]).contains("a floor (raw, sgc, mean, hops)"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_run_is_scored_next_to_its_floors() {
     let found = scores(&[path(&out)]);
     let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("metrics.json")).unwrap()).unwrap();
     assert_eq!(kept, found);
-    for floor in ["raw", "sgc"] {
+    for floor in ["raw", "sgc", "mean", "hops"] {
         let alone = scores(&[floor, "--data", DATA]);
         for task in ["nc", "lp", "cluster"] {
             assert_eq!(found[task]["floors"][floor], alone[task]["value"], "{floor} {task}");
@@ -207,4 +207,45 @@ fn tasks_that_cannot_be_judged_are_skipped_with_their_reason() {
     let found = scores(&["raw", "--data", path(&graph)]);
     assert!(found["skipped"]["lp"].as_str().unwrap().contains("at least 10 edges"), "{found}");
     assert!(found["cluster"]["value"].is_number(), "{found}");
+}
+
+#[test]
+fn a_class_without_training_nodes_counts_as_missed() {
+    let folder = TempDir::new().unwrap();
+    let graph = folder.path().join("graph");
+    fs::create_dir(&graph).unwrap();
+    let (mut edges, mut features) = ("src,dst\n".to_owned(), "id,a,b,c\n".to_owned());
+    let (mut labels, mut splits) = ("id,label\n".to_owned(), "id,own:0,own:1\n".to_owned());
+    // Ten nodes of each of the classes a and b, and three of class c: one for validation and two for testing.
+    for node in 0..23 {
+        edges += &format!("{node},{}\n", (node + 1) % 23);
+        let class = if node < 20 { node % 2 } else { 2 };
+        let row = [0, 1, 2].map(|column| if column == class { "1" } else { "0" });
+        features += &format!("{node},{}\n", row.join(","));
+        labels += &format!("{node},{}\n", ["a", "b", "c"][class]);
+        let part = match node {
+            0..8 => "train",
+            8..12 | 20 => "val",
+            _ => "test",
+        };
+        // In the second split, class c has a training node.
+        splits += &format!("{node},{part},{}\n", if node == 21 { "train" } else { part });
+    }
+    let files = [("edges", edges), ("features", features), ("labels", labels), ("splits", splits)];
+    files.iter().for_each(|(name, text)| fs::write(graph.join(format!("{name}.csv")), text).unwrap());
+
+    let output = run(&["evaluate", "raw", "--data", path(&graph), "--tasks", "nc", "--json"]);
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(notes.contains("no training node in some split of class c"), "{notes}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let nc = &found["nc"];
+    assert_eq!(nc["missing_classes"], serde_json::json!(["c"]), "{nc}");
+    // The features give the class away: all but two of ten test nodes and one of five validation nodes in the first split.
+    assert_eq!((nc["split0"].as_f64(), nc["value"].as_f64()), (Some(80.0), Some(90.0)), "{nc}");
+    assert_eq!(nc["validation"].as_f64(), Some(90.0), "{nc}");
+    // Macro-F1 counts the missed class: (F1 of a + F1 of b + 0) / 3 in the first split.
+    assert!(nc["macro_f1"].as_f64().unwrap() < 82.0, "{nc}");
+
+    let complete = scores(&["raw", "--data", DATA, "--tasks", "nc"]);
+    assert_eq!(complete["nc"]["missing_classes"], serde_json::json!([]));
 }

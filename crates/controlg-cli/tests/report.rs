@@ -289,9 +289,8 @@ fn demo_prints_five_lines() {
         "nc/lp/cluster after ",
         "controlg ",
         "random ",
-        "untrained",
-        "sgc = smoothed features",
-        "raw = features",
+        "best without training: ",
+        "raw features, smoothed (sgc, mean, hops), untrained",
         "report.html",
         "Next:",
     ] {
@@ -307,7 +306,7 @@ fn demo_prints_five_lines() {
     {
         assert!(page.contains(task), "{task}");
     }
-    for method in ["controlg", "random", "untrained", "sgc", "raw"] {
+    for method in ["controlg", "random", "untrained", "sgc", "mean", "hops", "raw"] {
         assert_eq!(page.matches(&format!("<th scope=\"row\">{method}</th>")).count(), 3, "{method}");
     }
     assert!(page.contains("The demo pretrains") && page.contains("which saw the training edges only"));

@@ -289,3 +289,14 @@ def test_clustering_needs_no_graph():
     alone, beside = evaluate(graph.x, graph.labels, task="cluster"), evaluate(graph.x, graph=graph, task="cluster")
     assert set(beside) - set(alone) == {"modularity", "conductance"}
     assert all(alone[name] == beside[name] for name in alone if name != "seconds")
+
+
+def test_ids_that_occur_in_no_edge_are_in_the_notes(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst\na,b\nb,c\n")
+    (tmp_path / "labels.csv").write_text("id,label\na,x\nyan,y\n")
+    (tmp_path / "splits.csv").write_text("id,split\na,train\nzoe,test\n")
+    graph = load_graph(str(tmp_path))
+    assert graph.ids == ["a", "b", "c", "yan", "zoe"]
+    for file, name in [("labels", "yan"), ("splits", "zoe")]:
+        note = f"{file}.csv: ids that occur in no edge become isolated nodes, 1 in all: {name}"
+        assert any(known.endswith(note) for known in graph.notes), graph.notes

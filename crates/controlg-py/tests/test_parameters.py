@@ -48,6 +48,7 @@ def test_every_setting_of_the_command_is_a_parameter_with_its_default_in_the_hel
         ({"method": "contrlg"}, "unknown method 'contrlg', did you mean 'controlg'"),
         ({"objectives": ["p_lnk"]}, "unknown objective 'p_lnk', did you mean 'p_link'"),
         ({"encoder__kind": "gnn"}, "unknown encoder 'gnn'"),
+        ({"preset": "papr"}, "preset: found \"papr\", expected tuned, paper"),
         ({"train__lr": -1}, "train.lr: found -1.0, expected a number from 0 to 10"),
         ({"epochs": 2.5}, "train.epochs: found 2.5, expected 1 to 1000000"),
         ({"random_state": -1}, "seed: found -1, expected a whole number from 0"),

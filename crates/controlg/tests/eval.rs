@@ -230,7 +230,7 @@ fn rejects_invalid_input() {
     let other = Split { protocol: "geomgcn-10".into(), ..split(1) };
     assert!(nc(&embeddings, &[split(0), other]).contains("splits of own and of geomgcn-10"));
     let one_class = Split::new("own", 0, [vec![0, 3], vec![6], vec![1]], 120).unwrap();
-    assert!(nc(&embeddings, &[one_class]).contains("class '1' without training nodes"));
+    assert!(nc(&embeddings, &[one_class]).contains("training nodes of class '0' only"));
     let unlabeled = Labels::new(vec![Labels::NONE; 120], vec![]);
     let error = evaluate_cluster(&embeddings, &unlabeled, &graph).unwrap_err().to_string();
     assert!(error.contains("0 classes among the labels"), "{error}");

@@ -361,8 +361,8 @@ fn encoders_through_every_view() {
         "layers = 2\nwidth = 4\nhidden = 8\nnorm = 'layer'\nactivation = 'elu'",
         "layers = 3\nwidth = 4\nnorm = 'none'\nactivation = 'prelu'\nlast = 'linear'",
         "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'relu'\ndropout = 0.5\nfeature_dropout = 0.3",
-        "layers = 2\nwidth = 4\nhidden = 8\njump = 'concat'\ndropout = 0.3\nfeature_dropout = 0.3",
-        "layers = 1\nwidth = 4\nnorm = 'none'\nactivation = 'identity'\njump = 'concat'\nlast = 'linear'",
+        "layers = 2\nwidth = 11\nhidden = 4\njump = 'concat'\ndropout = 0.3\nfeature_dropout = 0.3",
+        "layers = 1\nwidth = 8\nhidden = 4\nnorm = 'none'\nactivation = 'identity'\njump = 'concat'\nlast = 'linear'",
     ];
     let mut kinds = vec!["kind = 'gcn'", "kind = 'sage'", "kind = 'gat'"];
     // Other operators are other numbers in the same ops, so one suite of them is enough.

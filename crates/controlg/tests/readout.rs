@@ -51,9 +51,9 @@ fn assert_close(found: &Dense, expected: &[f64]) {
 
 /// Training does not see the readout, and `embed` gives the bytes of the run again.
 fn check(graph: &Graph, visible: &Graph, more: &[(&str, toml::Value)]) {
-    let plain = pretrain(graph, &settings(0, more)).unwrap();
+    let plain = pretrain(graph, settings(0, more)).unwrap();
     for steps in [1, 3] {
-        let model = pretrain(graph, &settings(steps, more)).unwrap();
+        let model = pretrain(graph, settings(steps, more)).unwrap();
         assert_close(model.embeddings(), &smoothed(plain.embeddings(), visible, steps as usize));
         assert_eq!(model.embed(graph).unwrap(), *model.embeddings(), "{more:?}");
     }

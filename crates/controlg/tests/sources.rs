@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use controlg::data::arrays::write_csr_npz;
-use controlg::data::{Dataset, FeatureSource, load_path};
+use controlg::data::{Dataset, FeatureSource, LoadOptions, catalog, fetch, load, load_path};
 use controlg::graph::{Csr, Features, stats};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -310,6 +310,48 @@ fn a_small_gnn_benchmark_archive_is_read() {
         assert_eq!(set.labels.unwrap().classes(), [0, 1, 1]);
         assert_eq!((0..3).map(|i| set.graph.ids().get(i).into_owned()).collect::<Vec<_>>(), ["a", "bc", "d"]);
     }
+}
+
+#[test]
+fn a_small_heterophilous_archive_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("chameleon-filtered");
+    fs::create_dir(&home).unwrap();
+    let file = home.join("chameleon_filtered.npz");
+    common::npz::Npz::heterophilous().deflated().write(&file);
+    let options = LoadOptions { data_dir: Some(folder.path().to_owned()), ..LoadOptions::default() };
+    let by_name = load("chameleon-filtered", &options).unwrap();
+    assert!(by_name.notes.is_empty(), "{:?}", by_name.notes);
+    let by_path = [home.as_path(), &file].map(|path| load_path(path, FeatureSource::Given).unwrap());
+    for set in by_path.into_iter().chain([by_name]) {
+        assert_eq!((set.format, set.graph.n_nodes(), set.graph.n_edges()), ("heterophilous", 4, 3));
+        assert!(matches!(set.graph.features(), Features::Sparse(_)), "most values are zero");
+        assert_eq!(set.graph.features().row(3), [(0, 0.5), (2, 1.0)]);
+        assert_eq!(set.labels.unwrap().classes(), [0, 1, 1, 0]);
+        let splits: Vec<_> = set.splits.iter().map(|s| (&s.train[..], &s.val[..], &s.test[..])).collect();
+        assert_eq!(splits, [(&[0, 1][..], &[2][..], &[3][..]), (&[2, 3], &[0], &[1])]);
+        assert!(set.splits.iter().all(|split| split.protocol == "platonov-10"));
+    }
+    // Structural features do not read those of the archive; without masks there are no splits.
+    let mut archive = common::npz::Npz::heterophilous();
+    archive.members.retain(|(name, _)| !name.contains("masks") && !name.contains("features"));
+    archive.write(&file);
+    let set = load_path(&file, FeatureSource::Structural).unwrap();
+    assert_eq!((set.format, set.splits.len(), set.graph.n_edges()), ("heterophilous", 0, 3));
+    // A missing file is named with its source; without a checksum it is not downloaded.
+    let error = load("squirrel-filtered", &options).unwrap_err().to_string();
+    assert!(error.contains("squirrel_filtered.npz") && error.contains("download https://"), "{error}");
+    assert!(!error.contains("data fetch"), "{error}");
+    let known = catalog::find("squirrel-filtered").unwrap();
+    let error = fetch::fetch(known, folder.path(), &fetch::FetchOptions::default(), &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("no checksum"), "{error}");
+    let kept = fetch::fetch(
+        catalog::find("chameleon-filtered").unwrap(),
+        folder.path(),
+        &fetch::FetchOptions::default(),
+        &mut |_| {},
+    );
+    assert_eq!(kept.unwrap().kept, ["chameleon_filtered.npz"]);
 }
 
 #[test]

@@ -10,20 +10,21 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use controlg::compare::{
     self, Comparison, ComparisonReport, Grid, Job, JobProgress, JsonlStore, Manifest, ResultCell,
 };
 use controlg::config::{Config, Preset};
-use controlg::data::{self, LoadOptions};
+use controlg::data::{self, LoadOptions, catalog};
 use controlg::eval::Task;
+use controlg::report::format_duration;
 use controlg::{Error, Result, files, train};
 
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
-use crate::progress::format_duration;
 use job_runner::JobRunner;
 
 pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
@@ -68,7 +69,7 @@ pub(super) fn execute(
     common: &CommonArgs,
     console: &Console,
 ) -> Result<Option<CompletedComparison>> {
-    let mut comparison = comparison(args, console)?;
+    let mut comparison = comparison(args, common, console)?;
     let reference = args.reference.clone().or(args.methods.first().cloned()).unwrap_or_default();
     comparison.add_baselines(!args.no_singles);
     if !comparison.methods.contains(&reference) {
@@ -88,7 +89,8 @@ pub(super) fn execute(
     let jobs = comparison.jobs(&choices)?;
     let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
     let remaining = remaining_jobs(&jobs, args, |job| comparison.remaining(job, results.all()));
-    let run = |job: &Job, threads: usize| runner.run(job, threads);
+    let known = Mutex::new(results.all().to_vec());
+    let run = |job: &Job, threads: usize| run_or_reuse(&runner, job, threads, &known);
     let failures = run_all(remaining, (parallel, cores(common)), console, run, |_, outcome| match outcome {
         Ok(cells) => results.append(cells),
         Err(_) => Ok(()),
@@ -99,7 +101,7 @@ pub(super) fn execute(
 }
 
 /// The comparison that the arguments define, without floors.
-fn comparison(args: &CompareArgs, console: &Console) -> Result<Comparison> {
+fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<Comparison> {
     let mut comparison = Comparison {
         data: join_dataset_settings(&args.data),
         methods: args.methods.clone(),
@@ -112,6 +114,7 @@ fn comparison(args: &CompareArgs, console: &Console) -> Result<Comparison> {
         normalize: args.normalize,
         data_hashes: BTreeMap::new(),
     };
+    add_filtered_versions(&mut comparison.data, common, console)?;
     comparison.set.extend(args.features.map(|features| format!("features={}", features.name())));
     Ok(comparison)
 }
@@ -130,6 +133,43 @@ fn preset(args: &CompareArgs, console: &Console) -> Result<Preset> {
         console.log(format_args!("{folder} was made with --preset {before}: continuing with it"));
     }
     Ok(before)
+}
+
+/// Adds the filtered version of each graph with duplicate nodes, after it, if the user has it.
+fn add_filtered_versions(names: &mut Vec<String>, common: &CommonArgs, console: &Console) -> Result<()> {
+    let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
+    let with_versions = names.iter().enumerate().filter_map(|(at, name)| Some((at, catalog::find(name)?)));
+    let mut added = Vec::new();
+    for (at, known) in with_versions.filter(|(_, known)| known.filtered.is_some()) {
+        let filtered = known.filtered_in(&catalog::data_dir(&options)?);
+        let Some(filtered) = filtered.filter(|filtered| !names.contains(&filtered.name.to_owned())) else {
+            continue;
+        };
+        console.log(format_args!("note: {} is compared too; {}: {}", filtered.name, known.name, known.notes));
+        added.push((at + 1 + added.len(), filtered.name.to_owned()));
+    }
+    added.into_iter().for_each(|(at, name)| names.insert(at, name));
+    Ok(())
+}
+
+/// Runs a job without the tasks of a floor that are known from another seed. `known` are the results so far.
+fn run_or_reuse(
+    runner: &JobRunner<'_>,
+    job: &Job,
+    threads: usize,
+    known: &Mutex<Vec<ResultCell>>,
+) -> Result<Vec<ResultCell>> {
+    let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    let reuse = |task: &Task| runner.comparison.result_of_another_seed(job, *task, &locked());
+    let mut cells: Vec<ResultCell> = job.tasks.iter().filter_map(reuse).collect();
+    let is_open = |task: &Task| cells.iter().all(|cell| cell.task != task.name());
+    let tasks: Vec<Task> = job.tasks.iter().copied().filter(is_open).collect();
+    if !tasks.is_empty() {
+        let new = runner.run(&Job { tasks, ..job.clone() }, threads)?;
+        locked().extend(new.clone());
+        cells.extend(new);
+    }
+    Ok(cells)
 }
 
 /// Rejoins names such as `synthetic:nodes=100,degree=4`, whose commas separate settings rather than data sets.
@@ -187,7 +227,10 @@ fn run_all<T: Summary + Send>(
                 format!("failed: {error}")
             }
         };
-        console.log(format_args!("[{done}/{total}, {} left] {title}: {summary}", format_duration(left)));
+        console.log(format_args!(
+            "[{done}/{total}, {} left] {title}: {summary}",
+            format_duration(left.as_secs_f64())
+        ));
         Ok(())
     };
     compare::run_jobs(jobs, parallel, cores, run, on_end)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config, EdgeScope};
 use controlg::coordinator::UNTRAINED;
-use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions};
+use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, catalog};
 use controlg::eval::{self, ProbeSettings, Score, Task, floors};
 use controlg::graph::Features;
 use controlg::{Error, Graph, Result, files, run_files};
@@ -18,6 +18,7 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: input.features, ..LoadOptions::default() };
     let dataset = data::load(&input.data, &options)?;
+    note_filtered_version(&input.data, &options, console)?;
     let tasks = input.tasks(&args.tasks, dataset.labels.is_some())?;
     if tasks.contains(&Task::Lp) {
         input.check_held_out(args, common, &dataset)?;
@@ -49,6 +50,7 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
         };
         let Some(embeddings) = computed.as_ref().or(given.as_ref()) else { continue };
         let mut score = evaluate(task, embeddings, &dataset, &input, args)?;
+        note_missing_classes(&score, console);
         if args.validation_only {
             // Tuning must not see test figures: neither the terminal nor a file gets them.
             let Some(score) = score.validation_only() else {
@@ -84,6 +86,27 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
     console.result(&scores, text)
 }
 
+/// Says which version of a graph with duplicate nodes is without them, and whether the user has it.
+fn note_filtered_version(data: &str, options: &LoadOptions, console: &Console) -> Result<()> {
+    let Some(known) = catalog::find(data).filter(|known| known.filtered.is_some()) else { return Ok(()) };
+    let present = known.filtered_in(&catalog::data_dir(options)?);
+    let command = present.map(|filtered| format!("; you have it: controlg pretrain {}", filtered.name));
+    console.log(format_args!("note: {data}: {}{}", known.notes, command.unwrap_or_default()));
+    Ok(())
+}
+
+/// Says which classes no probe can predict.
+fn note_missing_classes(score: &Score, console: &Console) {
+    let missing = score.more.get("missing_classes").and_then(serde_json::Value::as_array);
+    let names: Vec<&str> = missing.into_iter().flatten().filter_map(serde_json::Value::as_str).collect();
+    if !names.is_empty() {
+        let names = names.join(", ");
+        console.log(format_args!(
+            "note: nc: no training node in some split of class {names}; its nodes count as missed there"
+        ));
+    }
+}
+
 fn to_json(value: &impl serde::Serialize) -> Result<serde_json::Value> {
     serde_json::to_value(value).map_err(|error| Error::Failed(error.to_string()))
 }
@@ -93,7 +116,7 @@ struct EvaluationInput {
     embeddings: PathBuf,
     /// Folder and settings if the embeddings come from a run; otherwise the edges they were trained on are unknown.
     run: Option<(PathBuf, Config)>,
-    /// Name of the floor, `raw` or `sgc`.
+    /// Name of the floor, one of [`floors::COMPUTED`].
     floor: Option<&'static str>,
     data: String,
     features: FeatureSource,
@@ -108,7 +131,10 @@ impl EvaluationInput {
                 &args.subject,
                 "",
                 "no such file or folder",
-                "a run folder, a file of embeddings, or the floor raw or sgc",
+                format_args!(
+                    "a run folder, a file of embeddings, or a floor ({})",
+                    floors::COMPUTED.join(", ")
+                ),
             ));
         }
         if floor.is_some() || !args.subject.is_dir() {

@@ -32,6 +32,7 @@ class Parameters:
         features: Optional[Literal["given", "structural"]] = None,
         normalize: Optional[Literal["auto", "rows", "columns", "none"]] = None,
         edges: Optional[Literal["all", "train"]] = None,
+        preset: Optional[Literal["tuned", "paper"]] = None,
         encoder__kind: Optional[str] = None,
         encoder__layers: Optional[int] = None,
         encoder__hidden: Optional[int] = None,
@@ -58,6 +59,7 @@ class Parameters:
         train__fanout: Optional[int] = None,
         train__recompute: Optional[Literal["auto", "always", "never"]] = None,
         train__coupled_decay: Optional[bool] = None,
+        embed__smooth: Optional[int] = None,
         objective__p_link__decoder: Optional[Literal["mlp", "dot"]] = None,
         objective__p_link__hidden: Optional[int] = None,
         objective__p_link__batch: Optional[int] = None,
@@ -198,6 +200,7 @@ class Parameters:
             features (auto, rows, columns, none; default "auto").
         edges : edges to train on: all, or the training edges of the edges-70-10-20 split for link prediction
             (all, train; default "all").
+        preset : where settings that are not given come from (tuned, paper; default "tuned").
         encoder__kind : encoder; see `controlg list encoders` (default "gcn").
         encoder__layers : number of layers (1 to 16; default 2).
         encoder__hidden : hidden width between layers; 0 for the embedding width (0 to 65536; default 0).
@@ -235,6 +238,8 @@ class Parameters:
             MB (auto, always, never; default "auto").
         train__coupled_decay : add weight decay to the gradient (Adam) instead of decoupling it (AdamW) (true or
             false; default false).
+        embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
+            default 0).
         objective__p_link__decoder : score of a pair: an MLP or the dot product (mlp, dot; default "mlp").
         objective__p_link__hidden : hidden width of the MLP (1 to 65536; default 256).
         objective__p_link__batch : edges per step, with as many non-edges (1 to 1073741824; default 8192).
@@ -430,6 +435,7 @@ class Parameters:
         self.features = features
         self.normalize = normalize
         self.edges = edges
+        self.preset = preset
         self.encoder__kind = encoder__kind
         self.encoder__layers = encoder__layers
         self.encoder__hidden = encoder__hidden
@@ -456,6 +462,7 @@ class Parameters:
         self.train__fanout = train__fanout
         self.train__recompute = train__recompute
         self.train__coupled_decay = train__coupled_decay
+        self.embed__smooth = embed__smooth
         self.objective__p_link__decoder = objective__p_link__decoder
         self.objective__p_link__hidden = objective__p_link__hidden
         self.objective__p_link__batch = objective__p_link__batch

@@ -31,6 +31,9 @@ pub struct ResultCell {
     /// Validation score in percent, if the task has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,
+    /// Classes without a training node in some split; their nodes count as missed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_classes: Vec<String>,
     /// Settings chosen by a grid search, as `key=value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,

@@ -124,18 +124,14 @@ impl<'j> Search<'j> {
 
     /// The best combination, once for each task.
     fn choices(&self) -> Result<Vec<GridChoice>> {
-        let trained: Vec<(f64, Vec<(Task, f64)>, &Candidate<'j>)> = self
-            .candidates
-            .iter()
-            .filter_map(|candidate| {
-                let means = candidate.means()?;
-                let mean = means.iter().map(|(_, score)| score).sum::<f64>() / means.len() as f64;
-                Some((mean, means, candidate))
-            })
-            .collect();
+        let trained: Vec<_> =
+            self.candidates.iter().filter_map(|candidate| Some((candidate, candidate.means()?))).collect();
+        let mean =
+            |means: &[(Task, f64)]| means.iter().map(|(_, score)| score).sum::<f64>() / means.len() as f64;
         // The first of several best ones.
-        let best = trained.iter().reduce(|best, other| if other.0 > best.0 { other } else { best });
-        let Some((_, means, candidate)) = best else {
+        let best =
+            trained.iter().reduce(|best, other| if mean(&other.1) > mean(&best.1) { other } else { best });
+        let Some((candidate, means)) = best else {
             let place = format!("--grid, {} on {}", self.method, self.data);
             return Err(Error::value(place, "no combination that trains", "at least one"));
         };

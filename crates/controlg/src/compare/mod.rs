@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{self, Config, EdgeScope, Preset};
 use crate::coordinator::UNTRAINED;
-use crate::data::FeatureSource;
+use crate::data::{FeatureSource, PROTOCOLS};
 use crate::error::{Error, Result};
 use crate::eval::{EmbeddingNormalization, Probe, Task, floors};
 use crate::objective::OBJECTIVES;
@@ -224,6 +224,19 @@ impl Comparison {
             && job.source.hash().is_ok_and(|hash| hash == cell.config_hash)
             && self.matches_data(&job.data, &cell.data_hash)
             && same_probe
+    }
+
+    /// The result of a floor, taken from another seed: only link prediction and splits that are drawn depend on the seed.
+    pub fn result_of_another_seed(&self, job: &Job, task: Task, done: &[ResultCell]) -> Option<ResultCell> {
+        if !matches!(job.source, EmbeddingSource::Floor(_)) || task == Task::Lp {
+            return None;
+        }
+        let is_drawn = |protocol: &str| PROTOCOLS.iter().any(|p| p.name == protocol && p.draw.is_some());
+        let is_same = |cell: &&ResultCell| {
+            let other = Job { seed: cell.seed, ..job.clone() };
+            self.is_result(&other, task, cell) && (task == Task::Cluster || !is_drawn(&cell.protocol))
+        };
+        done.iter().find(is_same).map(|cell| ResultCell { seed: job.seed, ..cell.clone() })
     }
 
     /// Whether a result with this hash belongs to the current data set. Early versions wrote no hash; it then matches.

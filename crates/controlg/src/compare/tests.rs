@@ -31,19 +31,46 @@ fn cell_of(job: &Job, task: Task) -> ResultCell {
 
 #[test]
 fn adds_floors_and_single_objectives() {
-    let names = ["controlg", "raw", "p_link", "p_recon", "p_minsg", "p_decor", "p_par", "untrained", "sgc"];
+    let singles = ["p_link", "p_recon", "p_minsg", "p_decor", "p_par"];
+    let names = [&["controlg", "raw"], &singles[..], &["untrained", "sgc", "mean", "hops"]].concat();
     assert_eq!(comparison().methods, names);
 }
 
 #[test]
 fn tasks_with_the_same_edges_share_a_run() {
     let jobs = comparison().jobs(&[]).unwrap();
-    assert_eq!(jobs.len(), 2 * 2 * 9 * 2);
+    assert_eq!(jobs.len(), 2 * 2 * 11 * 2);
     assert!(jobs.iter().all(|job| (job.edges == EdgeScope::Train) == (job.tasks == [Task::Lp])));
-    assert!(jobs[..36].iter().all(|job| job.seed == 0), "seed by seed");
+    assert!(jobs[..44].iter().all(|job| job.seed == 0), "seed by seed");
     let EmbeddingSource::Run(config) = &jobs[0].source else { panic!("a run") };
     // `set` overrides the preset.
     assert_eq!((config.train.lr, config.encoder.settings()["width"].as_integer()), (1e-3, Some(64)));
+}
+
+#[test]
+fn floors_that_do_not_depend_on_the_seed_are_computed_once() {
+    let comparison = comparison();
+    let jobs = comparison.jobs(&[]).unwrap();
+    let job = |method: &str, seed, edges| {
+        let of = |job: &&Job| job.method == method && job.seed == seed && job.edges == edges;
+        jobs.iter().find(of).unwrap()
+    };
+    let first = job("mean", 0, EdgeScope::All);
+    let cells = |protocol: &str| -> Vec<ResultCell> {
+        let with = |cell: ResultCell| ResultCell { protocol: protocol.to_owned(), ..cell };
+        first.tasks.iter().map(|task| with(cell_of(first, *task))).collect()
+    };
+    let second = job("mean", 1, EdgeScope::All);
+    let reused = |task, protocol| comparison.result_of_another_seed(second, task, &cells(protocol));
+    let found = reused(Task::Nc, "planetoid-public").unwrap();
+    assert!(comparison.is_result(second, Task::Nc, &found) && found.seed == 1);
+    assert!(reused(Task::Cluster, "kmeans-k").is_some());
+    // A split that is drawn from the seed, or held-out edges, differ from seed to seed; so do runs.
+    assert_eq!(reused(Task::Nc, "random-10-10-80"), None);
+    let (lp, next) = (job("mean", 0, EdgeScope::Train), job("mean", 1, EdgeScope::Train));
+    assert_eq!(comparison.result_of_another_seed(next, Task::Lp, &[cell_of(lp, Task::Lp)]), None);
+    let (run, next) = (job("controlg", 0, EdgeScope::All), job("controlg", 1, EdgeScope::All));
+    assert_eq!(comparison.result_of_another_seed(next, Task::Cluster, &[cell_of(run, Task::Cluster)]), None);
 }
 
 #[test]

@@ -51,14 +51,16 @@ fn document(config: &Config) -> Result<Ordered> {
     for name in ["data", "method", "objectives", "seed", "features", "normalise", "edges"] {
         document.take(&mut table, name);
     }
-    let encoder_keys: Vec<Key> = ENCODERS.iter().flat_map(|entry| entry.keys).copied().collect();
     let encoder = inner(&mut table, "encoder");
+    let kind = encoder.get("kind").and_then(Value::as_str);
+    let entry = ENCODERS.iter().find(|entry| Some(entry.name) == kind);
+    let encoder_keys = entry.map_or(&[][..], |entry| entry.keys);
     document.push(
         "encoder",
         Ordered(
             encoder
                 .into_iter()
-                .filter(|(name, value)| !is_implied(&encoder_keys, name, value))
+                .filter(|(name, value)| !is_implied(encoder_keys, name, value))
                 .map(|(name, value)| (name, OrderedValue::Value(value)))
                 .collect(),
         ),

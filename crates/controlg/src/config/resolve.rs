@@ -138,12 +138,15 @@ fn adapt_to_pool(preset: &mut Table, given: &Table, data: &str) {
     }
 }
 
-/// Removes the preset's encoder settings that the encoder the user chose does not have.
+/// Removes the presets' encoder settings that the chosen encoder does not have: the user, or one of the presets, chose
+/// another kind than the presets below.
 fn drop_foreign_encoder_settings(preset: &mut Table, chosen: &Table) {
-    let kind = chosen.get("encoder").and_then(|encoder| encoder.get("kind")).and_then(Value::as_str);
+    let kind_of =
+        |table: &Table| -> Option<String> { Some(table.get("encoder")?.get("kind")?.as_str()?.to_owned()) };
+    let kind = kind_of(chosen).or_else(|| kind_of(preset));
     let (Some(kind), Some(Value::Table(encoder))) = (kind, preset.get_mut("encoder")) else { return };
     let keys = ENCODERS.iter().find(|entry| entry.name == kind).map_or(&[][..], |entry| entry.keys);
-    encoder.retain(|name, _| keys.iter().any(|key| key.name == name));
+    encoder.retain(|name, _| name == "kind" || keys.iter().any(|key| key.name == name));
 }
 
 /// The objectives that take part: those listed, or the one that the method names.

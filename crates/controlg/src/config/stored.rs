@@ -108,7 +108,7 @@ fn find_or_insert<'t>(table: &'t mut Table, path: &[String]) -> Option<&'t mut T
 
 #[cfg(test)]
 mod tests {
-    use super::super::Config;
+    use super::super::{Config, RecordedConfig, read, set};
     use super::*;
 
     /// The stored settings of a run, without those that were added later.
@@ -135,6 +135,32 @@ mod tests {
         let config = Config::from_table(table).unwrap();
         assert_eq!(config.encoder.settings()["feature_dropout"].as_float(), Some(0.2));
         assert!(config.train.coupled_decay);
+    }
+
+    #[test]
+    fn stored_settings_take_implied_values_and_no_new_defaults() {
+        let mask = |table: Table| {
+            Config::from_table(table).unwrap().objective["p_link"].settings()["mask"].as_float()
+        };
+        let table = stored("data = 'my/graph'");
+        assert!(!table["objective"]["p_link"].as_table().unwrap().contains_key("mask"));
+        assert!(!table.contains_key("embed") || table["embed"].as_table().unwrap().is_empty());
+        assert_eq!(mask(table), Some(0.0));
+        assert_eq!(mask("data = 'my/graph'".parse().unwrap()), Some(0.7), "the default");
+        assert_eq!(mask("data = 'my/graph'\npreset = 'paper'".parse().unwrap()), Some(0.0));
+        // So does a record of version 0.1, whose objectives had no such setting, and so do overrides of a stored run.
+        let text = include_str!("../../tests/fixtures/v0.1/run/config.toml");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        let mut stored_run = read(&path).unwrap();
+        set(&mut stored_run, "method=mgda").unwrap();
+        assert!(!is_complete(&stored_run), "mgda has settings of its own");
+        assert_eq!(mask(stored_run), Some(0.0));
+        let recorded: RecordedConfig =
+            serde_json::from_value(serde_json::to_value(text.parse::<Table>().unwrap()).unwrap()).unwrap();
+        assert_eq!(recorded.objective["p_link"]["mask"].as_float(), Some(0.0));
+        assert_eq!(recorded.embed.smooth, 0);
     }
 
     #[test]

@@ -79,6 +79,9 @@ fn other_authors_methods_do_not_depend_on_the_tuned_presets() {
             assert_eq!(tuned, paper, "{} {}", known.name, entry.name);
         }
     }
+    // What was added to other encoders says nothing about one that came later.
+    let sage = config("data = 'cora'\npreset = 'paper'\nencoder.kind = 'sage'").unwrap();
+    assert_eq!(sage.encoder.settings()["operator"].as_str(), Some("mean"));
     // An untrained encoder is that of the methods that train it.
     let encoder = |method: &str| config(&format!("data = 'cora'\nmethod = '{method}'")).unwrap().encoder;
     assert_eq!(encoder("untrained"), encoder("controlg"));

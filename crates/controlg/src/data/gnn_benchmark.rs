@@ -10,9 +10,9 @@
 //! `class_names` is a pickled object array and is not read.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::arrays::NpzFile;
+use super::arrays::{self, NpzFile};
 use super::{FeatureSource, Format, RawDataset, checks, limits};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -22,23 +22,12 @@ use crate::graph::{Csr, EdgeList, Features, Ids};
 pub(super) const FORMAT: Format = Format {
     name: "gnn-benchmark",
     summary: "a gnn-benchmark archive (one .npz with adj_*, attr_*, labels), or a folder with it",
-    recognize: |path| archive(path).is_some_and(|file| limits::first_bytes(&file, 2) == b"PK"),
+    recognize: |path| arrays::single_npz(path).is_some_and(|file| limits::first_bytes(&file, 2) == b"PK"),
     read,
 };
 
-/// The path of the archive: the path itself, or the only `.npz` in the folder.
-fn archive(path: &Path) -> Option<PathBuf> {
-    let is_archive = |path: &Path| path.extension().is_some_and(|extension| extension == "npz");
-    if !path.is_dir() {
-        return is_archive(path).then(|| path.to_owned());
-    }
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut archives = entries.map(|entry| entry.path()).filter(|path| is_archive(path));
-    archives.next().filter(|_| archives.next().is_none())
-}
-
 fn read(path: &Path, _: FeatureSource) -> Result<RawDataset> {
-    let Some(path) = archive(path) else {
+    let Some(path) = arrays::single_npz(path) else {
         return Err(Error::input(path, "", "no single .npz file", "a gnn-benchmark archive"));
     };
     parse(&path, NpzFile::open(&path)?)

@@ -124,12 +124,14 @@ impl fmt::Display for DatasetInfo {
         row("nodes", grouped(self.nodes))?;
         let mut edges = format!("{} undirected", grouped(self.edges));
         for (count, what) in [
-            (self.self_loops_dropped, "self-loops dropped"),
-            (self.duplicates_dropped.saturating_sub(self.weights_summed), "duplicates dropped"),
-            (self.weights_summed, "duplicates merged (weights summed)"),
+            (self.self_loops_dropped, ["self-loop", "dropped"]),
+            (self.duplicates_dropped.saturating_sub(self.weights_summed), ["duplicate", "dropped"]),
+            (self.weights_summed, ["duplicate", "merged (weights summed)"]),
         ] {
             if count > 0 {
-                edges += &format!(", {} {what}", grouped(count));
+                let [what, fate] = what;
+                let plural = if count == 1 { "" } else { "s" };
+                edges += &format!(", {} {what}{plural} {fate}", grouped(count));
             }
         }
         edges += if self.directed { ", directed in the files" } else { "" };

@@ -21,6 +21,7 @@ mod checks;
 mod folder;
 mod geom_gcn;
 mod gnn_benchmark;
+mod heterophilous;
 mod not_found;
 mod ogb;
 mod planetoid;
@@ -207,6 +208,8 @@ pub const FORMATS: &[Format] = &[
     planetoid::FORMAT,
     geom_gcn::FORMAT,
     wikics::FORMAT,
+    // Before gnn-benchmark, which takes any archive.
+    heterophilous::FORMAT,
     gnn_benchmark::FORMAT,
     ogb::FORMAT,
 ];
@@ -251,7 +254,7 @@ pub fn assemble(
             named(graph, feature_names, &mut notes)?
         }
         (source, _) => {
-            let why = if source == FeatureSource::Given { " (the files have none)" } else { "" };
+            let why = if source == FeatureSource::Given { " (none are given)" } else { "" };
             notes.push(format!("features are structural, computed from the edges alone{why}"));
             Graph::structural(adjacency, ids)?
         }
@@ -261,11 +264,17 @@ pub fn assemble(
 
 /// What became of the weights of edges that were listed more than once.
 fn weight_notes(counts: EdgeCounts) -> impl Iterator<Item = String> {
-    let notes = [
-        (counts.summed, "duplicate edges were merged and their weights summed"),
-        (counts.averaged, "edges have different weights in the two directions and get the mean"),
-    ];
-    notes.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
+    let summed = match counts.summed {
+        0 => None,
+        1 => Some("1 duplicate edge was merged and the weights summed".to_owned()),
+        count => Some(format!("{count} duplicate edges were merged and their weights summed")),
+    };
+    let averaged = match counts.averaged {
+        0 => None,
+        1 => Some("1 edge has different weights in the two directions and gets the mean".to_owned()),
+        count => Some(format!("{count} edges have different weights in the two directions and get the mean")),
+    };
+    summed.into_iter().chain(averaged)
 }
 
 /// A graph with the names of its feature columns. Names that cannot identify the columns are left out, with a note.

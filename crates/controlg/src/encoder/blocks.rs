@@ -434,7 +434,7 @@ mod tests {
                     "width = 48\nhidden = 20\nlayers = 2\nnorm = 'layer'\nactivation = 'elu'",
                     "width = 24\nhidden = 96\nlayers = 2\nlast = 'linear'",
                     "width = 32\nlayers = 1\nnorm = 'none'",
-                    "width = 32\nhidden = 48\nlayers = 2\njump = 'concat'",
+                    "width = 80\nhidden = 24\nlayers = 2\njump = 'concat'",
                     "width = 32\nlayers = 1\nnorm = 'none'\nactivation = 'relu'\njump = 'concat'",
                 ] {
                     compare(graph, &format!("kind = '{kind}'\n{rest}"));

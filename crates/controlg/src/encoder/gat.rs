@@ -100,10 +100,11 @@ impl Gat {
     /// A network with these settings.
     pub fn new(settings: GatSettings) -> Result<Self> {
         setting::check("encoder", KEYS, &settings)?;
+        settings.common.check()?;
         let heads = settings.heads;
-        let divides = |width: usize| heads > 0 && width.is_multiple_of(heads);
-        if !divides(settings.common.width) || !divides(settings.common.hidden) {
-            let widths = format!("a number that divides the width {}", settings.common.width);
+        let widths = (0..settings.common.layers).map(|layer| settings.common.out_width(layer));
+        if let Some(width) = widths.rev().find(|width| !width.is_multiple_of(heads)) {
+            let widths = format!("a number that divides the width {width}");
             return Err(Error::value("encoder.heads", heads, widths));
         }
         Ok(Gat { settings })
@@ -133,7 +134,7 @@ impl Gat {
 
 impl Encoder for Gat {
     fn width(&self) -> usize {
-        self.settings.common.embedding_width()
+        self.settings.common.width
     }
 
     fn channels(&self) -> Vec<usize> {

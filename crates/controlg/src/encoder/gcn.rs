@@ -21,7 +21,7 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     build: |table| Ok(Box::new(Gcn::with_settings(setting::settings("encoder", KEYS, table)?)?)),
 };
 
-pub(super) const KEYS: &[Key] = &{
+pub(super) const KEYS: &[Key; 11] = &{
     let [layers, width, hidden, norm, activation, last, dropout, feature_dropout, jump] = *layer::KEYS;
     [
         layers,
@@ -80,6 +80,7 @@ impl Gcn {
     /// A network with these settings.
     pub fn with_settings(settings: GcnSettings) -> Result<Self> {
         setting::check("encoder", KEYS, &settings)?;
+        settings.common.check()?;
         let GcnSettings { common, operator, self_loops } = settings;
         Ok(Gcn { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
@@ -100,7 +101,7 @@ impl Gcn {
 
 impl Encoder for Gcn {
     fn width(&self) -> usize {
-        self.settings.embedding_width()
+        self.settings.width
     }
 
     fn channels(&self) -> Vec<usize> {

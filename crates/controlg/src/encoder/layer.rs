@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Norms, Pass};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range, Scalar};
@@ -12,8 +12,12 @@ use crate::tensor::{Activation, ColumnStats, Init, Params, Tape, Var};
 /// The settings of every encoder, by name.
 pub(super) const KEYS: &[Key; 9] = &[
     Key::new("layers", Range::Whole(1, 16), "number of layers"),
-    Key::new("width", Range::Whole(1, 65_536), "width of the last layer"),
-    Key::new("hidden", Range::Whole(0, 65_536), "width of the layers before the last; 0 for the same width"),
+    Key::new("width", Range::Whole(1, 65_536), "embedding width"),
+    Key::new(
+        "hidden",
+        Range::Whole(0, 65_536),
+        "width of the layers before the last, with jump = concat of all layers; 0 for equal widths",
+    ),
     Key::new("norm", Range::OneOf(&["batch", "layer", "none"]), "normalization after each layer's product"),
     Key::new("activation", Range::OneOf(&["prelu", "relu", "elu", "identity"]), "activation after the norm"),
     Key::new(
@@ -38,9 +42,9 @@ pub(super) const KEYS: &[Key; 9] = &[
 pub struct LayerSettings {
     /// Number of layers, 1 to 16.
     pub layers: usize,
-    /// Width of the last layer and of the feature channel.
+    /// Embedding width.
     pub width: usize,
-    /// Width of the layers before the last; 0 for the same as `width`.
+    /// Width of the layers before the last, or of all layers with [`Jump::Concat`]; 0 for equal widths.
     pub hidden: usize,
     /// Normalization after each layer's product.
     pub norm: Norm,
@@ -125,12 +129,39 @@ impl LayerSettings {
 
     /// Rejects settings outside their ranges.
     pub fn check(&self) -> Result<()> {
-        setting::check("encoder", KEYS, self)
+        setting::check("encoder", KEYS, self)?;
+        if self.has_feature_channel() && self.layers * self.layer_share().max(1) >= self.width {
+            let layers = match self.hidden {
+                0 => format!("{} layers", self.layers),
+                hidden => format!("{} layers of width {hidden}", self.layers),
+            };
+            let expected = format!("room for {layers} and the features beside each other");
+            return Err(Error::value("encoder.width", self.width, expected));
+        }
+        Ok(())
     }
 
     /// Output width of a layer. The feature channel counts as the layer after the last.
     pub(super) fn out_width(&self, layer: usize) -> usize {
-        if layer + 1 < self.layers && self.hidden > 0 { self.hidden } else { self.width }
+        match self.jump {
+            Jump::Last if layer + 1 < self.layers && self.hidden > 0 => self.hidden,
+            Jump::Last => self.width,
+            Jump::Concat if layer < self.layers => self.layer_share(),
+            // What the layers leave.
+            Jump::Concat => self.width - self.layers * self.layer_share(),
+        }
+    }
+
+    /// The width of each layer in a concatenated embedding. It is a multiple of eight, or of four, where possible, as vector
+    /// units and attention heads prefer.
+    fn layer_share(&self) -> usize {
+        match self.hidden {
+            0 => {
+                let share = self.width / (self.layers + 1);
+                [8, 4].into_iter().find(|&step| share >= step).map_or(share, |step| share - share % step)
+            }
+            hidden => hidden,
+        }
     }
 
     /// Whether the embedding has a feature channel.
@@ -138,17 +169,13 @@ impl LayerSettings {
         self.jump == Jump::Concat
     }
 
-    /// Embedding width.
-    pub(super) fn embedding_width(&self) -> usize {
-        self.channels().iter().sum()
-    }
-
     /// The widths of the parts of the embedding.
     pub(super) fn channels(&self) -> Vec<usize> {
         match self.jump {
             Jump::Last => vec![self.width],
-            Jump::Concat => std::iter::once(self.width)
-                .chain((0..self.layers).map(|layer| self.out_width(layer)))
+            Jump::Concat => std::iter::once(self.layers)
+                .chain(0..self.layers)
+                .map(|layer| self.out_width(layer))
                 .collect(),
         }
     }
@@ -222,7 +249,7 @@ impl LayerSettings {
     ) {
         if self.has_feature_channel() {
             let name = format!("{}.weight", self.layers);
-            params.add(group, &name, (n_features, self.width), Init::XavierUniform, stream);
+            params.add(group, &name, (n_features, self.out_width(self.layers)), Init::XavierUniform, stream);
             self.init_epilogue(self.layers, params, group, stream);
         }
     }

@@ -239,7 +239,7 @@ mod tests {
         let order = [3, 8, 0, 1, 7, 6, 2, 5, 4];
         let straight: Vec<u32> = (0..9).collect();
         for entry in ENCODERS {
-            let encoder = network(&format!("kind = '{}'\nwidth = 8\njump = 'concat'", entry.name)).unwrap();
+            let encoder = network(&format!("kind = '{}'\nwidth = 24\njump = 'concat'", entry.name)).unwrap();
             let params = initialized(&*encoder);
             let [a, b] = [ring(&straight), ring(&order)].map(|graph| {
                 let input = EncoderInput::with_spec(&graph, encoder.operator());
@@ -271,21 +271,20 @@ mod tests {
         let graph = ring(&(0..9).collect::<Vec<_>>());
         for entry in ENCODERS {
             let of = |rest: &str| {
-                let text = format!("kind = '{}'\nwidth = 8\nhidden = 4\n{rest}", entry.name);
-                let encoder = network(&text).unwrap();
+                let encoder = network(&format!("kind = '{}'\nhidden = 4\n{rest}", entry.name)).unwrap();
                 let params = initialized(&*encoder);
                 let input = EncoderInput::with_spec(&graph, encoder.operator());
-                (encoder.width(), embed(&*encoder, &params, 0, &input, &Pool::new()))
+                (encoder.channels(), embed(&*encoder, &params, 0, &input, &Pool::new()))
             };
-            let (last, (width, all)) = (of("").1, of("jump = 'concat'"));
-            assert_eq!((width, all.n_cols()), (8 + 4 + 8, 8 + 4 + 8));
+            let (last, (channels, all)) = (of("width = 4").1, of("width = 16\njump = 'concat'"));
+            assert_eq!((&channels[..], all.n_cols()), (&[8, 4, 4][..], 16));
             // The layers come before the feature channel in the random stream, so the last one is the same.
             for node in 0..9 {
                 assert_eq!(all.row(node)[12..], last.row(node)[..], "{}", entry.name);
             }
-            // Nodes 0 and 4 share no neighbor, but their only feature, up to its size.
-            let positive = |node: usize| all.row(node)[..8].iter().map(|&x| x > 0.0).collect::<Vec<_>>();
-            assert_eq!(positive(4), positive(8), "{}", entry.name);
+            // Nodes 0, 4 and 8 have the same feature, up to its size, but 0 and 4 share no neighbor and 8 has none.
+            let signs = |node: usize| all.row(node)[..8].iter().map(|&x| x > 0.0).collect::<Vec<_>>();
+            assert_eq!(signs(4), signs(8), "{}", entry.name);
         }
     }
 
@@ -315,6 +314,9 @@ mod tests {
         assert_eq!(message("dropout = 1"), "encoder.dropout: found 1.0, expected at least 0 and below 1");
         let heads = message("kind = 'gat'\nheads = 3");
         assert_eq!(heads, "encoder.heads: found 3, expected a number that divides the width 512");
+        let narrow = message("width = 9\nhidden = 5\njump = 'concat'");
+        let room = "expected room for 2 layers of width 5 and the features beside each other";
+        assert_eq!(narrow, format!("encoder.width: found 9, {room}"));
         assert!(
             message("heads = 3").starts_with("encoder: found an unknown setting 'heads', expected one of ")
         );

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::{OperatorKind, OperatorSpec, View};
 use crate::registry::Entry;
 use crate::rng::Stream;
-use crate::setting;
+use crate::setting::{self, Key};
 use crate::tensor::{Activation, Init, Params, Tape, Var};
 
 /// The entry in the list of encoders.
@@ -19,9 +19,20 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
     name: "sage",
     summary: "GraphSAGE: separate weights for a node and for the mean over its neighbors",
     paper: "Hamilton, Ying and Leskovec, Inductive Representation Learning on Large Graphs, NeurIPS 2017",
-    keys: gcn::KEYS,
+    keys: KEYS,
     defaults: || setting::table_of(&SageSettings::default()),
-    build: |table| Ok(Box::new(Sage::new(setting::settings("encoder", gcn::KEYS, table)?)?)),
+    build: |table| Ok(Box::new(Sage::new(setting::settings("encoder", KEYS, table)?)?)),
+};
+
+/// The keys of a GCN. This encoder has had all of them from its beginning: no run had implied values.
+const KEYS: &[Key] = &{
+    let mut keys = *gcn::KEYS;
+    let mut at = 0;
+    while at < keys.len() {
+        keys[at].added_later = None;
+        at += 1;
+    }
+    keys
 };
 
 /// The settings of a GraphSAGE network: those of a GCN with other defaults, the mean over neighbors without self-loops.
@@ -47,7 +58,7 @@ pub struct Sage {
 impl Sage {
     /// A network with these settings.
     pub fn new(SageSettings(settings): SageSettings) -> Result<Self> {
-        setting::check("encoder", gcn::KEYS, &settings)?;
+        setting::check("encoder", KEYS, &settings)?;
         let GcnSettings { common, operator, self_loops } = settings;
         Ok(Sage { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
@@ -68,7 +79,7 @@ impl Sage {
 
 impl Encoder for Sage {
     fn width(&self) -> usize {
-        self.settings.embedding_width()
+        self.settings.width
     }
 
     fn channels(&self) -> Vec<usize> {

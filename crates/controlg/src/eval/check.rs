@@ -29,7 +29,8 @@ pub(super) fn embeddings(matrix: &Features, n_nodes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a split has labeled nodes in each part and training nodes of every class in validation and test.
+/// Checks that a split has labeled nodes in each part, and training nodes of more than one class if validation and test
+/// have others. A class without a training node is no error; see [`missing_classes`].
 pub fn split(labels: &Labels, split: &Split) -> Result<()> {
     let place = format!("split {} of {}", split.index, split.protocol);
     for (part, nodes) in split.parts() {
@@ -54,16 +55,33 @@ pub fn split(labels: &Labels, split: &Split) -> Result<()> {
             }
         }
     }
-    let mut trained = vec![false; labels.n_classes()];
-    split.train.iter().for_each(|&node| trained[labels.classes()[node as usize] as usize] = true);
-    for &node in split.val.iter().chain(&split.test) {
-        let class = labels.classes()[node as usize] as usize;
-        if !trained[class] {
-            let found = format_args!("class '{}' without training nodes", labels.names()[class]);
-            return Err(Error::value(&place, found, "training nodes of every class"));
-        }
+    let trained = trained_classes(labels, split);
+    if trained.len() < 2 && !missing_classes(labels, split).is_empty() {
+        let found = format_args!("training nodes of class '{}' only", labels.names()[trained[0] as usize]);
+        return Err(Error::value(&place, found, "training nodes of at least two classes"));
     }
     Ok(())
+}
+
+/// The classes of the training nodes, ascending.
+pub(super) fn trained_classes(labels: &Labels, split: &Split) -> Vec<u32> {
+    distinct_classes(labels, &split.train)
+}
+
+/// The classes of validation and test nodes that have no training node, ascending. No model can predict them, so their
+/// nodes count as missed. The split must pass [`split`].
+pub fn missing_classes(labels: &Labels, split: &Split) -> Vec<u32> {
+    let trained = trained_classes(labels, split);
+    let mut others = distinct_classes(labels, &[&split.val[..], &split.test].concat());
+    others.retain(|class| trained.binary_search(class).is_err());
+    others
+}
+
+fn distinct_classes(labels: &Labels, nodes: &[u32]) -> Vec<u32> {
+    let mut classes: Vec<u32> = nodes.iter().map(|&node| labels.classes()[node as usize]).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    classes
 }
 
 /// Whether all nodes have the same embedding.
@@ -124,7 +142,20 @@ mod tests {
             "split 3 of own: found node 4 in test without a label, expected labeled nodes only"
         );
         let wrong = message(of(&[0], &[2], &[3]));
-        assert!(wrong.contains("class 'b' without training nodes"), "{wrong}");
+        assert!(wrong.contains("found training nodes of class 'a' only"), "{wrong}");
         assert!(message(of(&[0, 1], &[2], &[5])).contains("nodes below 5"));
+    }
+
+    #[test]
+    fn classes_without_training_nodes_are_named() {
+        let names = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let labels = Labels::new(vec![0, 1, 0, 1, 2, 3], names);
+        let of = |val: &[u32], test: &[u32]| {
+            Split::new("own", 0, [vec![0, 1], val.to_vec(), test.to_vec()], 6).unwrap()
+        };
+        let (complete, two) = (of(&[2], &[3]), of(&[2, 5], &[3, 4]));
+        assert!(missing_classes(&labels, &complete).is_empty());
+        assert_eq!(missing_classes(&labels, &two), [2, 3]);
+        assert!(split(&labels, &two).is_ok());
     }
 }

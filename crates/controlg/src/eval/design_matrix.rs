@@ -28,7 +28,7 @@ pub(super) enum DesignMatrix<'a> {
 const MAX_STORED: usize = 1 << 25;
 
 /// A matrix with more than one nonzero in this many entries is faster as a dense matrix.
-const DENSE_RATIO: usize = 16;
+pub(super) const DENSE_RATIO: usize = 16;
 
 /// A block of rows of a design matrix.
 pub(super) enum RowBlock<'a> {

@@ -5,28 +5,42 @@
 //! Sparse features stay sparse here and in the probes: as a dense matrix, the 6,805 features of the 18,333 Coauthor-CS
 //! nodes would take 500 MB.
 
-use super::normalize::dense_data;
+use super::design_matrix::DENSE_RATIO;
+use super::normalize::{dense_data, unit_rows};
+use super::sparse_product::{side_by_side, sparse_product};
 use crate::Real;
 use crate::coordinator::UNTRAINED;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
 use crate::graph::{Csr, Dense, FeatureKind, Features, Graph, Operator};
 use crate::kernels::spmm;
 use crate::registry::EntrySummary;
-use rayon::prelude::*;
+
+/// Maximum size of a floor that is made dense only because that is faster.
+const MAX_DENSE_BYTES: usize = 256 << 20;
 
 /// Names of all floors in table order. `untrained` is also a method: a run without steps.
-pub const NAMES: [&str; 3] = ["raw", UNTRAINED, "sgc"];
+pub const NAMES: [&str; 5] = ["raw", UNTRAINED, "sgc", "mean", "hops"];
 
 /// Floors that are computed from the graph without a run.
-pub const COMPUTED: [&str; 2] = ["raw", "sgc"];
+pub const COMPUTED: [&str; 4] = ["raw", "sgc", "mean", "hops"];
 
 /// Entries of `controlg list methods`.
-pub const SUMMARIES: [EntrySummary; 2] = [
+pub const SUMMARIES: [EntrySummary; 4] = [
     EntrySummary { name: "raw", summary: "raw features; for evaluate and compare", paper: None },
     EntrySummary {
         name: "sgc",
         summary: "features smoothed over two hops, no training; for evaluate and compare",
         paper: Some("Wu et al., Simplifying graph convolutional networks, ICML 2019"),
+    },
+    EntrySummary {
+        name: "mean",
+        summary: "mean features of the neighbors without the node itself, no training; for evaluate and compare",
+        paper: None,
+    },
+    EntrySummary {
+        name: "hops",
+        summary: "features, neighbors' mean and two-hop mean side by side, no training; for evaluate and compare",
+        paper: None,
     },
 ];
 
@@ -44,62 +58,58 @@ pub fn raw(graph: &Graph) -> Features {
 /// graph convolutional networks, ICML 2019).
 pub fn sgc(graph: &Graph) -> Features {
     let operator = Operator::gcn(graph.adjacency());
-    let once = smooth(&operator, raw(graph));
-    smooth(&operator, once)
+    let once = smooth(&operator, &raw(graph));
+    smooth(&operator, &once)
 }
 
-fn smooth(operator: &Operator, features: Features) -> Features {
-    let (n, d) = (features.n_rows(), features.n_cols());
-    let features = match features {
-        Features::Sparse(csr) => match sparse_product(operator.matrix(), &csr) {
-            // A sparse entry takes twice the memory of a dense one.
-            product if 2 * product.n_entries() < n * d => return Features::Sparse(product),
-            product => {
-                return Features::Dense(Dense::from_parts(n, d, dense_data(&Features::Sparse(product))));
-            }
-        },
-        Features::Dense(dense) => dense,
-    };
-    let mut data = vec![0.0; n * d];
-    spmm::spmm(operator.forward(), features.data(), d, &mut data, false);
-    Features::Dense(Dense::from_parts(n, d, data))
+/// The mean of the features of [`raw`] over the neighbors, without the node itself: P·X with P = D⁻¹A. Isolated nodes get
+/// zeros.
+pub fn mean(graph: &Graph) -> Features {
+    dense_if_faster(smooth(&Operator::walk(graph.adjacency()), &raw(graph)))
 }
 
-/// Product A·B of two sparse matrices.
-fn sparse_product(a: &Csr, b: &Csr) -> Csr {
-    const ROWS: usize = 256;
-    let starts: Vec<usize> = (0..a.n_rows()).step_by(ROWS).collect();
-    let chunk = |&start: &usize| {
-        let mut sums = vec![0.0f64; b.n_cols()];
-        let mut seen = vec![false; b.n_cols()];
-        let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::<u32>::new(), Vec::<Real>::new());
-        for row in start..a.n_rows().min(start + ROWS) {
-            let first = columns.len();
-            for (inner, x) in a.entries(row) {
-                for (column, y) in b.entries(inner as usize) {
-                    if !std::mem::replace(&mut seen[column as usize], true) {
-                        columns.push(column);
-                    }
-                    sums[column as usize] += f64::from(x) * f64::from(y);
-                }
-            }
-            columns[first..].sort_unstable();
-            for &column in &columns[first..] {
-                values.push(std::mem::take(&mut sums[column as usize]) as Real);
-                seen[column as usize] = false;
-            }
-            lengths.push(columns.len() - first);
+/// The features of [`raw`], their mean over the neighbors and over walks of two steps side by side: [X | P·X | P²·X], n × 3d.
+///
+/// The rows of each block are L2-normalized first: values shrink with every mean, and without it the first block would
+/// outweigh the others once a probe normalizes whole rows.
+pub fn hops(graph: &Graph) -> Features {
+    let walk = Operator::walk(graph.adjacency());
+    let zero = raw(graph);
+    let one = smooth(&walk, &zero);
+    let two = smooth(&walk, &one);
+    dense_if_faster(side_by_side([zero, one, two].map(|block| unit_rows(&block))))
+}
+
+/// Makes a matrix dense if probes are then faster and it stays small.
+fn dense_if_faster(matrix: Features) -> Features {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    let is_small = n * d * size_of::<Real>() <= MAX_DENSE_BYTES;
+    match &matrix {
+        Features::Sparse(csr) if is_small && DENSE_RATIO * csr.n_entries() > n * d => {
+            Features::Dense(Dense::from_parts(n, d, dense_data(&matrix)))
         }
-        (lengths, columns, values)
-    };
-    let chunks: Vec<_> = starts.par_iter().map(chunk).collect();
-    let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-    for (lengths, chunk_columns, chunk_values) in chunks {
-        lengths.into_iter().for_each(|length| offsets.push(offsets.last().unwrap_or(&0) + length));
-        columns.extend(chunk_columns);
-        values.extend(chunk_values);
+        _ => matrix,
     }
-    Csr::from_parts(b.n_cols(), offsets, columns, Some(values))
+}
+
+fn smooth(operator: &Operator, features: &Features) -> Features {
+    let (n, d) = (features.n_rows(), features.n_cols());
+    match features {
+        Features::Sparse(csr) => sparse_if_smaller(sparse_product(operator.matrix(), csr)),
+        Features::Dense(dense) => {
+            let mut data = vec![0.0; n * d];
+            spmm::spmm(operator.forward(), dense.data(), d, &mut data, false);
+            Features::Dense(Dense::from_parts(n, d, data))
+        }
+    }
+}
+
+/// The matrix in the form that takes less memory. A sparse entry takes twice that of a dense one.
+fn sparse_if_smaller(matrix: Csr) -> Features {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    let matrix_is_small = 2 * matrix.n_entries() < n * d;
+    let matrix = Features::Sparse(matrix);
+    if matrix_is_small { matrix } else { Features::Dense(Dense::from_parts(n, d, dense_data(&matrix))) }
 }
 
 /// Computes the floor with this name; `None` unless it is one of [`COMPUTED`].
@@ -107,6 +117,8 @@ pub fn by_name(name: &str, graph: &Graph) -> Option<Features> {
     let compute: fn(&Graph) -> Features = match name {
         "raw" => raw,
         "sgc" => sgc,
+        "mean" => mean,
+        "hops" => hops,
         _ => return None,
     };
     Some(compute(graph))
@@ -117,17 +129,17 @@ mod tests {
     use super::*;
     use crate::graph::{EdgeList, Ids};
 
-    /// A path of 30 nodes; node i has the features i mod 7 and 10 + i mod 3.
-    fn path(sparse: bool) -> Graph {
-        let mut rows = vec![vec![0.0; 50]; 30];
+    /// A path of 30 nodes and an isolated one; node i has the features i mod 7 and 10 + i mod 3. Edge weights are given.
+    fn path(sparse: bool, weight: impl Fn(u32) -> Real) -> Graph {
+        let mut rows = vec![vec![0.0; 50]; 31];
         rows.iter_mut().enumerate().for_each(|(i, row)| {
             row[i % 7] = 2.0;
             row[10 + i % 3] = 1.0;
         });
-        let dense = Dense::from_parts(30, 50, rows.concat());
+        let dense = Dense::from_parts(31, 50, rows.concat());
         let features = if sparse {
             let wide = Features::Dense(dense);
-            let entries: Vec<_> = (0..30).map(|row| wide.row(row)).collect();
+            let entries: Vec<_> = (0..31).map(|row| wide.row(row)).collect();
             let mut offsets = vec![0];
             entries.iter().for_each(|row| offsets.push(offsets.last().unwrap() + row.len()));
             let (columns, values) = entries.concat().into_iter().unzip();
@@ -136,16 +148,66 @@ mod tests {
             Features::Dense(dense)
         };
         let pairs = (0..29).map(|i| (i, i + 1)).collect();
-        let (adjacency, _) = EdgeList { pairs, weights: None }.into_adjacency(30).unwrap();
-        Graph::new(adjacency, features, Ids::Numbered(30)).unwrap()
+        let weights = Some((0..29).map(weight).collect());
+        let (adjacency, _) = EdgeList { pairs, weights }.into_adjacency(31).unwrap();
+        Graph::new(adjacency, features, Ids::Numbered(31)).unwrap()
+    }
+
+    fn assert_close(a: &[Real], b: &[Real]) {
+        assert_eq!(a.len(), b.len());
+        a.iter().zip(b).for_each(|(a, b)| assert!((a - b).abs() < 1e-6, "{a} {b}"));
     }
 
     #[test]
     fn sparse_and_dense_features_agree() {
-        let (sparse, dense) = (sgc(&path(true)), sgc(&path(false)));
-        assert!(matches!(sparse, Features::Sparse(_)) && matches!(dense, Features::Dense(_)));
-        for (a, b) in dense_data(&sparse).iter().zip(dense_data(&dense)) {
-            assert!((a - b).abs() < 1e-6);
+        for floor in [sgc, mean, hops] {
+            let (sparse, dense) = (floor(&path(true, |_| 1.0)), floor(&path(false, |_| 1.0)));
+            assert!(matches!(dense, Features::Dense(_)));
+            assert_close(&dense_data(&sparse), &dense_data(&dense));
         }
+        assert!(matches!(sgc(&path(true, |_| 1.0)), Features::Sparse(_)), "sparse features stay sparse");
+    }
+
+    #[test]
+    fn floors_over_neighbors_equal_their_definition() {
+        let (n, d) = (31, 50);
+        let graph = path(true, |i| (1 + i % 4) as Real);
+        let x = dense_data(&raw(&graph));
+        // P·X by its definition, entry by entry.
+        let step = |x: &[Real]| {
+            let mut out = vec![0.0; n * d];
+            for i in 0..n {
+                let total: Real = graph.adjacency().entries(i).map(|(_, w)| w).sum();
+                for (j, w) in graph.adjacency().entries(i) {
+                    (0..d).for_each(|c| out[i * d + c] += w / total * x[j as usize * d + c]);
+                }
+            }
+            out
+        };
+        let (one, two) = (step(&x), step(&step(&x)));
+        assert_close(&dense_data(&mean(&graph)), &one);
+        assert!(mean(&graph).row(30).is_empty(), "the isolated node has no neighbors");
+
+        let hops = hops(&graph);
+        assert_eq!((hops.n_rows(), hops.n_cols()), (n, 3 * d));
+        let hops = dense_data(&hops);
+        for (at, block) in [&x, &one, &two].into_iter().enumerate() {
+            for i in 0..n {
+                let row = &block[i * d..][..d];
+                let length = row.iter().map(|x| x * x).sum::<Real>().sqrt().max(1e-9);
+                let unit: Vec<Real> = row.iter().map(|x| x / length).collect();
+                assert_close(&hops[(3 * i + at) * d..][..d], &unit);
+            }
+        }
+    }
+
+    #[test]
+    fn every_computed_floor_has_a_name_and_a_summary() {
+        let graph = path(true, |_| 1.0);
+        for (name, summary) in COMPUTED.iter().zip(&SUMMARIES) {
+            assert!(by_name(name, &graph).is_some() && NAMES.contains(name));
+            assert_eq!(*name, summary.name);
+        }
+        assert!(by_name(UNTRAINED, &graph).is_none());
     }
 }

@@ -21,17 +21,19 @@ pub mod paper;
 mod probe;
 pub mod ranks;
 mod score;
+mod sparse_product;
 pub mod stats;
 mod task;
 
 pub use adam_es::{DECAYS, EPOCHS};
-pub use check::split as check_split;
+pub use check::{missing_classes, split as check_split};
 pub use logistic::PENALTIES;
 pub use normalize::EmbeddingNormalization;
 pub use probe::{Probe, ProbeSettings};
 pub use score::{Score, ValidationScore};
 pub use task::Task;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use crate::data::{EdgeSplit, Labels, Split};
@@ -84,6 +86,7 @@ pub fn evaluate_nc(
         .with("split0", test[0])
         .with("validation", stats::mean(&percent(|result| result.val)))
         .with("macro_f1", stats::mean(&percent(|result| result.macro_f1)))
+        .with("missing_classes", names_of_missing_classes(labels, splits))
         .with(chosen, results.iter().map(|result| result.chosen).collect::<Vec<f64>>())
         .with("unfinished_fits", results.iter().map(|result| result.exhausted).sum::<usize>());
     Ok(Score { split_hash: Some(hash_of(splits)), seconds: start.elapsed().as_secs_f64(), ..score })
@@ -160,6 +163,12 @@ pub fn evaluate_cluster<'g>(
     }
     let score = score.with("inertia", stats::mean(&inertias));
     Ok(Score { seconds: start.elapsed().as_secs_f64(), ..score })
+}
+
+/// The classes without a training node in at least one of the splits.
+fn names_of_missing_classes(labels: &Labels, splits: &[Split]) -> Vec<String> {
+    let classes: BTreeSet<u32> = splits.iter().flat_map(|split| missing_classes(labels, split)).collect();
+    classes.into_iter().map(|class| labels.names()[class as usize].clone()).collect()
 }
 
 fn new_score(values: &[f64], protocol: &str, embedding: &str, probe: &str) -> Score {

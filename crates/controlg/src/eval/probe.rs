@@ -85,12 +85,17 @@ pub(super) fn evaluate_split(
     settings: &ProbeSettings,
 ) -> Result<SplitResult> {
     check::split(labels, split)?;
-    let classes =
-        |nodes: &[u32]| nodes.iter().map(|&node| labels.classes()[node as usize]).collect::<Vec<u32>>();
+    // The model has one output per class with a training node. The other classes get numbers that it never predicts.
+    let trained = check::trained_classes(labels, split);
+    let n_outputs = trained.len().max(2);
+    let output = |class: u32| trained.binary_search(&class).map_or(n_outputs as u32 + class, |at| at as u32);
+    let classes = |nodes: &[u32]| {
+        nodes.iter().map(|&node| output(labels.classes()[node as usize])).collect::<Vec<u32>>()
+    };
     let data = ProbeData {
         train: (DesignMatrix::of_rows(embeddings, &split.train), classes(&split.train)),
         val: (DesignMatrix::of_rows(embeddings, &split.val), classes(&split.val)),
-        n_classes: labels.n_classes().max(2),
+        n_classes: n_outputs,
     };
     let choice = match settings.probe {
         Probe::Lbfgs => choose_penalty(&data, settings),

@@ -62,11 +62,12 @@ fn row_factor(row: usize, values: &mut dyn Iterator<Item = f64>) -> Result<f64> 
 }
 
 /// Mean and standard deviation of each column, as in scikit-learn's `StandardScaler`; 1e-8 is added to the deviation.
+/// The deviation of a constant column is 1, so that a new node that differs there gets its difference, not 1e8 times it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnScale {
     /// The means.
     pub mean: Vec<f64>,
-    /// The population standard deviations.
+    /// The population standard deviations, 1 for constant columns.
     pub deviation: Vec<f64>,
 }
 
@@ -104,8 +105,15 @@ impl ColumnScale {
             });
         })?;
         let total = |column: usize| square[column] + (n - stored[column]) * mean[column].powi(2);
-        let deviation = (0..d).map(|column| (total(column) / n).sqrt() + 1e-8).collect();
-        Ok(ColumnScale { mean, deviation })
+        // The mean of a constant column is off by rounding; the bound is that of scikit-learn.
+        let is_constant = |variance: f64, mean: f64| {
+            variance <= n * f64::EPSILON * variance + (n * mean * f64::EPSILON).powi(2)
+        };
+        let deviation = |column: usize| {
+            let variance = total(column) / n;
+            if is_constant(variance, mean[column]) { 1.0 } else { variance.sqrt() + 1e-8 }
+        };
+        Ok(ColumnScale { deviation: (0..d).map(deviation).collect(), mean })
     }
 
     /// (x − mean) / deviation for every column. The result is dense.
@@ -185,5 +193,17 @@ mod tests {
         assert_close(sum(0), 0.0);
         assert_close(square(0), 4.0);
         assert_close(square(1), 0.0); // a constant column becomes zero
+    }
+
+    #[test]
+    fn a_new_value_in_a_constant_column_keeps_its_difference() {
+        let features = Features::dense(7, 2, [[0.1, 0.0]; 7].concat()).unwrap();
+        let scale = ColumnScale::of(&features);
+        assert_eq!(scale.deviation, [1.0, 1.0]);
+        let new = scale.apply(&Features::dense(1, 2, vec![0.6, -2.0]).unwrap());
+        new.row(0).iter().zip([0.5, -2.0]).for_each(|((_, x), y)| assert_close(f64::from(*x), y));
+        // A column whose values hardly differ is not constant.
+        let features = Features::dense(2, 1, vec![1.0, 1.000_000_5]).unwrap();
+        assert!(ColumnScale::of(&features).deviation[0] < 1e-6);
     }
 }

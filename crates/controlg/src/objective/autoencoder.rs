@@ -48,6 +48,7 @@ pub(super) struct AutoencoderSettings {
     pub(super) attention_dropout: f64,
     pub(super) init: DecoderInit,
     pub(super) min_norm: f64,
+    pub(super) hidden: usize,
 }
 
 impl Default for AutoencoderSettings {
@@ -63,6 +64,7 @@ impl Default for AutoencoderSettings {
             attention_dropout: 0.0,
             init: DecoderInit::Uniform,
             min_norm: 0.0,
+            hidden: 0,
         }
     }
 }
@@ -106,12 +108,13 @@ impl Objective for Autoencoder {
         let init = |fans: usize| if normal { Init::xavier_normal(fans) } else { Init::XavierUniform };
         let first = if normal { Init::Uniform(1.0 / (width as f64).sqrt()) } else { Init::XavierUniform };
         params.add(group, "token", (1, n_features), Init::Constant(0.0), stream);
-        params.add(group, "0.weight", (width, width), first, stream);
+        let code = if self.settings.hidden > 0 { self.settings.hidden } else { width };
+        params.add(group, "0.weight", (width, code), first, stream);
         if self.settings.decoder == FeatureDecoder::Gat {
             params.add(group, "1.source", (1, n_features), init(2 * n_features), stream);
             params.add(group, "1.target", (1, n_features), init(2 * n_features), stream);
         }
-        params.add(group, "1.weight", (n_features, width), init(n_features + width), stream);
+        params.add(group, "1.weight", (n_features, code), init(n_features + code), stream);
         params.add(group, "1.bias", (1, n_features), Init::Constant(0.0), stream);
     }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, OperatorKind, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
-use crate::setting::{self, Key, Range};
+use crate::setting::{self, Key, Range, Scalar};
 use crate::tensor::{Contrast, Params, Tape, Var};
 
 /// Entry in the list of objectives.
@@ -51,6 +51,8 @@ const KEYS: &[Key] = &[
     Key::new("intra_view", Range::Flag, "also use nodes of the same view as negatives"),
     Key::new("drop_edges", Range::Below(0.0, 1.0), "fraction of edges dropped in each view"),
     Key::new("mask_features", Range::Below(0.0, 1.0), "fraction of feature columns masked in each view"),
+    Key::new("hidden", Range::Whole(0, 65_536), "width of the projection head; 0 for the embedding width")
+        .added_later(Scalar::Whole(0)),
 ];
 
 /// Maximum total size of all exact neighborhoods.
@@ -70,6 +72,7 @@ struct MinsgSettings {
     intra_view: bool,
     drop_edges: f64,
     mask_features: f64,
+    hidden: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +104,7 @@ impl Default for MinsgSettings {
             intra_view: false,
             drop_edges: 0.3,
             mask_features: 0.3,
+            hidden: 0,
         }
     }
 }
@@ -142,7 +146,8 @@ impl Objective for Minsg {
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        self.settings.head.init(dims.width, dims.width, params, group, stream);
+        let out = if self.settings.hidden > 0 { self.settings.hidden } else { dims.width };
+        self.settings.head.init(dims.width, out, params, group, stream);
     }
 
     fn prepared_bytes(&self, graph: &Graph) -> usize {

@@ -49,4 +49,6 @@ const KEYS: &[Key] = &[
         "smallest norm that the cosine divides by, 1e-12 in graphmae; with 0, rows of zeros have no gradient",
     )
     .added_later(Scalar::Number(0.0)),
+    Key::new("hidden", Range::Whole(0, 65_536), "width of the decoder's codes; 0 for the embedding width")
+        .added_later(Scalar::Whole(0)),
 ];

@@ -312,9 +312,14 @@ fn legend(svg: &mut String, names: &[(String, &'static str, &'static str)], widt
         if x > LEFT && x + entry_width > width {
             (x, y) = (LEFT, y + 21.0);
         }
+        // As the line in the plot: reference lines are thin and pale.
+        let stroke = match *dash {
+            REFERENCE_DASH => "stroke-opacity=\".55\"",
+            _ => "stroke-width=\"3\"",
+        };
         let _ = writeln!(
             svg,
-            "<path d=\"M{x:.1} {y:.1}h20\" stroke=\"{color}\" stroke-width=\"3\" stroke-dasharray=\"{dash}\"/><text \
+            "<path d=\"M{x:.1} {y:.1}h20\" stroke=\"{color}\" {stroke} stroke-dasharray=\"{dash}\"/><text \
              x=\"{:.1}\" y=\"{:.1}\" font-size=\"{FONT}\" fill=\"currentColor\">{}</text>",
             x + 25.0,
             y + 5.0,

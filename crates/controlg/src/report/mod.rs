@@ -25,7 +25,7 @@ pub use figures::Figure;
 pub use map::EmbeddingMap;
 pub use own_files::{is_own_figures, is_own_page};
 pub use scores::TaskScores;
-pub use status::RunStatus;
+pub use status::{RunStatus, format_duration};
 pub use tensorboard::EventFile;
 
 use std::path::Path;

@@ -23,7 +23,8 @@ pub struct TaskScores {
 
 /// What the floors are.
 const FLOORS: &str = "Floors need no training, so training pays only above them: raw is the features alone, sgc the \
-                      features smoothed over two hops, untrained the encoder before its first step.";
+                      features smoothed over two hops, mean those of the neighbors alone, hops the features next to \
+                      their means over one and two hops, untrained the encoder before its first step.";
 
 /// Reads the scores in a run's `metrics.json`, if it exists; `method` names the run.
 pub(super) fn read(run: &Path, method: &str) -> Vec<TaskScores> {

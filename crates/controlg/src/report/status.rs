@@ -33,10 +33,10 @@ impl RunStatus {
         let done = format!("step {} of {}", grouped(steps as usize), grouped(total as usize));
         match self {
             RunStatus::Failed(error) => format!("{done}; {error}"),
-            RunStatus::Finished => format!("{done} in {}", duration(trace.seconds())),
+            RunStatus::Finished => format!("{done} in {}", unbroken(trace.seconds())),
             RunStatus::Running if steps >= total => format!("{done}, writing the embeddings"),
             RunStatus::Running => match seconds_left(trace) {
-                Some(seconds) => format!("{done}, about {} left", duration(seconds)),
+                Some(seconds) => format!("{done}, about {} left", unbroken(seconds)),
                 None => format!("{done}, warming up"),
             },
         }
@@ -54,13 +54,18 @@ fn seconds_left(trace: &RunTrace) -> Option<f64> {
     (steps > 0).then(|| (training + sensing) / 1e3 / steps as f64 * left as f64)
 }
 
-/// A duration as `12 s`, `3:05 min` or `1:20 h`.
-fn duration(seconds: f64) -> String {
+/// A duration as `12 s`, `3:05 min` or `1:20 h`, rounded up to seconds.
+pub fn format_duration(seconds: f64) -> String {
     match seconds.max(0.0).ceil() as u64 {
-        s if s < 60 => format!("{s}\u{a0}s"),
-        s if s < 3600 => format!("{}:{:02}\u{a0}min", s / 60, s % 60),
-        s => format!("{}:{:02}\u{a0}h", s / 3600, s / 60 % 60),
+        s if s < 60 => format!("{s} s"),
+        s if s < 3600 => format!("{}:{:02} min", s / 60, s % 60),
+        s => format!("{}:{:02} h", s / 3600, s / 60 % 60),
     }
+}
+
+/// A duration whose number and unit stay on one line of a page.
+fn unbroken(seconds: f64) -> String {
+    format_duration(seconds).replace(' ', "\u{a0}")
 }
 
 #[cfg(test)]
@@ -70,8 +75,8 @@ mod tests {
     #[test]
     fn durations_have_one_unit() {
         assert_eq!(
-            [0.2, 59.5, 185.0, 4800.0].map(duration),
-            ["1\u{a0}s", "1:00\u{a0}min", "3:05\u{a0}min", "1:20\u{a0}h"]
+            [0.2, 59.5, 185.0, 4800.0].map(format_duration),
+            ["1 s", "1:00 min", "3:05 min", "1:20 h"]
         );
     }
 }

@@ -3,6 +3,7 @@
 use super::run_trace::{RunTrace, value_at};
 use crate::audit;
 use crate::data::FeatureSource;
+use crate::data::info::grouped;
 
 /// Sentences that summarize a run; `verdict` is the result of its audit.
 pub(super) fn of_run(trace: &RunTrace, verdict: &Result<audit::AuditSummary, String>) -> Vec<String> {
@@ -23,16 +24,16 @@ pub(super) fn of_run(trace: &RunTrace, verdict: &Result<audit::AuditSummary, Str
 
 fn run_size(trace: &RunTrace) -> String {
     let run = &trace.run;
-    let steps = trace.steps_done();
     format!(
-        "{} on {}, seed {}: {steps} of {} steps in {:.1} seconds, {} blocks, {} sensings.",
+        "{} on {}, seed {}: {} of {} steps in {:.1} seconds, {} blocks, {} sensings.",
         run.method,
         run.data,
         run.seed,
-        run.config.total_steps(),
+        grouped(trace.steps_done() as usize),
+        grouped(run.config.total_steps() as usize),
         trace.seconds(),
-        trace.blocks.len(),
-        trace.sensings.len()
+        grouped(trace.blocks.len()),
+        grouped(trace.sensings.len())
     )
 }
 
@@ -78,12 +79,13 @@ fn plan_leaders(trace: &RunTrace) -> Option<String> {
             1 => "once".to_owned(),
             n => format!("{n} times"),
         };
+        let favorites = match (name(periods[0].0), name(longest.0)) {
+            (first, longest) if first == longest => format!("{first} at first and longest"),
+            (first, longest) => format!("{first} at first, and longest {longest}"),
+        };
         format!(
-            "The favorite of the plan changed {changes}. It was {} at first, and longest {} ({} consecutive sensings from step {}).",
-            name(periods[0].0),
-            name(longest.0),
-            longest.2,
-            longest.1
+            "The favorite of the plan changed {changes}. It was {favorites} ({} consecutive sensings from step {}).",
+            longest.2, longest.1
         )
     };
     let leader = longest.0;

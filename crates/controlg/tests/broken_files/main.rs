@@ -6,6 +6,7 @@ mod common;
 
 mod geom_gcn;
 mod gnn_benchmark;
+mod heterophilous;
 mod ogb;
 mod planetoid;
 mod split_masks;

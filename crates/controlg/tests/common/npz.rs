@@ -57,6 +57,24 @@ impl Npz {
         ])
     }
 
+    /// A path graph of four nodes in the layout of heterophilous-graphs: three features, two classes, two splits.
+    pub fn heterophilous() -> Self {
+        let features: Vec<u8> = [1.0f32, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 1.0]
+            .iter()
+            .flat_map(|x| x.to_le_bytes())
+            .collect();
+        let edges: Vec<u8> = [0i64, 1, 1, 2, 3, 2].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let masks = |entries: [u8; 8]| npy("|b1", "(2, 4)", &entries);
+        Npz::new([
+            ("node_features", npy("<f4", "(4, 3)", &features)),
+            ("node_labels", i64s(&[0, 1, 1, 0])),
+            ("edges", npy("<i8", "(3, 2)", &edges)),
+            ("train_masks", masks([1, 1, 0, 0, 0, 0, 1, 1])),
+            ("val_masks", masks([0, 0, 1, 0, 1, 0, 0, 0])),
+            ("test_masks", masks([0, 0, 0, 1, 0, 1, 0, 0])),
+        ])
+    }
+
     pub fn masks(masks: [[u8; 3]; 3]) -> Self {
         let [train, val, test] = masks.map(|entries| mask(&entries));
         Npz::new([("train_mask", train), ("val_mask", val), ("test_mask", test)]).deflated()

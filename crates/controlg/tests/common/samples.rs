@@ -16,11 +16,12 @@ pub type Files = Vec<(&'static str, Vec<u8>)>;
 pub type MakeSample = fn() -> Files;
 
 /// A valid graph in every format.
-pub const SAMPLES: [(&str, MakeSample); 5] = [
+pub const SAMPLES: [(&str, MakeSample); 6] = [
     ("planetoid", planetoid),
     ("geom-gcn", geom_gcn),
     ("wiki-cs", wiki_cs),
     ("gnn-benchmark", gnn_benchmark),
+    ("heterophilous", heterophilous),
     ("ogb", ogb),
 ];
 
@@ -76,6 +77,10 @@ pub const WIKI_CS: &str = r#"{"features": [[0.5, -1.0], [0.0, 2e-3], [1, 1]], "l
 
 pub fn gnn_benchmark() -> Files {
     vec![("toy.npz", Npz::gnn_benchmark().bytes())]
+}
+
+pub fn heterophilous() -> Files {
+    vec![("toy.npz", Npz::heterophilous().bytes())]
 }
 
 pub fn ogb() -> Files {

@@ -86,9 +86,9 @@ const BROKEN: &[Broken] = &[
         &["features.csv:1: found column 'Label'", "move the column to labels.csv"],
     ),
     (
-        "a split of a node that neither edges nor labels have",
-        &[EDGES, ("labels.csv", "id,label\na,x\n"), ("splits.csv", "id,split\nz,val\n")],
-        &["splits.csv:2: found node 'z', expected an id listed in edges.csv or labels.csv"],
+        "a split of a node that the list of nodes lacks",
+        &[EDGES, ("ids.txt", "a\nb\n"), ("splits.csv", "id,split\nz,val\n")],
+        &["splits.csv:2: found node 'z', expected an id listed in ids.txt"],
     ),
     (
         "an edge to a node beyond the numbered ones",
@@ -170,8 +170,8 @@ const BROKEN: &[Broken] = &[
     ),
     (
         "splits of an unknown node",
-        &[EDGES, ("splits.csv", "id,split\nz,train\n")],
-        &["splits.csv:2: found node 'z'"],
+        &[EDGES, ("features.csv", "id,x\na,1\nb,2\n"), ("splits.csv", "id,split\nz,train\n")],
+        &["splits.csv:2: found node 'z', expected an id listed in features.csv"],
     ),
     (
         "splits again",

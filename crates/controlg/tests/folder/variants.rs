@@ -99,11 +99,14 @@ fn weights_of_duplicate_edges_are_summed() {
         |node| dataset.graph.adjacency().entries(node).map(|(_, weight)| weight).collect::<Vec<_>>();
     assert_eq!([weights(0), weights(1), weights(2)], [vec![3.5], vec![3.5, 4.0], vec![4.0, 2.0]]);
     let notes = notes(&dataset);
-    assert!(notes.contains(&"1 duplicate edges were merged and their weights summed"), "{notes:?}");
+    assert!(notes.contains(&"1 duplicate edge was merged and the weights summed"), "{notes:?}");
     assert!(
-        notes.contains(&"1 edges have different weights in the two directions and get the mean"),
+        notes.contains(&"1 edge has different weights in the two directions and gets the mean"),
         "{notes:?}"
     );
+    let dataset = read(&folder(&[("edges.csv", "src,dst,weight\na,b,1\na,b,2\na,b,3\n")])).unwrap();
+    let note = &"2 duplicate edges were merged and their weights summed";
+    assert!(self::notes(&dataset).contains(note), "{:?}", dataset.notes);
     // Without weights, nothing is said: a duplicate is the same edge.
     let dataset = read(&folder(&[("edges.csv", "src,dst\na,b\na,b\n")])).unwrap();
     assert_eq!((dataset.notes.len(), dataset.edge_counts.duplicates), (1, 1), "{:?}", dataset.notes);
@@ -123,6 +126,32 @@ fn labels_of_nodes_without_an_edge_are_counted_and_named() {
     let listed = [EDGES, ("labels.csv", labels), ("ids.txt", "a\nb\nzoe\nyan\n")];
     let dataset = read(&folder(&listed)).unwrap();
     assert!(!dataset.notes.iter().any(|note| note.contains("in no edge")), "{:?}", dataset.notes);
+}
+
+#[test]
+fn splits_of_nodes_without_an_edge_are_counted_and_named() {
+    let splits = "id,split\nb,train\nzoe,val\na,test\n";
+    let note = "splits.csv: ids that occur in no edge become isolated nodes, 1 in all: zoe";
+    let dataset = read(&folder(&[EDGES, ("splits.csv", splits)])).unwrap();
+    assert_eq!(ids(&dataset), ["a", "b", "zoe"]);
+    assert_eq!(dataset.splits[0].val, [2]);
+    assert!(notes(&dataset).contains(&note), "{:?}", dataset.notes);
+    // Nodes of the labels come first, in the order of the labels if these have all nodes of the edges.
+    let labels = ("labels.csv", "id,label\nb,x\nyan,y\na,y\n");
+    let dataset = read(&folder(&[EDGES, labels, ("splits.csv", splits)])).unwrap();
+    assert_eq!(ids(&dataset), ["b", "yan", "a", "zoe"]);
+    assert_eq!(dataset.splits[0].val, [3]);
+    assert_eq!(dataset.labels.as_ref().unwrap().get(3), None);
+    assert!(notes(&dataset).contains(&note), "{:?}", dataset.notes);
+    let edges = ("edges.csv", "src,dst\na,b\nb,c\n");
+    let dataset = read(&folder(&[edges, labels, ("splits.csv", splits)])).unwrap();
+    assert_eq!(ids(&dataset), ["a", "b", "c", "yan", "zoe"]);
+    assert!(notes(&dataset).contains(&note), "{:?}", dataset.notes);
+    // Splits that list every node, or none, change nothing.
+    let dataset = read(&folder(&[EDGES, ("splits.csv", "id,split\nb,val\na,test\n")])).unwrap();
+    assert_eq!(ids(&dataset), ["a", "b"]);
+    let dataset = read(&folder(&[EDGES, ("splits.csv", "id,split\n")])).unwrap();
+    assert_eq!(ids(&dataset), ["a", "b"]);
 }
 
 #[test]

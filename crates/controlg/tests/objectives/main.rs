@@ -28,6 +28,8 @@ fn tables(name: &str) -> &'static [&'static str] {
             "hidden = 5\nbatch = 4\nsense_batch = 6",
             "decoder = 'dot'",
             "decoder = 'dot'\nmean = 'joint'\nbatch = 7",
+            "hidden = 5\nmask = 0",
+            "hidden = 5\nmask = 0.4\ndropout = 0.3\nnegatives = 'degree'",
         ],
         "p_recon" => &[
             "",
@@ -40,6 +42,7 @@ fn tables(name: &str) -> &'static [&'static str] {
             "decoder = 'gat'",
             "decoder = 'gat'\nremask = false\ninit = 'normal'\nmin_norm = 1e-12\ndropout = 0.2\nattention_dropout = 0.1",
             "decoder = 'linear'\ninit = 'normal'\nexponent = 2",
+            "hidden = 3",
         ],
         "p_minsg" => &[
             "",
@@ -53,6 +56,7 @@ fn tables(name: &str) -> &'static [&'static str] {
             "intra_view = true",
             "symmetric = true\nintra_view = true\nhead = 'none'\nbatch = 8",
             "drop_edges = 0\nmask_features = 0",
+            "hidden = 3",
         ],
         "p_decor" => &[
             "width = 5",

@@ -79,11 +79,32 @@ fn link_is_the_cross_entropy_of_edges_and_the_only_non_edge() {
     let positive =
         pairs.iter().map(|&(u, v)| softplus(-s[u as usize][v as usize])).sum::<f64>() / pairs.len() as f64;
     let expected = positive + softplus(s[1][4]);
-    let loss = |table: &str| {
-        Bench::new(graph(pairs.clone(), dense_features(3)), "width = 3", "p_link", table).loss_of(&[&z])
-    };
-    assert_equal("separate means", loss("decoder = 'dot'"), expected);
-    assert_equal("one mean", loss("decoder = 'dot'\nmean = 'joint'"), expected / 2.0);
+    let bench =
+        |table: &str| Bench::new(graph(pairs.clone(), dense_features(3)), "width = 3", "p_link", table);
+    let loss = |table: &str| bench(&format!("decoder = 'dot'\n{table}")).loss_of(&[&z]);
+    assert_equal("separate means", loss("mask = 0"), expected);
+    assert_equal("one mean", loss("mask = 0\nmean = 'joint'"), expected / 2.0);
+    let hidden = bench("mask = 0.5").augmented()[0].hidden_edges.clone();
+    let positive = hidden.iter().map(|&(u, v)| softplus(-s[u as usize][v as usize])).sum::<f64>();
+    let expected = positive / hidden.len() as f64 + softplus(s[1][4]);
+    assert_equal("hidden edges only", loss("mask = 0.5"), expected);
+}
+
+#[test]
+fn the_encoder_sees_no_positive_of_link_prediction() {
+    for (table, visible) in [("mask = 0.7", 5), ("mask = 0.4", 11), ("mask = 0", 18)] {
+        let bench = Bench::new(graph(edges(), dense_features(3)), "width = 3", "p_link", table);
+        let view = &bench.augmented()[0];
+        let operator = view.view.operator();
+        let seen = |u: u32, v: u32| operator.matrix().row(u as usize).contains(&v);
+        assert_eq!(
+            bench.graph.edges().filter(|&(u, v)| seen(u, v) && seen(v, u)).count(),
+            visible,
+            "{table}"
+        );
+        assert!(view.hidden_edges.iter().all(|&(u, v)| !seen(u, v) && !seen(v, u)), "{table}");
+        assert_eq!(view.hidden_edges.len() + visible, bench.graph.n_edges(), "{table}");
+    }
 }
 
 fn transposed(a: &Matrix) -> Matrix {

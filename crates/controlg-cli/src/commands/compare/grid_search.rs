@@ -18,7 +18,7 @@ use crate::interrupt;
 /// `controlg compare --grid FILE --validation-only`: the grid search alone, without floors and single objectives. Writes
 /// the chosen settings as run files.
 pub(super) fn only(grid: &Grid, args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
-    let mut comparison = comparison(args, console)?;
+    let mut comparison = comparison(args, common, console)?;
     interrupt::exit_with("interrupted; the same command continues the search".to_owned())?;
     let largest = survey(&mut comparison, common)?;
     let parallel = parallel_jobs(largest, args, common);

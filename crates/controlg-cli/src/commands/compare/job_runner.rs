@@ -160,6 +160,7 @@ fn cell(
         probe: score.probe.clone(),
         embedding: score.embedding.clone(),
         validation: score.metric("validation"),
+        missing_classes: missing_classes(score),
         settings: job.settings.clone(),
         config_hash: hash.to_owned(),
         data_hash: data_hash.to_owned(),
@@ -170,6 +171,11 @@ fn cell(
         threads,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
+}
+
+fn missing_classes(score: &Score) -> Vec<String> {
+    let missing = score.more.get("missing_classes");
+    missing.and_then(|names| serde_json::from_value(names.clone()).ok()).unwrap_or_default()
 }
 
 /// The seconds come from the record, which includes the time before an interruption.

@@ -17,6 +17,7 @@ pub use npz::NpzFile;
 pub use write::{NpyWriter, write_csr_npz, write_npy};
 
 pub(super) use npy::{DType, decode};
+pub(super) use npz::{member_names, single_npz};
 pub(super) use sparse::{CsrParts, MAX_SPARSE_WIDTH};
 
 use std::fmt::Display;

@@ -1,6 +1,7 @@
 //! The `.npz` format: a zip archive with one `.npy` per array.
 
-use std::io::{Cursor, Read};
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use zip::ZipArchive;
@@ -104,6 +105,25 @@ impl NpzFile {
             (self.array(&format!("{prefix}indptr"))?, self.array(&format!("{prefix}indices"))?);
         CsrParts { n_rows, n_cols, indptr, indices, data: self.array(&format!("{prefix}data"))? }.check()
     }
+}
+
+/// The path of the archive: the path itself, or the only `.npz` in the folder.
+pub(in crate::data) fn single_npz(path: &Path) -> Option<PathBuf> {
+    let is_archive = |path: &Path| path.extension().is_some_and(|extension| extension == "npz");
+    if !path.is_dir() {
+        return is_archive(path).then(|| path.to_owned());
+    }
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut archives = entries.map(|entry| entry.path()).filter(|path| is_archive(path));
+    archives.next().filter(|_| archives.next().is_none())
+}
+
+/// The names of the arrays in a file, without reading it whole; none if it is no archive.
+pub(in crate::data) fn member_names(path: &Path) -> Vec<String> {
+    let archive = File::open(path).ok().and_then(|file| ZipArchive::new(BufReader::new(file)).ok());
+    let Some(archive) = archive else { return Vec::new() };
+    let names = archive.file_names().flatten();
+    names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()).collect()
 }
 
 fn unreadable(path: &Path, place: &str, error: ZipError) -> Error {

@@ -46,6 +46,18 @@ const fn optional(file: RemoteFile<'static>) -> RemoteFile<'static> {
     RemoteFile { required: false, ..file }
 }
 
+/// A file whose hash is not known, so that it has to be downloaded by hand.
+const fn by_hand(path: &'static str, url: &'static str) -> RemoteFile<'static> {
+    RemoteFile {
+        path,
+        exact_bytes: None,
+        most_bytes: 512 << 20,
+        check: Checksum::Unknown,
+        origin: FetchOrigin::Url(url),
+        required: true,
+    }
+}
+
 const ARXIV_ZIP: &str = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip";
 
 #[rustfmt::skip] // one file per line
@@ -147,6 +159,16 @@ pub(super) const SQUIRREL: &[RemoteFile<'static>] = &[
     file("squirrel_split_0.6_0.2_7.npz", 3138, "ea7fb3ca5d5aa45b917b99fb7d64d4e87322b2b5303a0156c547aa3f1a6c8941", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/squirrel_split_0.6_0.2_7.npz"),
     file("squirrel_split_0.6_0.2_8.npz", 3132, "b43faa190ca6dd4885a39dfc2a93d59f56f5174f3567bdbc49b18dd9cd9b7fb4", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/squirrel_split_0.6_0.2_8.npz"),
     file("squirrel_split_0.6_0.2_9.npz", 3146, "529ade4b86fd191908a96011f25c454653083674b6d4f090b3fdd27af2d14f62", "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/master/splits/squirrel_split_0.6_0.2_9.npz"),
+];
+
+#[rustfmt::skip] // one file per line
+pub(super) const CHAMELEON_FILTERED: &[RemoteFile<'static>] = &[
+    by_hand("chameleon_filtered.npz", "https://raw.githubusercontent.com/yandex-research/heterophilous-graphs/main/data/chameleon_filtered.npz"),
+];
+
+#[rustfmt::skip] // one file per line
+pub(super) const SQUIRREL_FILTERED: &[RemoteFile<'static>] = &[
+    by_hand("squirrel_filtered.npz", "https://raw.githubusercontent.com/yandex-research/heterophilous-graphs/main/data/squirrel_filtered.npz"),
 ];
 
 #[rustfmt::skip] // one file per line

@@ -5,9 +5,9 @@ mod files;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::fetch::RemoteFile;
+use super::fetch::{Checksum, RemoteFile};
 use super::{Dataset, FeatureSource, Format, LoadOptions, assemble};
-use super::{geom_gcn, gnn_benchmark, ogb, planetoid, wikics};
+use super::{geom_gcn, gnn_benchmark, heterophilous, ogb, planetoid, wikics};
 use crate::error::{Error, Result};
 use crate::registry::EntrySummary;
 
@@ -25,6 +25,8 @@ pub struct KnownDataset {
     pub notes: &'static str,
     /// The default protocol for node classification.
     pub protocol: &'static str,
+    /// The version without duplicate nodes, if there is one.
+    pub filtered: Option<&'static str>,
     /// The files, in the folder with the name of the data set.
     pub files: &'static [RemoteFile<'static>],
     /// The file with the features only, if there is one. Structural features do not need it.
@@ -58,21 +60,40 @@ pub const ALL: &[KnownDataset] = &[
     KnownDataset {
         name: "chameleon",
         summary: "links among Wikipedia pages on chameleons, 2277 nodes, 5 classes, heterophilous",
+        notes: "many nodes are duplicates, which leak labels from training to test nodes; chameleon-filtered \
+                (Platonov et al., ICLR 2023) is without them",
         files: files::CHAMELEON,
+        filtered: Some("chameleon-filtered"),
         ..WIKIPEDIA
+    },
+    KnownDataset {
+        name: "chameleon-filtered",
+        summary: "chameleon without duplicate nodes, 5 classes, heterophilous",
+        files: files::CHAMELEON_FILTERED,
+        entry: "chameleon_filtered.npz",
+        ..FILTERED
     },
     KnownDataset {
         name: "squirrel",
         summary: "links among Wikipedia pages on squirrels, 5201 nodes, 5 classes, heterophilous",
+        notes: "many nodes are duplicates, which leak labels from training to test nodes; squirrel-filtered \
+                (Platonov et al., ICLR 2023) is without them",
         files: files::SQUIRREL,
+        filtered: Some("squirrel-filtered"),
         ..WIKIPEDIA
+    },
+    KnownDataset {
+        name: "squirrel-filtered",
+        summary: "squirrel without duplicate nodes, 5 classes, heterophilous",
+        files: files::SQUIRREL_FILTERED,
+        entry: "squirrel_filtered.npz",
+        ..FILTERED
     },
     KnownDataset {
         name: "actor",
         summary: "actors who appear on the same Wikipedia page, 7600 nodes, 5 classes, heterophilous",
         paper: "Tang et al., Social Influence Analysis in Large-Scale Networks, KDD 2009; splits of Pei et al., ICLR 2020",
         license: "none known",
-        notes: "",
         files: files::ACTOR,
         ..WIKIPEDIA
     },
@@ -83,6 +104,7 @@ pub const ALL: &[KnownDataset] = &[
         license: "MIT",
         notes: "",
         protocol: "wikics-20",
+        filtered: None,
         files: files::WIKICS,
         feature_file: None,
         entry: "data.json",
@@ -95,6 +117,7 @@ pub const ALL: &[KnownDataset] = &[
         license: "MIT (repository); data from the Microsoft Academic Graph",
         notes: "",
         protocol: "random-10-10-80",
+        filtered: None,
         files: files::COAUTHOR_CS,
         feature_file: None,
         entry: "ms_academic_cs.npz",
@@ -107,6 +130,7 @@ pub const ALL: &[KnownDataset] = &[
         license: "ODC-BY 1.0",
         notes: "",
         protocol: "ogb-time",
+        filtered: None,
         files: files::OGBN_ARXIV,
         feature_file: Some("raw/node-feat.csv.gz"),
         entry: "",
@@ -119,6 +143,7 @@ pub const ALL: &[KnownDataset] = &[
         license: "same as controlg",
         notes: "",
         protocol: "random-10-10-80",
+        filtered: None,
         files: &[],
         feature_file: None,
         entry: "",
@@ -133,6 +158,7 @@ const PLANETOID: KnownDataset = KnownDataset {
     license: "MIT (repository); none known for the data",
     notes: "",
     protocol: "planetoid-public",
+    filtered: None,
     files: &[],
     feature_file: None,
     entry: "",
@@ -142,10 +168,16 @@ const PLANETOID: KnownDataset = KnownDataset {
 const WIKIPEDIA: KnownDataset = KnownDataset {
     paper: "Rozemberczki et al., Multi-Scale Attributed Node Embedding, 2021; splits of Pei et al., ICLR 2020",
     license: "GPL-3.0 (repository of the source data)",
-    notes: "contains many duplicate nodes, which leaks labels from training to test nodes",
     protocol: "geomgcn-10",
     format: Some(&geom_gcn::FORMAT),
     ..PLANETOID
+};
+
+const FILTERED: KnownDataset = KnownDataset {
+    paper: "Platonov et al., A critical look at the evaluation of GNNs under heterophily, ICLR 2023",
+    protocol: "platonov-10",
+    format: Some(&heterophilous::FORMAT),
+    ..WIKIPEDIA
 };
 
 impl KnownDataset {
@@ -170,6 +202,11 @@ impl KnownDataset {
     pub fn lacks_only_features(&self, data_dir: &Path) -> bool {
         let missing = self.missing(data_dir);
         !missing.is_empty() && missing.iter().all(|file| Some(file.path) == self.feature_file)
+    }
+
+    /// The version without duplicate nodes, if there is one and its files exist.
+    pub fn filtered_in(&self, data_dir: &Path) -> Option<&'static KnownDataset> {
+        self.filtered.and_then(find).filter(|known| known.missing(data_dir).is_empty())
     }
 
     /// Loads the data set from the data folder ([`data_dir`]).
@@ -200,7 +237,10 @@ impl KnownDataset {
         let Some(file) = missing.iter().find(|file| Some(file.path) != optional) else { return Ok(()) };
         let path = data_dir.join(self.name).join(file.path);
         let by_hand = file.origin.by_hand(&path);
-        let mut expected = format!("a file; run `controlg data fetch {}`, or {by_hand}", self.name);
+        let mut expected = match file.check {
+            Checksum::Unknown => format!("a file: {by_hand}"),
+            _ => format!("a file; run `controlg data fetch {}`, or {by_hand}", self.name),
+        };
         if Some(file.path) == self.feature_file {
             expected += "; or use `--features structural`, which does not need it";
         }
@@ -238,29 +278,30 @@ fn folder_from(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::fetch::Checksum;
     use std::collections::HashSet;
 
     #[test]
     fn every_entry_is_complete() {
         let names: HashSet<_> = names().collect();
-        assert_eq!(names.len(), 10);
+        assert_eq!(names.len(), 12);
         for known in ALL {
             assert!(find(known.name).is_some() && !known.summary.is_empty() && !known.license.is_empty());
             assert_eq!(known.format.is_some(), !known.files.is_empty(), "{}", known.name);
             let paths: HashSet<_> = known.files.iter().map(|file| file.path).collect();
             assert_eq!(paths.len(), known.files.len(), "{}", known.name);
+            assert!(known.filtered.is_none_or(|name| find(name).is_some()));
             assert!(known.feature_file.is_none_or(|file| paths.contains(file)));
             assert!(known.entry.is_empty() || paths.contains(known.entry));
             for file in known.files {
                 match file.check {
                     Checksum::Sha256(hash) => assert_eq!(hash.len(), 64, "{}", file.path),
                     Checksum::GitBlob(hash) => assert_eq!(hash.len(), 40, "{}", file.path),
+                    Checksum::Unknown => assert!(known.name.ends_with("-filtered"), "{}", file.path),
                 }
                 assert!(file.origin.url().starts_with("http") && !file.path.contains(".."));
             }
         }
-        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 109);
+        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 111);
     }
 
     #[test]

@@ -152,6 +152,11 @@ pub fn fetch_files(
             missing.push(*file);
         }
     }
+    if let Some(file) = missing.iter().find(|file| file.check == Checksum::Unknown) {
+        let path = folder.join(file.path);
+        let expected = format!("a file: {}", file.origin.by_hand(&path));
+        return Err(Error::input(&path, "", "no such file, and no checksum to download it by", expected));
+    }
     let mut archives = BTreeSet::new();
     for file in &missing {
         match file.origin {

@@ -71,9 +71,13 @@ pub(super) fn read(edges: &EdgeTable, nodes: &NodeTable<'_>) -> Result<EdgeList>
     Ok(EdgeList { pairs: pairs.collect::<Result<_>>()?, weights: weights(table)? })
 }
 
-/// The nodes of the edges in order of appearance, followed by those of `others` that have no edge, or all in numeric
-/// order if all ids are integers; the edges between them; and the ids without an edge.
-pub(super) fn read_with_nodes(edges: &EdgeTable, others: &Ids) -> Result<(Ids, EdgeList, Vec<String>)> {
+/// The nodes of the edges in order of appearance, followed by those that only `labeled` or else only `split` has, or all
+/// in numeric order if all ids are integers; the edges between them; and the ids that only `labeled` or only `split` has.
+pub(super) fn read_with_nodes(
+    edges: &EdgeTable,
+    labeled: &Ids,
+    split: &Ids,
+) -> Result<(Ids, EdgeList, [Vec<String>; 2])> {
     let (table, (source, target)) = (&edges.table, edges.ends()?);
     let mut numbers: HashMap<Cow<'_, str>, u32> = HashMap::new();
     let mut number_of = |column, row| -> Result<u32> {
@@ -84,13 +88,16 @@ pub(super) fn read_with_nodes(edges: &EdgeTable, others: &Ids) -> Result<(Ids, E
     for row in 0..table.n_rows() {
         pairs.push((number_of(source, row)?, number_of(target, row)?));
     }
-    let mut lone = Vec::new();
-    for other in 0..others.len() {
-        let next = numbers.len() as u32;
-        if *numbers.entry(others.get(other)).or_insert(next) == next {
-            lone.push(others.get(other).into_owned());
+    let lone = [labeled, split].map(|others| {
+        let mut lone = Vec::new();
+        for other in 0..others.len() {
+            let next = numbers.len() as u32;
+            if *numbers.entry(others.get(other)).or_insert(next) == next {
+                lone.push(others.get(other).into_owned());
+            }
         }
-    }
+        lone
+    });
 
     let mut names = vec![String::new(); numbers.len()];
     for (name, number) in numbers {

@@ -23,11 +23,12 @@
 //! 2. the ids in the table of features;
 //! 3. the rows of the feature array, numbered 0, 1, 2, …;
 //! 4. the rows of the label array, numbered 0, 1, 2, …;
-//! 5. the ids in the table of labels, if they include all ids in the edges;
-//! 6. the ids in the edges in order of appearance, then those that only the labels have; in numeric order if all are
-//!    integers.
+//! 5. the ids in the table of labels, if they include all ids in the edges, then those that only the splits have;
+//! 6. the ids in the edges in order of appearance, then those that only the labels have, then those that only the
+//!    splits have; in numeric order if all are integers.
 //!
-//! An edge, label or split of any other node is an error. Either every node has features or none has.
+//! With 1 to 4, an edge, label or split of any other node is an error; with 5 and 6, ids without an edge become isolated
+//! nodes, and a note names them. Either every node has features or none has.
 //!
 //! **Classes:** integers from 0 without a gap are kept as they are. Other labels are numbered in sorted order, or in
 //! the order of `classes.txt`. An empty cell marks a node without a label; so does −1, unless `classes.txt` lists a
@@ -88,8 +89,8 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     notes.extend(label_file.iter().filter_map(LabelFile::table).filter_map(Table::dialect_note));
     notes.extend(split_table.iter().filter_map(Table::dialect_note));
 
-    let (names, origin, own_edges) =
-        nodes_of(&files, given.as_ref(), label_file.as_ref(), &edge_table, &mut notes)?;
+    let tables = (label_file.as_ref(), split_table.as_ref());
+    let (names, origin, own_edges) = nodes_of(&files, given.as_ref(), tables, &edge_table, &mut notes)?;
     let nodes = NodeTable::new(&names, &origin)?;
     let edges = own_edges.map_or_else(|| edges::read(&edge_table, &nodes), Ok)?;
     if edges.pairs.is_empty() {
@@ -112,7 +113,7 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
 fn nodes_of(
     files: &FolderFiles,
     given: Option<&FeatureFile>,
-    label_file: Option<&LabelFile>,
+    (label_file, split_table): (Option<&LabelFile>, Option<&Table>),
     edge_table: &EdgeTable,
     notes: &mut Vec<String>,
 ) -> Result<(Ids, PathBuf, Option<EdgeList>)> {
@@ -126,27 +127,28 @@ fn nodes_of(
     if let (Some(LabelFile::Rows(_)), Some(file)) = (label_file, &files.labels) {
         return Ok((labeled, file.clone(), None));
     }
-    let (ids, edges, lone) = edges::read_with_nodes(edge_table, &labeled)?;
-    if let (Some(file), false) = (&files.labels, lone.is_empty()) {
-        let (file, count) = (file.display(), lone.len());
-        let lone = first_names(&lone);
-        notes
-            .push(format!("{file}: ids that occur in no edge become isolated nodes, {count} in all: {lone}"));
+    let split = split_table.map_or(Ok(Ids::Numbered(0)), splits::ids)?;
+    let (ids, edges, lone) = edges::read_with_nodes(edge_table, &labeled, &split)?;
+    for (file, lone) in [&files.labels, &files.splits].into_iter().zip(&lone) {
+        if let (Some(file), false) = (file, lone.is_empty()) {
+            let (file, count, names) = (file.display(), lone.len(), first_names(lone));
+            notes.push(format!(
+                "{file}: ids that occur in no edge become isolated nodes, {count} in all: {names}"
+            ));
+        }
     }
+    let [_, lone_split] = lone;
     match &files.labels {
-        None if ids.is_empty() => {
+        None if edges.pairs.is_empty() => {
             Err(Error::input(&files.edges, "", "no edges after the header", "at least one edge"))
         }
-        None => Ok((ids, files.edges.clone(), Some(edges))),
-        Some(file) if ids.len() == labeled.len() => Ok((labeled, file.clone(), None)),
-        Some(file) => Ok((ids, either(&files.edges, file), Some(edges))),
+        // The labels have all nodes of the edges: their order counts.
+        Some(file) if ids.len() == labeled.len() + lone_split.len() => {
+            let labeled = (0..labeled.len()).map(|node| labeled.get(node).into_owned());
+            Ok((Ids::from_names(labeled.chain(lone_split).collect()), file.clone(), None))
+        }
+        _ => Ok((ids, files.edges.clone(), Some(edges))),
     }
-}
-
-/// Names two files in an error: `edges.csv or labels.csv`.
-fn either(one: &Path, other: &Path) -> PathBuf {
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    one.with_file_name(format!("{} or {}", name(one), name(other)))
 }
 
 /// The files of a folder by content.

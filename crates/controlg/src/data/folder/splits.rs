@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::super::Split;
 use super::super::table::{self, Column, Table};
-use super::nodes::{ID, NodeTable};
+use super::nodes::{self, ID, NodeTable};
 use crate::error::Result;
+use crate::graph::Ids;
 
 /// The protocol of a column named `split`.
 const OWN_PROTOCOL: &str = "own";
@@ -14,6 +15,11 @@ const OWN_PROTOCOL: &str = "own";
 /// Reads the table of splits.
 pub(super) fn open(path: &Path) -> Result<Table> {
     Table::read(path, |name| !table::is_index(name))
+}
+
+/// The nodes in the table; none if it has no rows.
+pub(super) fn ids(table: &Table) -> Result<Ids> {
+    if table.n_rows() == 0 { Ok(Ids::Numbered(0)) } else { nodes::ids_of_column(table) }
 }
 
 /// One split per column.

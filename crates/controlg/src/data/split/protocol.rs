@@ -31,6 +31,12 @@ pub const PROTOCOLS: &[Protocol] = &[
         draw: None,
     },
     Protocol {
+        name: "platonov-10",
+        summary: "the fixed splits in an archive of heterophilous-graphs, ten in the published ones; linear probe, mean of all",
+        paper: "Platonov et al., A critical look at the evaluation of GNNs under heterophily, ICLR 2023",
+        draw: None,
+    },
+    Protocol {
         name: "wikics-20",
         summary: "twenty fixed train and validation masks, one test mask; linear probe, mean of twenty",
         paper: "Mernyei and Cangea, Wiki-CS, 2020",

@@ -46,7 +46,7 @@ fn the_median_square_is_that_of_sorted_distances_to_the_means() {
     let mut centers = clusters.centers.concat();
     centers.sort_by(f64::total_cmp);
     assert_eq!(centers, [0.0, 101.0]);
-    assert!((clusters.median_square(&z) - 1.0).abs() < 1e-9, "of 0, 1, 1, 1, 4 and 9");
+    assert!((clusters.median_square(&z) - 1.0).abs() < 1e-12, "of 0, 1, 1, 1, 4 and 9");
 }
 
 /// A mixer with fixed weights that stores the derivatives it learns.
