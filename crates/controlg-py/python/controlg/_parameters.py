@@ -37,10 +37,13 @@ class Parameters:
         encoder__layers: Optional[int] = None,
         encoder__hidden: Optional[int] = None,
         encoder__norm: Optional[Literal["batch", "layer", "none"]] = None,
-        encoder__activation: Optional[Literal["prelu", "relu", "elu"]] = None,
+        encoder__activation: Optional[Literal["prelu", "relu", "elu", "identity"]] = None,
         encoder__last: Optional[Literal["activation", "linear"]] = None,
         encoder__dropout: Optional[float] = None,
         encoder__feature_dropout: Optional[float] = None,
+        encoder__jump: Optional[Literal["last", "concat"]] = None,
+        encoder__operator: Optional[Literal["symmetric", "mean"]] = None,
+        encoder__self_loops: Optional[bool] = None,
         encoder__heads: Optional[int] = None,
         encoder__negative_slope: Optional[float] = None,
         encoder__attention_dropout: Optional[float] = None,
@@ -60,15 +63,26 @@ class Parameters:
         train__recompute: Optional[Literal["auto", "always", "never"]] = None,
         train__coupled_decay: Optional[bool] = None,
         embed__smooth: Optional[int] = None,
+        embed__channels: Optional[Literal["equal", "weighted"]] = None,
         objective__p_link__decoder: Optional[Literal["mlp", "dot"]] = None,
         objective__p_link__hidden: Optional[int] = None,
         objective__p_link__batch: Optional[int] = None,
         objective__p_link__sense_batch: Optional[int] = None,
         objective__p_link__mean: Optional[Literal["separate", "joint"]] = None,
+        objective__p_link__mask: Optional[float] = None,
+        objective__p_link__dropout: Optional[float] = None,
+        objective__p_link__negatives: Optional[Literal["uniform", "degree"]] = None,
         objective__p_recon__mask: Optional[float] = None,
         objective__p_recon__replace: Optional[float] = None,
         objective__p_recon__exponent: Optional[float] = None,
         objective__p_recon__drop_edges: Optional[float] = None,
+        objective__p_recon__decoder: Optional[Literal["gcn", "gat", "linear"]] = None,
+        objective__p_recon__remask: Optional[bool] = None,
+        objective__p_recon__dropout: Optional[float] = None,
+        objective__p_recon__attention_dropout: Optional[float] = None,
+        objective__p_recon__init: Optional[Literal["uniform", "normal"]] = None,
+        objective__p_recon__min_norm: Optional[float] = None,
+        objective__p_recon__hidden: Optional[int] = None,
         objective__p_minsg__readout: Optional[Literal["walk-mean", "ego-mean", "node"]] = None,
         objective__p_minsg__hops: Optional[int] = None,
         objective__p_minsg__ego_nodes: Optional[int] = None,
@@ -80,6 +94,7 @@ class Parameters:
         objective__p_minsg__intra_view: Optional[bool] = None,
         objective__p_minsg__drop_edges: Optional[float] = None,
         objective__p_minsg__mask_features: Optional[float] = None,
+        objective__p_minsg__hidden: Optional[int] = None,
         objective__p_decor__width: Optional[int] = None,
         objective__p_decor__head: Optional[Literal["mlp", "none"]] = None,
         objective__p_decor__lambda: Optional[float] = None,
@@ -87,6 +102,8 @@ class Parameters:
         objective__p_decor__batch: Optional[int] = None,
         objective__p_decor__drop_edges: Optional[float] = None,
         objective__p_decor__mask_features: Optional[float] = None,
+        objective__p_decor__loss: Optional[Literal["barlow", "cca"]] = None,
+        objective__p_decor__deviation: Optional[Literal["population", "sample"]] = None,
         objective__p_par__parts: Optional[int] = None,
         objective__p_par__imbalance: Optional[float] = None,
         objective__p_par__seed: Optional[int] = None,
@@ -157,6 +174,7 @@ class Parameters:
         mix__autossl__clusters: Optional[int] = None,
         mix__autossl__starts: Optional[int] = None,
         mix__autossl__variance: Optional[float] = None,
+        mix__autossl__relative_variance: Optional[float] = None,
         mix__autossl_es__generations: Optional[int] = None,
         mix__autossl_es__population: Optional[int] = None,
         mix__autossl_es__steps: Optional[int] = None,
@@ -183,7 +201,7 @@ class Parameters:
             "p_minsg", "p_decor", "p_par"]).
         epochs : number of epochs; the scheduler's counts and integrals are reset in each, short for
             train.epochs (1 to 1000000; default 20).
-        width : embedding width, short for encoder.width (1 to 65536; default 512).
+        width : width of the last layer, short for encoder.width (1 to 65536; default 512).
         random_state : random seed; the same seed gives the same bytes at any n_jobs (a whole number from 0;
             default 0).
         n_jobs : number of threads; None or -1 for all cores.
@@ -203,15 +221,19 @@ class Parameters:
         preset : where settings that are not given come from (tuned, paper; default "tuned").
         encoder__kind : encoder; see `controlg list encoders` (default "gcn").
         encoder__layers : number of layers (1 to 16; default 2).
-        encoder__hidden : hidden width between layers; 0 for the embedding width (0 to 65536; default 0).
+        encoder__hidden : width of the layers before the last; 0 for the same width (0 to 65536; default 0).
         encoder__norm : normalization after each layer's product (batch, layer, none; default "batch").
-        encoder__activation : activation after the norm (prelu, relu, elu; default "prelu").
+        encoder__activation : activation after the norm (prelu, relu, elu, identity; default "prelu").
         encoder__last : whether the last layer ends with norm and activation, or is linear (activation, linear;
             default "activation").
         encoder__dropout : dropout rate on the inputs of all layers but the first (at least 0 and below 1;
             default 0.0).
         encoder__feature_dropout : dropout rate on the entries of the features (at least 0 and below 1; default
             0.0).
+        encoder__jump : embedding: the last layer, or a projection of the features and all layers side by side
+            (last, concat; default "last").
+        encoder__operator : weights of neighbors: 1/√(dᵤ·dᵥ), or their mean (symmetric, mean; default "mean").
+        encoder__self_loops : whether a node is its own neighbor (true or false; default false).
         encoder__heads : attention heads, concatenated; must divide the widths (1 to 1024; default 4).
         encoder__negative_slope : slope of the leaky ReLU on the scores (a number from 0 to 1; default 0.2).
         encoder__attention_dropout : dropout rate on the attention weights (at least 0 and below 1; default
@@ -240,12 +262,20 @@ class Parameters:
             false; default false).
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
+        embed__channels : with encoder.jump = concat: channels as they are, or weighted by how clearly they
+            cluster (equal, weighted; default "equal").
         objective__p_link__decoder : score of a pair: an MLP or the dot product (mlp, dot; default "mlp").
         objective__p_link__hidden : hidden width of the MLP (1 to 65536; default 256).
         objective__p_link__batch : edges per step, with as many non-edges (1 to 1073741824; default 8192).
         objective__p_link__sense_batch : edges per sensing (1 to 1073741824; default 50000).
         objective__p_link__mean : average positives and negatives separately or jointly (separate, joint;
             default "separate").
+        objective__p_link__mask : fraction of edges hidden from the encoder, which are the positives; 0: it sees
+            all edges (at least 0 and below 1; default 0.7).
+        objective__p_link__dropout : dropout rate on the hidden layer of the MLP (at least 0 and below 1;
+            default 0.0).
+        objective__p_link__negatives : non-edges drawn uniformly, or with nodes in proportion to their degrees
+            (uniform, degree; default "uniform").
         objective__p_recon__mask : fraction of nodes whose features are masked (at least 0.000001 and below 1;
             default 0.5).
         objective__p_recon__replace : fraction of masked nodes that get another node's features instead of the
@@ -253,6 +283,19 @@ class Parameters:
         objective__p_recon__exponent : exponent of the scaled cosine error (a number from 1 to 10; default 3.0).
         objective__p_recon__drop_edges : fraction of edges dropped, for encoder and decoder (at least 0 and
             below 1; default 0.0).
+        objective__p_recon__decoder : decoder: a graph convolution, graph attention as in graphmae, or the
+            node's own code (gcn, gat, linear; default "gcn").
+        objective__p_recon__remask : zero the codes of masked nodes before a decoder that reads neighbors (true
+            or false; default true).
+        objective__p_recon__dropout : dropout on the decoder's inputs (at least 0 and below 1; default 0.0).
+        objective__p_recon__attention_dropout : dropout on the decoder's attention weights (at least 0 and below
+            1; default 0.0).
+        objective__p_recon__init : initialization of the decoder: Xavier uniform, or as in graphmae (uniform,
+            normal; default "uniform").
+        objective__p_recon__min_norm : smallest norm that the cosine divides by, 1e-12 in graphmae; with 0, rows
+            of zeros have no gradient (a number from 0 to 1; default 0.0).
+        objective__p_recon__hidden : width of the decoder's codes; 0 for the embedding width (0 to 65536;
+            default 0).
         objective__p_minsg__readout : context of a node: mean along walks, mean over the exact k-hop
             neighborhood, or the node itself (walk-mean, ego-mean, node; default "walk-mean").
         objective__p_minsg__hops : number of hops of the context (1 to 10; default 3).
@@ -270,10 +313,12 @@ class Parameters:
             0.3).
         objective__p_minsg__mask_features : fraction of feature columns masked in each view (at least 0 and
             below 1; default 0.3).
+        objective__p_minsg__hidden : width of the projection head; 0 for the embedding width (0 to 65536;
+            default 0).
         objective__p_decor__width : output width of the projection head (1 to 65536; default 256).
         objective__p_decor__head : projection head: a two-layer MLP or none (mlp, none; default "mlp").
-        objective__p_decor__lambda : weight of the off-diagonal correlations (a number from 0 to 1000000;
-            default 0.01).
+        objective__p_decor__lambda : weight of the off-diagonal correlations, or of the decorrelation within
+            views (cca) (a number from 0 to 1000000; default 0.01).
         objective__p_decor__all_up_to : number of nodes up to which all nodes are used (0 to 1099511627776;
             default 20000).
         objective__p_decor__batch : nodes sampled per step on larger graphs (2 to 1073741824; default 10000).
@@ -281,6 +326,9 @@ class Parameters:
             0.3).
         objective__p_decor__mask_features : fraction of feature columns masked in each view (at least 0 and
             below 1; default 0.3).
+        objective__p_decor__loss : loss of Barlow Twins or of CCA-SSG (barlow, cca; default "barlow").
+        objective__p_decor__deviation : standard deviation of the columns: with 1/n, or with 1/(n - 1) as in
+            CCA-SSG (population, sample; default "population").
         objective__p_par__parts : number of clusters, at most one per ten nodes (2 to 1048576; default 20).
         objective__p_par__imbalance : maximum cluster size relative to the mean (a number from 1.001 to 2;
             default 1.03).
@@ -398,8 +446,10 @@ class Parameters:
         mix__autossl__clusters : number of embedding clusters; at most the number of nodes (2 to 10000; default
             5).
         mix__autossl__starts : restarts of K-means, of which the best is used (1 to 100; default 10).
-        mix__autossl__variance : softness of the clusters: σ² in softmax(−distance²/σ²) (a number from
-            0.000000001 to 1000000000; default 0.001).
+        mix__autossl__variance : σ² in softmax(−distance²/σ²) if relative_variance is 0; giving only this sets
+            relative_variance to 0 (a number from 0.000000001 to 1000000000; default 0.001).
+        mix__autossl__relative_variance : σ² relative to the median squared distance of nodes to their centers;
+            0 uses variance (a number from 0 to 1000000000; default 0.1).
         mix__autossl_es__generations : generations of the evolutionary search (1 to 100000; default 4).
         mix__autossl_es__population : candidates per generation (2 to 10000; default 8).
         mix__autossl_es__steps : training steps per candidate (1 to 1000000; default 20).
@@ -444,6 +494,9 @@ class Parameters:
         self.encoder__last = encoder__last
         self.encoder__dropout = encoder__dropout
         self.encoder__feature_dropout = encoder__feature_dropout
+        self.encoder__jump = encoder__jump
+        self.encoder__operator = encoder__operator
+        self.encoder__self_loops = encoder__self_loops
         self.encoder__heads = encoder__heads
         self.encoder__negative_slope = encoder__negative_slope
         self.encoder__attention_dropout = encoder__attention_dropout
@@ -463,15 +516,26 @@ class Parameters:
         self.train__recompute = train__recompute
         self.train__coupled_decay = train__coupled_decay
         self.embed__smooth = embed__smooth
+        self.embed__channels = embed__channels
         self.objective__p_link__decoder = objective__p_link__decoder
         self.objective__p_link__hidden = objective__p_link__hidden
         self.objective__p_link__batch = objective__p_link__batch
         self.objective__p_link__sense_batch = objective__p_link__sense_batch
         self.objective__p_link__mean = objective__p_link__mean
+        self.objective__p_link__mask = objective__p_link__mask
+        self.objective__p_link__dropout = objective__p_link__dropout
+        self.objective__p_link__negatives = objective__p_link__negatives
         self.objective__p_recon__mask = objective__p_recon__mask
         self.objective__p_recon__replace = objective__p_recon__replace
         self.objective__p_recon__exponent = objective__p_recon__exponent
         self.objective__p_recon__drop_edges = objective__p_recon__drop_edges
+        self.objective__p_recon__decoder = objective__p_recon__decoder
+        self.objective__p_recon__remask = objective__p_recon__remask
+        self.objective__p_recon__dropout = objective__p_recon__dropout
+        self.objective__p_recon__attention_dropout = objective__p_recon__attention_dropout
+        self.objective__p_recon__init = objective__p_recon__init
+        self.objective__p_recon__min_norm = objective__p_recon__min_norm
+        self.objective__p_recon__hidden = objective__p_recon__hidden
         self.objective__p_minsg__readout = objective__p_minsg__readout
         self.objective__p_minsg__hops = objective__p_minsg__hops
         self.objective__p_minsg__ego_nodes = objective__p_minsg__ego_nodes
@@ -483,6 +547,7 @@ class Parameters:
         self.objective__p_minsg__intra_view = objective__p_minsg__intra_view
         self.objective__p_minsg__drop_edges = objective__p_minsg__drop_edges
         self.objective__p_minsg__mask_features = objective__p_minsg__mask_features
+        self.objective__p_minsg__hidden = objective__p_minsg__hidden
         self.objective__p_decor__width = objective__p_decor__width
         self.objective__p_decor__head = objective__p_decor__head
         self.objective__p_decor__lambda = objective__p_decor__lambda
@@ -490,6 +555,8 @@ class Parameters:
         self.objective__p_decor__batch = objective__p_decor__batch
         self.objective__p_decor__drop_edges = objective__p_decor__drop_edges
         self.objective__p_decor__mask_features = objective__p_decor__mask_features
+        self.objective__p_decor__loss = objective__p_decor__loss
+        self.objective__p_decor__deviation = objective__p_decor__deviation
         self.objective__p_par__parts = objective__p_par__parts
         self.objective__p_par__imbalance = objective__p_par__imbalance
         self.objective__p_par__seed = objective__p_par__seed
@@ -560,6 +627,7 @@ class Parameters:
         self.mix__autossl__clusters = mix__autossl__clusters
         self.mix__autossl__starts = mix__autossl__starts
         self.mix__autossl__variance = mix__autossl__variance
+        self.mix__autossl__relative_variance = mix__autossl__relative_variance
         self.mix__autossl_es__generations = mix__autossl_es__generations
         self.mix__autossl_es__population = mix__autossl_es__population
         self.mix__autossl_es__steps = mix__autossl_es__steps
