@@ -93,9 +93,10 @@ pub(crate) enum Command {
     /// List, inspect, download and convert data sets.
     #[command(subcommand)]
     Data(DataCommand),
-    /// List methods, objectives, encoders, protocols, data sets, presets or settings.
+    /// List what can be chosen, and all settings.
     List {
-        /// What to list.
+        /// One of methods, objectives, encoders, protocols, datasets, presets, config.
+        #[arg(hide_possible_values = true)] // they would not fit on the line
         what: Listing,
         /// Show the settings of runs on this graph (with `config`).
         #[arg(long, value_name = "DATA")]

@@ -76,7 +76,7 @@ fn flags_of_version_0_1_work_but_are_hidden() {
         let args = ["compare", "--data", data, "--methods", "raw", "--seeds", "1", "--tasks", "nc", singles];
         stdout(&folder, &[&args[..], &["--out", out], &small].concat());
         let results = fs::read_to_string(folder.path().join(out).join("results.jsonl")).unwrap();
-        assert_eq!(results.lines().count(), 3, "{results}");
+        assert_eq!(results.lines().count(), 5, "{results}");
     }
 
     for (out, format) in [("old-format", "mapped"), ("new-format", "binary")] {

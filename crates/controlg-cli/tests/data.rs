@@ -227,6 +227,20 @@ fn real_data(test: &str) -> Option<PathBuf> {
     folder
 }
 
+#[test]
+fn graphs_with_duplicate_nodes_name_their_filtered_version() {
+    let Some(data) = real_data("graphs_with_duplicate_nodes_name_their_filtered_version") else { return };
+    let note = "many nodes are duplicates, which leak labels from training to test nodes; chameleon-filtered";
+    let info = json(&["data", "info", "chameleon", "--json", "--data-dir", path(&data)]);
+    assert!(info["notes"][0].as_str().unwrap().starts_with(note), "{info}");
+    let output =
+        run(&["evaluate", "raw", "--data", "chameleon", "--tasks", "cluster", "--data-dir", path(&data)]);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains(&format!("note: chameleon: {note}")), "{words}");
+    let output = run(&["evaluate", "raw", "--data", "cora", "--tasks", "cluster", "--data-dir", path(&data)]);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("duplicates"));
+}
+
 /// name, nodes, edges, self loops, features, classes, isolated, homophily to 4 digits, first split.
 type Row = (&'static str, u64, u64, u64, u64, u64, u64, &'static str, (&'static str, u64, u64, u64));
 

@@ -156,7 +156,8 @@ fn a_run_is_scored_next_to_its_floors() {
 
     let output = run(&["evaluate", path(&out), "--tasks", "nc"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("% accuracy; floors: raw ") && text.contains(", sgc "), "{text}");
+    let floors = ["floors: raw ", ", untrained ", ", sgc ", ", mean ", ", hops "].map(|name| text.find(name));
+    assert!(floors.iter().all(Option::is_some) && floors.is_sorted(), "in table order: {text}");
     let without = scores(&[path(&out), "--no-floors"]);
     assert!(without["nc"].get("floors").is_none() && without["nc"]["value"] == found["nc"]["value"]);
 }

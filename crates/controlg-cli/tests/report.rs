@@ -237,8 +237,8 @@ fn comparison_page_renders() {
         assert_eq!(found["errors"], serde_json::json!([]), "{found}");
         assert!(
             found["figures"]["ranks"].as_u64().unwrap() > 8
-                // Two methods and three floors, on two tasks.
-                && found["figures"]["cost"].as_u64().unwrap() == 10,
+                // Two methods and five floors, on two tasks.
+                && found["figures"]["cost"].as_u64().unwrap() == 14,
             "{found}"
         );
         assert_eq!(found["gaps"], 0, "rows with an empty half at {width}");
@@ -290,7 +290,7 @@ fn demo_prints_five_lines() {
         "controlg ",
         "random ",
         "best without training: ",
-        "raw features, smoothed (sgc, mean, hops), untrained",
+        "raw = features; sgc, mean, hops: smoothed",
         "report.html",
         "Next:",
     ] {

@@ -160,6 +160,9 @@ impl Drop for TempRows {
 /// Numbers that are converted to or from bytes at a time.
 const PIECE: usize = 1 << 19;
 
+/// Receives the rows of a matrix in order, some at a time.
+pub(crate) type RowSink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
+
 /// A matrix that is spilled to a temporary file row by row, then read.
 pub(crate) struct SpilledMatrix {
     rows: TempRows,

@@ -135,20 +135,15 @@ fn preset(args: &CompareArgs, console: &Console) -> Result<Preset> {
     Ok(before)
 }
 
-/// Adds the filtered version of each graph with duplicate nodes, after it, if the user has it.
+/// Adds the filtered versions that the user has, and says why.
 fn add_filtered_versions(names: &mut Vec<String>, common: &CommonArgs, console: &Console) -> Result<()> {
     let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
-    let with_versions = names.iter().enumerate().filter_map(|(at, name)| Some((at, catalog::find(name)?)));
-    let mut added = Vec::new();
-    for (at, known) in with_versions.filter(|(_, known)| known.filtered.is_some()) {
-        let filtered = known.filtered_in(&catalog::data_dir(&options)?);
-        let Some(filtered) = filtered.filter(|filtered| !names.contains(&filtered.name.to_owned())) else {
-            continue;
-        };
-        console.log(format_args!("note: {} is compared too; {}: {}", filtered.name, known.name, known.notes));
-        added.push((at + 1 + added.len(), filtered.name.to_owned()));
+    if !names.iter().any(|name| catalog::find(name).is_some_and(|known| known.filtered.is_some())) {
+        return Ok(());
     }
-    added.into_iter().for_each(|(at, name)| names.insert(at, name));
+    for (known, filtered) in catalog::add_filtered(names, &catalog::data_dir(&options)?) {
+        console.log(format_args!("note: {} is compared too; {}: {}", filtered.name, known.name, known.notes));
+    }
     Ok(())
 }
 

@@ -75,7 +75,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
         "nc = node classification accuracy, lp = link prediction AUC, cluster = NMI (%):\n\
          nc/lp/cluster after {} steps: controlg {}, random {}\n\
          best without training: {}\n\
-         of raw features, smoothed (sgc, mean, hops), untrained. Report: {}\n\
+         raw = features; sgc, mean, hops: smoothed. Report: {}\n\
          Next: controlg pretrain my-graph/ (with edges.csv) or controlg compare --help",
         config.total_steps(),
         scores("controlg"),

@@ -291,6 +291,9 @@ fn nothing_to_evaluate(data: &str, labeled: bool) -> String {
     format!("nothing to evaluate on {data}: nc and cluster need {needed}, lp needs a run with --task lp")
 }
 
+/// Maximum number of columns of a floor that is scored next to every run.
+const MAX_COLUMNS: usize = 16_384;
+
 /// Scores of the floors under the protocol, the splits and the seed of the run, by name. A floor that cannot be judged,
 /// for example one whose rows are all the same, is left out with a note.
 fn floor_scores(
@@ -303,10 +306,15 @@ fn floor_scores(
 ) -> serde_json::Map<String, serde_json::Value> {
     let mut scores = serde_json::Map::new();
     for floor in floors::NAMES.into_iter().filter(|floor| *floor != config.method) {
-        let embeddings = if floor == UNTRAINED {
-            untrained(run, &dataset.graph)
-        } else {
-            input.compute_floor(floor, task, dataset)
+        let embeddings = match floor {
+            UNTRAINED => untrained(run, &dataset.graph),
+            "hops" if 3 * dataset.graph.n_features() > MAX_COLUMNS => {
+                let columns = 3 * dataset.graph.n_features();
+                let why =
+                    format!("{columns} columns take minutes; controlg evaluate hops --data {}", input.data);
+                Err(Error::Failed(why))
+            }
+            _ => input.compute_floor(floor, task, dataset),
         };
         match embeddings.and_then(|embeddings| evaluate(task, &embeddings, dataset, input, args)) {
             Ok(score) => {
@@ -331,9 +339,9 @@ fn untrained(run: &Path, graph: &Graph) -> Result<Features> {
 fn describe(task: Task, score: &Score) -> String {
     let figure =
         |name: &str| score.metric(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
-    let floors = score.more.get("floors").and_then(serde_json::Value::as_object).into_iter().flatten();
-    let floors: Vec<String> =
-        floors.filter_map(|(name, value)| Some(format!("{name} {:.2}", value.as_f64()?))).collect();
+    let found = score.more.get("floors");
+    let floor = |name: &str| Some(format!("{name} {:.2}", found?.get(name)?.as_f64()?));
+    let floors: Vec<String> = floors::NAMES.into_iter().filter_map(floor).collect();
     let floors = if floors.is_empty() { String::new() } else { format!("; floors: {}", floors.join(", ")) };
     format!(
         "{:.2} % {}{floors} ({}, {} embeddings, {}{}{}{}, {:.1} s)",

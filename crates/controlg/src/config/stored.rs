@@ -192,6 +192,7 @@ mod tests {
     fn old_names_are_recognized() {
         let text = include_str!("../../tests/fixtures/v0.1/run/config.toml");
         let mut table: Table = text.parse().unwrap();
+        // The name is kept from version 0.1: the fixture has it.
         assert!(table.contains_key("normalise"));
         table["train"].as_table_mut().unwrap().remove("fanout");
         assert!(imply_if_complete(&mut table));

@@ -12,7 +12,7 @@ use super::{Encoder, Norms};
 use crate::Real;
 use crate::error::Result;
 use crate::graph::{Features, Graph, LazyOperator, Operand, Operator, OperatorRows};
-use crate::rowfile::SpilledMatrix;
+use crate::rowfile::{RowSink, SpilledMatrix};
 use crate::tensor::{Activation, ColumnStats, Moments, Params, Pool, Tape, Var};
 
 /// An encoder with its parameters.
@@ -152,14 +152,11 @@ struct BlockWalk<'w> {
     block_rows: usize,
 }
 
-/// Receives the rows of a layer block by block.
-type Sink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
-
 /// Receives the products of a layer block by block.
 type Each<'e> = dyn FnMut(&mut Tape<'_>, Var) -> Result<()> + 'e;
 
 impl BlockWalk<'_> {
-    fn embed(&self, out: &mut Sink<'_>) -> Result<Vec<ColumnStats>> {
+    fn embed(&self, out: &mut RowSink<'_>) -> Result<Vec<ColumnStats>> {
         let encoder = self.network.encoder;
         let mut reach = LazyOperator::new(self.graph.adjacency(), encoder.operator());
         let mut stats: Vec<ColumnStats> = Vec::new();
@@ -195,7 +192,7 @@ impl BlockWalk<'_> {
         layer: usize,
         stats: &mut Vec<ColumnStats>,
         product: &mut dyn FnMut(&mut Each<'_>) -> Result<()>,
-        sink: &mut Sink<'_>,
+        sink: &mut RowSink<'_>,
     ) -> Result<()> {
         if !self.network.encoder.has_batch_norm(layer) {
             return product(&mut |tape, h| {
@@ -237,7 +234,7 @@ impl BlockWalk<'_> {
     }
 
     /// Passes on the rows of all parts side by side.
-    fn concat(&self, parts: &[SpilledMatrix], out: &mut Sink<'_>) -> Result<()> {
+    fn concat(&self, parts: &[SpilledMatrix], out: &mut RowSink<'_>) -> Result<()> {
         for block in self.blocks(0) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = parts.iter().map(|part| part.read(&nodes)).collect::<Result<Vec<_>>>()?;
@@ -301,7 +298,7 @@ impl BlockWalk<'_> {
         layer: usize,
         raw: &SpilledMatrix,
         stats: &[ColumnStats],
-        sink: &mut Sink<'_>,
+        sink: &mut RowSink<'_>,
     ) -> Result<()> {
         for block in self.blocks(layer) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
@@ -434,13 +431,13 @@ mod tests {
                     "width = 48\nhidden = 20\nlayers = 2\nnorm = 'layer'\nactivation = 'elu'",
                     "width = 24\nhidden = 96\nlayers = 2\nlast = 'linear'",
                     "width = 32\nlayers = 1\nnorm = 'none'",
-                    "width = 80\nhidden = 24\nlayers = 2\njump = 'concat'",
-                    "width = 32\nlayers = 1\nnorm = 'none'\nactivation = 'relu'\njump = 'concat'",
+                    "width = 150\nhidden = 48\nlayers = 2\njump = 'concat'",
+                    "width = 64\nlayers = 1\nnorm = 'none'\nactivation = 'relu'\njump = 'concat'",
                 ] {
                     compare(graph, &format!("kind = '{kind}'\n{rest}"));
                 }
             }
-            compare(graph, "operator = 'mean'\nself_loops = false\nwidth = 32\njump = 'concat'");
+            compare(graph, "operator = 'mean'\nself_loops = false\nwidth = 96\njump = 'concat'");
         }
     }
 }

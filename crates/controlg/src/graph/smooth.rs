@@ -10,10 +10,7 @@ use super::{Adjacency, LazyOperator, Operator, OperatorRows, OperatorSpec};
 use crate::Real;
 use crate::error::Result;
 use crate::kernels::spmm;
-use crate::rowfile::SpilledMatrix;
-
-/// Receives rows in the order of the nodes, some at a time.
-type Sink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
+use crate::rowfile::{RowSink, SpilledMatrix};
 
 /// How representations are smoothed.
 #[derive(Clone, Copy)]
@@ -55,7 +52,7 @@ impl Smoothing<'_> {
     pub(crate) fn in_blocks<T>(
         &self,
         folder: &Path,
-        rows: &mut Sink<'_>,
+        rows: &mut RowSink<'_>,
         make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
     ) -> Result<T> {
         if self.steps == 0 {

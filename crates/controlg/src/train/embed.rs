@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::input::Input;
 use super::model::{add_aux, aux_name};
 use super::normalization::normalized_graph;
-use super::readout::Readout;
+use super::readout::EmbeddingReadout;
 use super::run::feature_match::{self, MatchedGraph};
 use super::run::files::{EmbeddingShape, stream_embeddings};
 use super::run::model_file::{normalization, read_channels, read_stats};
@@ -94,7 +94,8 @@ fn embed_rows(
     let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
     let channels = config.encoder.channels();
     let factors = Some(read_channels(path, tensors, channels.len())?);
-    let readout = Readout { adjacency: graph.adjacency(), channels, settings: config.embed.clone(), factors };
+    let readout =
+        EmbeddingReadout { adjacency: graph.adjacency(), channels, settings: config.embed.clone(), factors };
     let encode = |rows: &mut dyn FnMut(&[Real]) -> Result<()>| {
         encode_rows(config, path, tensors, graph, in_blocks.then_some(folder), rows)
     };

@@ -13,14 +13,11 @@ use crate::error::Result;
 use crate::eval::kmeans::{self, KMeansSettings};
 use crate::graph::{Adjacency, Dense, Features, Smoothing};
 use crate::rng::Stream;
-use crate::rowfile::SpilledMatrix;
-
-/// Receives rows in the order of the nodes, some at a time.
-pub(in crate::train) type Sink<'s> = dyn FnMut(&[Real]) -> Result<()> + 's;
+use crate::rowfile::{RowSink, SpilledMatrix};
 
 /// How representations become embeddings.
 #[derive(Clone, Debug)]
-pub(in crate::train) struct Readout<'g> {
+pub(in crate::train) struct EmbeddingReadout<'g> {
     /// The edges to smooth over.
     pub(in crate::train) adjacency: &'g Adjacency,
     /// The widths of the channels.
@@ -31,7 +28,7 @@ pub(in crate::train) struct Readout<'g> {
     pub(in crate::train) factors: Option<Vec<f64>>,
 }
 
-impl<'g> Readout<'g> {
+impl<'g> EmbeddingReadout<'g> {
     /// The embeddings from representations in memory, and the factors of the channels.
     pub(in crate::train) fn apply(&self, mut z: Vec<Real>) -> Result<(Vec<Real>, Vec<f64>)> {
         let width = self.width();
@@ -45,12 +42,12 @@ impl<'g> Readout<'g> {
         Ok((z, factors))
     }
 
-    /// [`Readout::apply`] for representations that `make` produces some rows at a time. What does not fit in memory is
+    /// [`EmbeddingReadout::apply`] for representations that `make` produces some rows at a time. What does not fit in memory is
     /// spilled to `folder`.
     pub(in crate::train) fn apply_in_blocks<T>(
         &self,
         folder: &Path,
-        rows: &mut Sink<'_>,
+        rows: &mut RowSink<'_>,
         make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
     ) -> Result<(T, Vec<f64>)> {
         if let (false, None) = (self.settings.channels == ChannelWeights::Equal, &self.factors) {
@@ -83,12 +80,12 @@ impl<'g> Readout<'g> {
         Ok((made, factors))
     }
 
-    /// Bytes that [`Readout::apply`] needs besides the representations.
+    /// Bytes that [`EmbeddingReadout::apply`] needs besides the representations.
     pub(in crate::train) fn bytes_in_memory(&self) -> usize {
         self.smoothing().bytes_in_memory().max(self.sample_bytes())
     }
 
-    /// Bytes that [`Readout::apply_in_blocks`] needs.
+    /// Bytes that [`EmbeddingReadout::apply_in_blocks`] needs.
     pub(in crate::train) fn bytes_in_blocks(&self) -> usize {
         let block = if self.is_weighted() { BLOCK_ROWS * self.width() * size_of::<Real>() } else { 0 };
         (self.smoothing().bytes_in_blocks() + block).max(self.sample_bytes())
@@ -219,9 +216,9 @@ mod tests {
         (EdgeList { pairs, weights: None }.into_adjacency(400).unwrap().0, z)
     }
 
-    fn readout(adjacency: &Adjacency, channels: ChannelWeights, smooth: usize) -> Readout<'_> {
+    fn readout(adjacency: &Adjacency, channels: ChannelWeights, smooth: usize) -> EmbeddingReadout<'_> {
         let settings = EmbedSettings { smooth, channels };
-        Readout { adjacency, channels: vec![6, 4], settings, factors: None }
+        EmbeddingReadout { adjacency, channels: vec![6, 4], settings, factors: None }
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn tables(name: &str) -> &'static [&'static str] {
         "p_link" => &[
             "hidden = 5",
             "hidden = 5\nmean = 'joint'",
-            "hidden = 5\nbatch = 4\nsense_batch = 6",
+            "hidden = 5\nbatch = 4\nsense_batch = 60",
             "decoder = 'dot'",
             "decoder = 'dot'\nmean = 'joint'\nbatch = 7",
             "hidden = 5\nmask = 0",

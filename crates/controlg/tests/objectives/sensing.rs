@@ -236,7 +236,7 @@ impl Objective for CountingObjective {
 }
 
 #[test]
-fn sensing_five_objectives_takes_four_forward_and_seven_backward_passes() {
+fn sensing_five_objectives_takes_five_forward_and_seven_backward_passes() {
     let graph = small();
     let counts = |pool: &[(&str, &str)]| {
         let (passes, backward_passes) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -252,9 +252,10 @@ fn sensing_five_objectives_takes_four_forward_and_seven_backward_passes() {
         (passes.load(Ordering::Relaxed), backward_passes.load(Ordering::Relaxed))
     };
     let all = paper_pool();
-    assert_eq!(counts(&all), (4, 7), "all five");
+    assert_eq!(counts(&all), (5, 7), "all five");
     assert_eq!(counts(&[all[0], all[1], all[3]]), (4, 4), "three objectives");
-    assert_eq!(counts(&[all[0], all[4]]), (1, 2), "two objectives on the clean graph");
+    assert_eq!(counts(&[all[0], all[4]]), (2, 2), "p_link hides edges");
+    assert_eq!(counts(&[("p_link", "mask = 0"), all[4]]), (1, 2), "two objectives on the clean graph");
     // Views with different rates cannot be shared.
     assert_eq!(counts(&[all[2], ("p_decor", "width = 32\ndrop_edges = 0.2")]), (4, 4));
     // Those of cca-ssg are drawn like those of p_decor; gca draws its own.

@@ -258,6 +258,23 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|known| known.name)
 }
 
+/// Inserts, after each data set with duplicate nodes, its filtered version if its files exist. Returns the pairs.
+pub fn add_filtered(
+    names: &mut Vec<String>,
+    data_dir: &Path,
+) -> Vec<(&'static KnownDataset, &'static KnownDataset)> {
+    let mut added = Vec::new();
+    for known in ALL {
+        let Some(at) = names.iter().position(|name| name == known.name) else { continue };
+        let Some(filtered) = known.filtered_in(data_dir) else { continue };
+        if !names.iter().any(|name| name == filtered.name) {
+            names.insert(at + 1, filtered.name.to_owned());
+            added.push((known, filtered));
+        }
+    }
+    added
+}
+
 /// The folder that holds the data sets: `options.data_dir`, else `$CONTROLG_DATA`, else the user's cache folder.
 pub fn data_dir(options: &LoadOptions) -> Result<PathBuf> {
     let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -302,6 +319,23 @@ mod tests {
             }
         }
         assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 111);
+    }
+
+    #[test]
+    fn filtered_versions_are_added_where_their_files_exist() {
+        let folder = tempfile::tempdir().unwrap();
+        let with = |names: &str| {
+            let mut names: Vec<String> = names.split(' ').map(str::to_owned).collect();
+            let added = add_filtered(&mut names, folder.path()).len();
+            (names.join(" "), added)
+        };
+        assert_eq!(with("squirrel chameleon cora"), ("squirrel chameleon cora".to_owned(), 0));
+        std::fs::create_dir(folder.path().join("chameleon-filtered")).unwrap();
+        std::fs::write(folder.path().join("chameleon-filtered/chameleon_filtered.npz"), "").unwrap();
+        let all = "squirrel chameleon chameleon-filtered cora";
+        assert_eq!(with("squirrel chameleon cora"), (all.to_owned(), 1));
+        assert_eq!(with(all), (all.to_owned(), 0));
+        assert_eq!(with("cora chameleon-filtered"), ("cora chameleon-filtered".to_owned(), 0));
     }
 
     #[test]

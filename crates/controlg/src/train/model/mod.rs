@@ -21,7 +21,7 @@ use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
 use self::sense::{Measured, Sensor, ViewGroup, group_views};
 use super::batch::BatchLoader;
-use super::readout::Readout;
+use super::readout::EmbeddingReadout;
 use crate::Real;
 use crate::config::{EmbedSettings, Recompute};
 use crate::coordinator::Reading;
@@ -208,7 +208,7 @@ impl<'g> Model<'g> {
     /// Senses all objectives on their fixed samples: losses, Rayleigh quotients of the gradients at the
     /// representations, and norms and cosines of the gradients at the encoder's parameters. Changes nothing.
     ///
-    /// Objectives with the same views share their forward passes: the five of the paper take four forward and seven
+    /// Objectives with the same views share their forward passes: the five of the paper take five forward and seven
     /// backward passes.
     pub fn measure(&mut self, step: u64) -> Result<Reading> {
         let Measured { loss, rq, products } = self.measure_all(step, true)?;
@@ -314,9 +314,9 @@ impl<'g> Model<'g> {
         }
     }
 
-    fn readout<'a>(&self, graph: &'a Graph, settings: &EmbedSettings) -> Readout<'a> {
+    fn readout<'a>(&self, graph: &'a Graph, settings: &EmbedSettings) -> EmbeddingReadout<'a> {
         let (channels, settings) = (self.encoder.channels(), settings.clone());
-        Readout { adjacency: graph.adjacency(), channels, settings, factors: None }
+        EmbeddingReadout { adjacency: graph.adjacency(), channels, settings, factors: None }
     }
 
     /// Embedding width.

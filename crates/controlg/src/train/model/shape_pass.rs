@@ -152,7 +152,7 @@ mod tests {
                     for rest in [
                         ["encoder.norm=batch", "encoder.dropout=0", "train.recompute=auto"],
                         ["encoder.norm=layer", "encoder.dropout=0.3", "train.recompute=always"],
-                        ["encoder.norm=batch", "encoder.jump=concat", "train.recompute=auto"],
+                        ["encoder.hidden=0", "encoder.jump=concat", "train.recompute=auto"],
                     ] {
                         let (method, kind) = (format!("method={method}"), format!("encoder.kind={encoder}"));
                         let mut set = vec![&method[..], &kind, "encoder.width=24", "normalize=none"];
