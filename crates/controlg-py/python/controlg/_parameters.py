@@ -201,7 +201,7 @@ class Parameters:
             "p_minsg", "p_decor", "p_par"]).
         epochs : number of epochs; the scheduler's counts and integrals are reset in each, short for
             train.epochs (1 to 1000000; default 20).
-        width : width of the last layer, short for encoder.width (1 to 65536; default 512).
+        width : embedding width, short for encoder.width (1 to 65536; default 512).
         random_state : random seed; the same seed gives the same bytes at any n_jobs (a whole number from 0;
             default 0).
         n_jobs : number of threads; None or -1 for all cores.
@@ -221,12 +221,8 @@ class Parameters:
         preset : where settings that are not given come from (tuned, paper; default "tuned").
         encoder__kind : encoder; see `controlg list encoders` (default "gcn").
         encoder__layers : number of layers (1 to 16; default 2).
-<<<<<<< HEAD
         encoder__hidden : width of the layers before the last, with jump = concat of all layers; 0 for equal
             widths (0 to 65536; default 0).
-=======
-        encoder__hidden : width of the layers before the last; 0 for the same width (0 to 65536; default 0).
->>>>>>> main
         encoder__norm : normalization after each layer's product (batch, layer, none; default "batch").
         encoder__activation : activation after the norm (prelu, relu, elu, identity; default "prelu").
         encoder__last : whether the last layer ends with norm and activation, or is linear (activation, linear;
