@@ -233,8 +233,10 @@ class Parameters:
             0.0).
         encoder__jump : embedding: the last layer, or a projection of the features and all layers side by side
             (last, concat; default "last").
-        encoder__operator : weights of neighbors: 1/√(dᵤ·dᵥ), or their mean (symmetric, mean; default "mean").
-        encoder__self_loops : whether a node is its own neighbor (true or false; default false).
+        encoder__operator : weights of neighbors: 1/√(dᵤ·dᵥ), or the mean; the default of sage is mean
+            (symmetric, mean; default "symmetric").
+        encoder__self_loops : whether a node is its own neighbor; the default of sage is false (true or false;
+            default true).
         encoder__heads : attention heads, concatenated; must divide the widths (1 to 1024; default 4).
         encoder__negative_slope : slope of the leaky ReLU on the scores (a number from 0 to 1; default 0.2).
         encoder__attention_dropout : dropout rate on the attention weights (at least 0 and below 1; default

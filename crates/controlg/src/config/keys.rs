@@ -173,7 +173,8 @@ pub fn documented() -> Result<Vec<KeyDoc>> {
             let name = if place.is_empty() { key.name.to_owned() } else { format!("{place}.{}", key.name) };
             let default = defaults.get(key.name).map(ToString::to_string).unwrap_or_default();
             let doc = KeyDoc { name, default, range: key.range.to_string(), doc: key.doc };
-            if !all.contains(&doc) {
+            // A setting of several encoders is listed once; its description says if their defaults differ.
+            if !all.iter().any(|listed: &KeyDoc| listed.name == doc.name) {
                 all.push(doc);
             }
         }

@@ -22,7 +22,7 @@ use crate::setting::{self, Key};
 pub(super) const DEFAULT_ENCODER: &str = "gcn";
 
 impl Config {
-    /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the [`Preset`] of
+    /// Resolves a run file. Settings that it does not give come from the preset of its method, then from the [`Preset`](super::Preset) of
     /// its data set that `preset` names, then from the defaults. Complete settings, such as those of a stored run, take none of them: a
     /// setting that did not exist when they were stored has the value that their run had implicitly.
     pub fn from_table(table: Table) -> Result<Config> {

@@ -36,11 +36,15 @@ pub(super) const KEYS: &[Key; 11] = &{
         Key::new(
             "operator",
             Range::OneOf(&["symmetric", "mean"]),
-            "weights of neighbors: 1/√(dᵤ·dᵥ), or their mean",
+            "weights of neighbors: 1/√(dᵤ·dᵥ), or the mean; the default of sage is mean",
         )
         .added_later(Scalar::Text("symmetric")),
-        Key::new("self_loops", Range::Flag, "whether a node is its own neighbor")
-            .added_later(Scalar::Flag(true)),
+        Key::new(
+            "self_loops",
+            Range::Flag,
+            "whether a node is its own neighbor; the default of sage is false",
+        )
+        .added_later(Scalar::Flag(true)),
     ]
 };
 

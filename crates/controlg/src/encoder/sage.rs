@@ -59,6 +59,7 @@ impl Sage {
     /// A network with these settings.
     pub fn new(SageSettings(settings): SageSettings) -> Result<Self> {
         setting::check("encoder", KEYS, &settings)?;
+        settings.common.check()?;
         let GcnSettings { common, operator, self_loops } = settings;
         Ok(Sage { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
