@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::LayerEpilogue;
+use super::layer::take_params;
 use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass, layer};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -117,19 +117,6 @@ impl Gat {
             dropout: self.settings.attention_dropout,
         }
     }
-
-    /// Weight, source and target vectors of a layer, and its epilogue.
-    fn layer_params(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 3], LayerEpilogue) {
-        let mut next = tape.group(group).into_iter();
-        let mut part = |layer| {
-            let own = [(); 3].map(|()| next.next().expect("all parameters are declared"));
-            (own, self.settings.common.epilogue(layer, &mut next))
-        };
-        for before in 0..layer {
-            part(before);
-        }
-        part(layer)
-    }
 }
 
 impl Encoder for Gat {
@@ -171,9 +158,7 @@ impl Encoder for Gat {
     }
 
     fn project_rows<'a>(&self, tape: &mut Tape<'a>, group: usize, rows: BlockSource<'a>) -> Var {
-        let (weight, epilogue) = self.settings.common.channel(tape, group, 3);
-        let product = rows.product(tape, weight);
-        epilogue.apply_fused(tape, product)
+        self.settings.common.project_rows::<3>(tape, group, rows)
     }
 
     fn layers(&self) -> usize {
@@ -191,7 +176,7 @@ impl Encoder for Gat {
         layer: usize,
         rows: BlockSource<'a>,
     ) -> Option<Var> {
-        let ([weight, ..], _) = self.layer_params(tape, group, layer);
+        let ([weight, ..], _) = self.settings.common.layer_params::<3>(tape, group, layer);
         Some(rows.product(tape, weight))
     }
 
@@ -204,7 +189,7 @@ impl Encoder for Gat {
         rows: Var,
         _: bool,
     ) -> Var {
-        let ([_, source, target], epilogue) = self.layer_params(tape, group, layer);
+        let ([_, source, target], epilogue) = self.settings.common.layer_params::<3>(tape, group, layer);
         let (bias, activation) = epilogue.fused();
         let (operator, own) = (block.operator(), block.own());
         let params = AttentionParams { source, target, bias, activation };
@@ -212,13 +197,7 @@ impl Encoder for Gat {
     }
 
     fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
-        let epilogue = match layer {
-            channel if channel == self.settings.common.layers => {
-                self.settings.common.channel(tape, group, 3).1
-            }
-            layer => self.layer_params(tape, group, layer).1,
-        };
-        epilogue.apply(tape, h, &mut norms)
+        self.settings.common.epilogue_of::<3>(tape, group, layer).apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
@@ -228,8 +207,7 @@ impl Encoder for Gat {
         let input = common.drop_features(view, &mut pass);
         let mut outputs: Vec<Var> = Vec::new();
         for layer in 0..common.layers {
-            let mut take = || next.next().expect("all parameters are declared");
-            let (weight, source, target) = (take(), take(), take());
+            let [weight, source, target] = take_params(&mut next);
             let epilogue = common.epilogue(layer, &mut next);
             let (bias, activation) = epilogue.fused();
             let projected = match outputs.last().copied() {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::LayerEpilogue;
+use super::layer::take_params;
 use super::{Block, BlockSource, Encoder, LayerSettings, Norms, Pass, layer};
 use crate::error::Result;
 use crate::graph::{OperatorKind, OperatorSpec, View};
@@ -88,19 +88,6 @@ impl Gcn {
         let GcnSettings { common, operator, self_loops } = settings;
         Ok(Gcn { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
-
-    /// The weight and the epilogue of a layer.
-    fn layer_params(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> (Var, LayerEpilogue) {
-        let mut next = tape.group(group).into_iter();
-        let mut part = |layer| {
-            let weight = next.next().expect("all parameters are declared");
-            (weight, self.settings.epilogue(layer, &mut next))
-        };
-        for before in 0..layer {
-            part(before);
-        }
-        part(layer)
-    }
 }
 
 impl Encoder for Gcn {
@@ -132,9 +119,7 @@ impl Encoder for Gcn {
     }
 
     fn project_rows<'a>(&self, tape: &mut Tape<'a>, group: usize, rows: BlockSource<'a>) -> Var {
-        let (weight, epilogue) = self.settings.channel(tape, group, 1);
-        let product = rows.product(tape, weight);
-        epilogue.apply_fused(tape, product)
+        self.settings.project_rows::<1>(tape, group, rows)
     }
 
     fn layers(&self) -> usize {
@@ -152,7 +137,7 @@ impl Encoder for Gcn {
         layer: usize,
         rows: BlockSource<'a>,
     ) -> Option<Var> {
-        let (weight, _) = self.layer_params(tape, group, layer);
+        let ([weight], _) = self.settings.layer_params::<1>(tape, group, layer);
         match rows {
             // Â·(X·W), since X is wide and sparse.
             BlockSource::Sparse(x) => Some(tape.propagate(x, weight)),
@@ -174,7 +159,7 @@ impl Encoder for Gcn {
         rows: Var,
         transformed: bool,
     ) -> Var {
-        let (weight, epilogue) = self.layer_params(tape, group, layer);
+        let ([weight], epilogue) = self.settings.layer_params::<1>(tape, group, layer);
         let (bias, activation) = epilogue.fused();
         if transformed {
             return tape.propagate_act(block.operator(), rows, bias, activation);
@@ -184,11 +169,7 @@ impl Encoder for Gcn {
     }
 
     fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
-        let epilogue = match layer {
-            channel if channel == self.settings.layers => self.settings.channel(tape, group, 1).1,
-            layer => self.layer_params(tape, group, layer).1,
-        };
-        epilogue.apply(tape, h, &mut norms)
+        self.settings.epilogue_of::<1>(tape, group, layer).apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
@@ -198,7 +179,7 @@ impl Encoder for Gcn {
         // Whether the last output is already Â·H.
         let mut propagated = false;
         for layer in 0..self.settings.layers {
-            let weight = next.next().expect("all parameters are declared");
+            let [weight] = take_params(&mut next);
             let epilogue = self.settings.epilogue(layer, &mut next);
             let (bias, activation) = epilogue.fused();
             let product = match outputs.last().copied() {

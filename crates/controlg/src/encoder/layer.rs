@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Norms, Pass};
+use super::{BlockSource, Norms, Pass};
 use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::rng::Stream;
@@ -266,7 +266,7 @@ impl LayerSettings {
         if !self.has_feature_channel() {
             return *layers.last().expect("at least one layer");
         }
-        let weight = next.next().expect("all parameters are declared");
+        let [weight] = take_params(next);
         let epilogue = self.epilogue(self.layers, next);
         let product = tape.project(view, weight, pass.token);
         let mut parts = vec![epilogue.finish(tape, product, &mut pass.norms)];
@@ -283,19 +283,66 @@ impl LayerSettings {
         }
     }
 
-    /// The weight and the epilogue of the feature channel. Each layer has `per_layer` parameters before its epilogue.
-    pub(super) fn channel(
+    /// The first `PER_LAYER` parameters of a layer, and its epilogue.
+    pub(super) fn layer_params<const PER_LAYER: usize>(
         &self,
         tape: &mut Tape<'_>,
         group: usize,
-        per_layer: usize,
+        layer: usize,
+    ) -> ([Var; PER_LAYER], LayerEpilogue) {
+        let mut next = self.params_from::<PER_LAYER>(tape, group, layer);
+        (take_params(&mut next), self.epilogue(layer, &mut next))
+    }
+
+    /// The weight of the feature channel, and its epilogue.
+    fn channel_params<const PER_LAYER: usize>(
+        &self,
+        tape: &mut Tape<'_>,
+        group: usize,
     ) -> (Var, LayerEpilogue) {
+        let mut next = self.params_from::<PER_LAYER>(tape, group, self.layers);
+        let [weight] = take_params(&mut next);
+        (weight, self.epilogue(self.layers, &mut next))
+    }
+
+    /// The parameters of a group from a layer on. Each layer has `PER_LAYER` parameters before its epilogue.
+    fn params_from<const PER_LAYER: usize>(
+        &self,
+        tape: &mut Tape<'_>,
+        group: usize,
+        layer: usize,
+    ) -> impl Iterator<Item = Var> + use<PER_LAYER> {
         let mut next = tape.group(group).into_iter();
-        for layer in 0..self.layers {
-            next.by_ref().take(per_layer).for_each(|_| ());
-            self.epilogue(layer, &mut next);
+        for before in 0..layer {
+            take_params::<PER_LAYER>(&mut next);
+            self.epilogue(before, &mut next);
         }
-        (next.next().expect("all parameters are declared"), self.epilogue(self.layers, &mut next))
+        next
+    }
+
+    /// The epilogue of a layer, or of the feature channel, which counts as the layer after the last.
+    pub(super) fn epilogue_of<const PER_LAYER: usize>(
+        &self,
+        tape: &mut Tape<'_>,
+        group: usize,
+        layer: usize,
+    ) -> LayerEpilogue {
+        if layer == self.layers {
+            return self.channel_params::<PER_LAYER>(tape, group).1;
+        }
+        self.layer_params::<PER_LAYER>(tape, group, layer).1
+    }
+
+    /// The feature channel of some nodes, up to its norm.
+    pub(super) fn project_rows<'a, const PER_LAYER: usize>(
+        &self,
+        tape: &mut Tape<'a>,
+        group: usize,
+        rows: BlockSource<'a>,
+    ) -> Var {
+        let (weight, epilogue) = self.channel_params::<PER_LAYER>(tape, group);
+        let product = rows.product(tape, weight);
+        epilogue.apply_fused(tape, product)
     }
 
     /// The input of the first layer, with feature dropout if the pass has dropout.
@@ -315,6 +362,11 @@ impl LayerSettings {
             None => h,
         }
     }
+}
+
+/// The next parameters of a group.
+pub(super) fn take_params<const N: usize>(next: &mut impl Iterator<Item = Var>) -> [Var; N] {
+    [(); N].map(|()| next.next().expect("all parameters are declared"))
 }
 
 /// Bias, norm and activation of a layer.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::LayerEpilogue;
+use super::layer::take_params;
 use super::{Block, BlockSource, Encoder, GcnSettings, LayerSettings, Norms, Pass, gcn};
 use crate::error::Result;
 use crate::graph::{OperatorKind, OperatorSpec, View};
@@ -63,19 +63,6 @@ impl Sage {
         let GcnSettings { common, operator, self_loops } = settings;
         Ok(Sage { settings: common, operator: OperatorSpec { kind: operator, self_loops } })
     }
-
-    /// The weights for neighbors and node, and the epilogue of a layer.
-    fn layer_params(&self, tape: &mut Tape<'_>, group: usize, layer: usize) -> ([Var; 2], LayerEpilogue) {
-        let mut next = tape.group(group).into_iter();
-        let mut part = |layer| {
-            let own = [(); 2].map(|()| next.next().expect("all parameters are declared"));
-            (own, self.settings.epilogue(layer, &mut next))
-        };
-        for before in 0..layer {
-            part(before);
-        }
-        part(layer)
-    }
 }
 
 impl Encoder for Sage {
@@ -117,9 +104,7 @@ impl Encoder for Sage {
     }
 
     fn project_rows<'a>(&self, tape: &mut Tape<'a>, group: usize, rows: BlockSource<'a>) -> Var {
-        let (weight, epilogue) = self.settings.channel(tape, group, 2);
-        let product = rows.product(tape, weight);
-        epilogue.apply_fused(tape, product)
+        self.settings.project_rows::<2>(tape, group, rows)
     }
 
     /// Both products side by side.
@@ -130,7 +115,7 @@ impl Encoder for Sage {
         layer: usize,
         rows: BlockSource<'a>,
     ) -> Option<Var> {
-        let (weights, _) = self.layer_params(tape, group, layer);
+        let (weights, _) = self.settings.layer_params::<2>(tape, group, layer);
         let products = weights.map(|weight| rows.clone().product(tape, weight));
         Some(tape.concat_columns(&products))
     }
@@ -154,15 +139,11 @@ impl Encoder for Sage {
         let own = tape.slice_columns(rows, width, width);
         let own = tape.gather(own, block.own());
         let sum = tape.add(neighbors, own);
-        self.layer_params(tape, group, layer).1.apply_fused(tape, sum)
+        self.settings.layer_params::<2>(tape, group, layer).1.apply_fused(tape, sum)
     }
 
     fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, mut norms: Norms<'_>) -> Var {
-        let epilogue = match layer {
-            channel if channel == self.settings.layers => self.settings.channel(tape, group, 2).1,
-            layer => self.layer_params(tape, group, layer).1,
-        };
-        epilogue.apply(tape, h, &mut norms)
+        self.settings.epilogue_of::<2>(tape, group, layer).apply(tape, h, &mut norms)
     }
 
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, mut pass: Pass<'_>) -> Var {
@@ -170,7 +151,7 @@ impl Encoder for Sage {
         let input = self.settings.drop_features(view, &mut pass);
         let mut outputs: Vec<Var> = Vec::new();
         for layer in 0..self.settings.layers {
-            let weights = [(); 2].map(|()| next.next().expect("all parameters are declared"));
+            let weights: [Var; 2] = take_params(&mut next);
             let epilogue = self.settings.epilogue(layer, &mut next);
             let [neighbors, own] = match outputs.last().copied() {
                 None => weights.map(|weight| tape.project(&input, weight, pass.token)),

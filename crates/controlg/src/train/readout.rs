@@ -50,7 +50,8 @@ impl<'g> EmbeddingReadout<'g> {
         rows: &mut RowSink<'_>,
         make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
     ) -> Result<(T, Vec<f64>)> {
-        if let (false, None) = (self.settings.channels == ChannelWeights::Equal, &self.factors) {
+        if self.is_weighted() && self.factors.is_none() {
+            // All rows are needed for the factors before the first one can be scaled.
             let mut z = SpilledMatrix::new(folder, "representation", self.width())?;
             let made = make(&mut |block| z.append(block))?;
             let z = z.end()?;
@@ -262,17 +263,27 @@ mod tests {
 
     #[test]
     fn the_index_equals_its_definition() {
-        // Two clusters at unit length: (1, ±0.1) and (±0.1, 1), up to normalization.
-        let angles = [0.1f64, -0.1, 0.1, -0.1];
-        let rows: Vec<f64> = (0..40)
-            .flat_map(|i| {
-                let angle = angles[i % 4] + if i % 2 == 0 { 0.0 } else { std::f64::consts::FRAC_PI_2 };
-                [angle.cos(), angle.sin()]
-            })
-            .collect();
-        let index = calinski_harabasz(rows.iter().map(|&x| x as Real).collect(), 2).unwrap();
-        assert!(index > 1e3, "{index}");
-        assert!(calinski_harabasz(vec![1.0; 80], 2).unwrap() == 0.0, "rows that do not differ");
-        assert!(calinski_harabasz(vec![1.0, 2.0, 3.0], 1).unwrap() == 0.0, "too few rows");
+        // Two clusters of unit vectors, 0.1 to either side of the axes; k-means finds them with k = 2 of 20 rows.
+        let row = |i: usize| {
+            let angle = (i % 2) as f64 * std::f64::consts::FRAC_PI_2 + if i % 4 < 2 { 0.1 } else { -0.1 };
+            [angle.cos(), angle.sin()]
+        };
+        let rows: Vec<[f64; 2]> = (0..20).map(row).collect();
+        let mean =
+            |of: &[[f64; 2]]| [0, 1].map(|at| of.iter().map(|row| row[at]).sum::<f64>() / of.len() as f64);
+        let spread = |of: &[[f64; 2]]| {
+            let center = mean(of);
+            of.iter().map(|row| (row[0] - center[0]).powi(2) + (row[1] - center[1]).powi(2)).sum::<f64>()
+        };
+        let (even, odd): (Vec<_>, Vec<_>) =
+            (rows.iter().step_by(2).copied().collect(), rows.iter().skip(1).step_by(2).copied().collect());
+        let within = spread(&even) + spread(&odd);
+        let expected = (spread(&rows) - within) / (within / 18.0);
+        // The lengths of the rows do not matter.
+        let scaled = rows.iter().enumerate().flat_map(|(i, row)| row.map(|x| ((i + 1) as f64 * x) as Real));
+        let index = calinski_harabasz(scaled.collect(), 2).unwrap();
+        assert!((index / expected - 1.0).abs() < 1e-3, "{index} for {expected}");
+        assert!(calinski_harabasz(vec![1.0; 80], 2).unwrap() <= 0.0, "rows that do not differ");
+        assert!(calinski_harabasz(vec![1.0, 2.0, 3.0], 1).unwrap() <= 0.0, "too few rows");
     }
 }
