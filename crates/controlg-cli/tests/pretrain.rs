@@ -353,6 +353,7 @@ fn a_non_finite_loss_stops_the_run_and_keeps_the_checkpoint() {
         "--method=p_link",
         "--set=objective.p_link.decoder=dot",
         "--set=encoder.layers=16",
+        "--set=encoder.jump=last",
         "--set=encoder.norm=none",
         "--set=train.lr=10",
         "--set=train.batches_per_epoch=1",

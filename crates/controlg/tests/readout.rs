@@ -63,7 +63,7 @@ fn check(graph: &Graph, visible: &Graph, more: &[(&str, toml::Value)]) {
 fn full_graph_runs_are_smoothed() {
     let graph = graph();
     check(&graph, &graph, &[]);
-    check(&graph, &graph, &[("encoder.kind", "gat".into())]);
+    check(&graph, &graph, &[("encoder.kind", "gat".into()), ("encoder.heads", 1.into())]);
     // An objective with a second network, whose representations are added first; and no training at all.
     check(&graph, &graph, &[("method", "mvgrl".into())]);
     check(&graph, &graph, &[("method", "untrained".into())]);
