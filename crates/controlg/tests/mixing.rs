@@ -181,7 +181,12 @@ fn autossl_moves_its_weights_on_batch_normed_embeddings_and_says_when_it_cannot(
         let small = ["method=autossl", "encoder.width=64", "train.epochs=1"];
         let normed = ["encoder.norm=batch", "encoder.last=activation", "encoder.jump=last"];
         let few = ["train.batches_per_epoch=8", "mix.autossl.meta_every=1", "objective.p_par.parts=4"];
-        small.iter().chain(&normed).chain(&few).chain(more).for_each(|set| config::set(&mut table, set).unwrap());
+        small
+            .iter()
+            .chain(&normed)
+            .chain(&few)
+            .chain(more)
+            .for_each(|set| config::set(&mut table, set).unwrap());
         Config::from_table(table).unwrap()
     };
     // The last two mean the same: a variance alone is absolute.
