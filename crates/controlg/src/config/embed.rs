@@ -10,18 +10,20 @@ use crate::setting::{Key, Range, Scalar};
 pub struct EmbedSettings {
     /// The embeddings are Z + Âⁿ·Z with this n; 0 for the representations Z themselves.
     pub smooth: usize,
-    /// How the channels of a concatenated representation are weighted.
+    /// How the channels are weighted.
     pub channels: ChannelWeights,
+    /// Columns of each of the channels that need no training; 0 for none.
+    pub features: usize,
 }
 
-/// The weights of the channels of a concatenated representation (`encoder.jump = "concat"`).
+/// The weights of the channels: the parts of a concatenated representation (`encoder.jump = "concat"`) and those beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChannelWeights {
     /// As they are.
     #[default]
     Equal,
-    /// By how clearly each channel clusters, without labels.
+    /// By how much of the features' signal each hop keeps, without labels.
     Weighted,
 }
 
@@ -37,8 +39,14 @@ impl EmbedSettings {
         Key::new(
             "channels",
             Range::OneOf(&["equal", "weighted"]),
-            "with encoder.jump = concat: channels as they are, or weighted by how clearly they cluster",
+            "channels as they are, or weighted by how much of the features' signal their hop keeps",
         )
         .added_later(Scalar::Text("equal")),
+        Key::new(
+            "features",
+            Range::Whole(0, 65_536),
+            "columns of features, neighbors' mean and two-hop smoothing beside the representations; 0: none",
+        )
+        .added_later(Scalar::Whole(0)),
     ];
 }

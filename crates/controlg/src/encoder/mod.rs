@@ -43,6 +43,11 @@ pub trait Encoder: Send + Sync {
         OperatorSpec::GCN
     }
 
+    /// Whether a layer sees the node itself besides its neighbors.
+    fn sees_own_node(&self) -> bool {
+        self.operator().self_loops
+    }
+
     /// Adds the network's parameters to an empty group and initializes them.
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
 

@@ -78,6 +78,10 @@ impl Encoder for Sage {
         self.operator
     }
 
+    fn sees_own_node(&self) -> bool {
+        true
+    }
+
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream) {
         let mut from = n_features;
         for layer in 0..self.settings.layers {

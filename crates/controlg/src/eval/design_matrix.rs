@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::normalize::dense_data;
 use crate::Real;
 use crate::graph::{Csr, Dense, Features};
 use crate::kernels::{CsrView, matmul, rows, scratch, spmm};
@@ -71,7 +70,7 @@ impl<'a> DesignMatrix<'a> {
                     let blocks = product_blocks(rows, pairs, BLOCK_ROWS);
                     DesignMatrix::Sparse { n_rows: pairs.len(), cols: rows.n_cols(), blocks }
                 } else if DENSE_RATIO * rows.n_entries() > rows.n_rows() * rows.n_cols() {
-                    let data = dense_data(matrix);
+                    let data = matrix.dense_values();
                     let rows = Cow::Owned(Dense::from_parts(rows.n_rows(), rows.n_cols(), data));
                     DesignMatrix::Products { rows, pairs }
                 } else {

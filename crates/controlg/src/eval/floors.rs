@@ -6,11 +6,10 @@
 //! nodes would take 500 MB.
 
 use super::design_matrix::DENSE_RATIO;
-use super::normalize::{dense_data, unit_rows};
 use super::sparse_product::{side_by_side, sparse_product};
 use crate::Real;
 use crate::coordinator::UNTRAINED;
-use crate::graph::norm::{ColumnScale, divide_rows_by_sums};
+use crate::graph::norm::{ColumnScale, divide_rows_by_sums, unit_rows};
 use crate::graph::{Csr, Dense, FeatureKind, Features, Graph, Operator};
 use crate::kernels::spmm;
 use crate::registry::EntrySummary;
@@ -86,7 +85,7 @@ fn dense_if_faster(matrix: Features) -> Features {
     let is_small = n * d * size_of::<Real>() <= MAX_DENSE_BYTES;
     match &matrix {
         Features::Sparse(csr) if is_small && DENSE_RATIO * csr.n_entries() > n * d => {
-            Features::Dense(Dense::from_parts(n, d, dense_data(&matrix)))
+            Features::Dense(Dense::from_parts(n, d, matrix.dense_values()))
         }
         _ => matrix,
     }
@@ -109,7 +108,7 @@ fn sparse_if_smaller(matrix: Csr) -> Features {
     let (n, d) = (matrix.n_rows(), matrix.n_cols());
     let matrix_is_small = 2 * matrix.n_entries() < n * d;
     let matrix = Features::Sparse(matrix);
-    if matrix_is_small { matrix } else { Features::Dense(Dense::from_parts(n, d, dense_data(&matrix))) }
+    if matrix_is_small { matrix } else { Features::Dense(Dense::from_parts(n, d, matrix.dense_values())) }
 }
 
 /// Computes the floor with this name; `None` unless it is one of [`COMPUTED`].
@@ -163,7 +162,7 @@ mod tests {
         for floor in [sgc, mean, hops] {
             let (sparse, dense) = (floor(&path(true, |_| 1.0)), floor(&path(false, |_| 1.0)));
             assert!(matches!(dense, Features::Dense(_)));
-            assert_close(&dense_data(&sparse), &dense_data(&dense));
+            assert_close(&sparse.dense_values(), &dense.dense_values());
         }
         assert!(matches!(sgc(&path(true, |_| 1.0)), Features::Sparse(_)), "sparse features stay sparse");
     }
@@ -172,7 +171,7 @@ mod tests {
     fn floors_over_neighbors_equal_their_definition() {
         let (n, d) = (31, 50);
         let graph = path(true, |i| (1 + i % 4) as Real);
-        let x = dense_data(&raw(&graph));
+        let x = raw(&graph).dense_values();
         // P·X by its definition, entry by entry.
         let step = |x: &[Real]| {
             let mut out = vec![0.0; n * d];
@@ -185,12 +184,12 @@ mod tests {
             out
         };
         let (one, two) = (step(&x), step(&step(&x)));
-        assert_close(&dense_data(&mean(&graph)), &one);
+        assert_close(&mean(&graph).dense_values(), &one);
         assert!(mean(&graph).row(30).is_empty(), "the isolated node has no neighbors");
 
         let hops = hops(&graph);
         assert_eq!((hops.n_rows(), hops.n_cols()), (n, 3 * d));
-        let hops = dense_data(&hops);
+        let hops = hops.dense_values();
         for (at, block) in [&x, &one, &two].into_iter().enumerate() {
             for i in 0..n {
                 let row = &block[i * d..][..d];

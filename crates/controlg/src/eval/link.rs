@@ -7,11 +7,11 @@ use super::design_matrix::DesignMatrix;
 use super::lbfgs::{LbfgsOutcome, LbfgsSettings};
 use super::logistic::{PENALTIES, fit_grid, for_each_scores};
 use super::metrics::{average_precision, roc_auc};
-use super::normalize::unit_rows;
 use crate::Real;
 use crate::data::EdgeSplit;
 use crate::error::{Error, Result};
 use crate::graph::Features;
+use crate::graph::norm::unit_rows;
 
 /// Link-prediction metrics, between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -39,6 +39,7 @@ use std::time::Instant;
 use crate::data::{EdgeSplit, Labels, Split};
 use crate::error::{Error, Result};
 use crate::files::hex;
+use crate::graph::norm::unit_rows;
 use crate::graph::{Features, Graph};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -126,7 +127,7 @@ pub fn evaluate_cluster<'g>(
         let found = format_args!("{} classes among the labels", present.len());
         return Err(Error::value("clustering", found, "at least two"));
     }
-    let unit = normalize::unit_rows(embeddings);
+    let unit = unit_rows(embeddings);
     let points = if nodes.len() == unit.n_rows() { unit } else { normalize::select_rows(&unit, &nodes) };
     let settings = kmeans::KMeansSettings::default();
     let clusterings =

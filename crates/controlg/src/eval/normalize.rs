@@ -2,6 +2,7 @@
 
 use crate::Real;
 use crate::error::Error;
+use crate::graph::norm::unit_rows;
 use crate::graph::{Csr, Dense, Features};
 use crate::kernels::rows;
 use serde::{Deserialize, Serialize};
@@ -53,31 +54,9 @@ impl FromStr for EmbeddingNormalization {
     }
 }
 
-/// L2-normalizes the rows; zero rows are unchanged.
-pub(super) fn unit_rows(matrix: &Features) -> Features {
-    match matrix {
-        Features::Dense(dense) => {
-            let (n, d) = (dense.n_rows(), dense.n_cols());
-            let (mut data, mut norms) = (vec![0.0; n * d], vec![0.0; n]);
-            rows::row_normalize(n, d, dense.data(), &mut data, &mut norms);
-            Features::Dense(Dense::from_parts(n, d, data))
-        }
-        Features::Sparse(csr) => {
-            let mut values = Vec::with_capacity(csr.n_entries());
-            for row in 0..csr.n_rows() {
-                let length = csr.entries(row).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>().sqrt();
-                let length = length.max(f64::from(rows::SMALLEST_NORM));
-                values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) / length) as Real));
-            }
-            let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
-            Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values)))
-        }
-    }
-}
-
 fn standardized(matrix: &Features, train: &[u32]) -> Features {
     let (n, d) = (matrix.n_rows(), matrix.n_cols());
-    let mut data = dense_data(matrix);
+    let mut data = matrix.dense_values();
     let rows = || train.iter().map(|&row| row as usize * d);
     let count = train.len().max(1) as f64;
     let (mut mean, mut deviation) = (vec![0.0f64; d], vec![0.0f64; d]);
@@ -103,20 +82,6 @@ fn standardized(matrix: &Features, train: &[u32]) -> Features {
         }
     }
     Features::Dense(Dense::from_parts(n, d, data))
-}
-
-/// All values, row-major.
-pub(super) fn dense_data(matrix: &Features) -> Vec<Real> {
-    match matrix {
-        Features::Dense(dense) => dense.data().to_vec(),
-        Features::Sparse(csr) => {
-            let mut data = vec![0.0; csr.n_rows() * csr.n_cols()];
-            for (row, to) in data.chunks_exact_mut(csr.n_cols()).enumerate() {
-                csr.entries(row).for_each(|(column, x)| to[column as usize] = x);
-            }
-            data
-        }
-    }
 }
 
 /// Selects rows of a matrix.
@@ -148,7 +113,7 @@ mod tests {
         let dense = Features::Dense(Dense::from_parts(2, 2, vec![3.0, 4.0, 0.0, 0.0]));
         let sparse = Features::Sparse(Csr::from_parts(2, vec![0, 2, 2], vec![0, 1], Some(vec![3.0, 4.0])));
         for matrix in [dense, sparse] {
-            let unit = dense_data(&unit_rows(&matrix));
+            let unit = unit_rows(&matrix).dense_values();
             assert!(unit.iter().zip([0.6, 0.8, 0.0, 0.0]).all(|(x, want)| (x - want).abs() < 1e-6));
         }
     }
@@ -160,7 +125,7 @@ mod tests {
             data.push(value + 2.0);
             let matrix = Features::Dense(Dense::from_parts(rows + 1, 1, data));
             let train: Vec<u32> = (0..rows as u32).collect();
-            let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &train));
+            let scaled = EmbeddingNormalization::Zscore.apply(&matrix, &train).dense_values();
             assert!(scaled[..rows].iter().all(|x| x.abs() < 1e-6), "{rows} rows: {scaled:?}");
             assert!((scaled[rows] - 2.0).abs() < 1e-5, "{rows} rows: {}", scaled[rows]);
         }
@@ -169,7 +134,7 @@ mod tests {
     #[test]
     fn standardization_uses_training_nodes_only() {
         let matrix = Features::Dense(Dense::from_parts(3, 2, vec![1.0, 5.0, 3.0, 5.0, 100.0, 6.0]));
-        let scaled = dense_data(&EmbeddingNormalization::Zscore.apply(&matrix, &[0, 1]));
+        let scaled = EmbeddingNormalization::Zscore.apply(&matrix, &[0, 1]).dense_values();
         assert_eq!(scaled, [-1.0, 0.0, 1.0, 0.0, 98.0, 1.0]);
     }
 }

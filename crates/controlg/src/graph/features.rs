@@ -184,6 +184,20 @@ impl Features {
         }
     }
 
+    /// All values, row-major.
+    pub(crate) fn dense_values(&self) -> Vec<Real> {
+        match self {
+            Features::Dense(dense) => dense.data().to_vec(),
+            Features::Sparse(csr) => {
+                let mut data = vec![0.0; csr.n_rows() * csr.n_cols()];
+                for (row, to) in data.chunks_exact_mut(csr.n_cols()).enumerate() {
+                    csr.entries(row).for_each(|(column, x)| to[column as usize] = x);
+                }
+                data
+            }
+        }
+    }
+
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
         match self {

@@ -3,6 +3,7 @@
 use super::{Csr, Dense, Features, StoredFeatures};
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::kernels::rows;
 
 /// Divides each row by its sum. Rows of zeros are unchanged. Sparse features stay sparse.
 ///
@@ -152,6 +153,28 @@ fn each_value(features: &Features, mut visit: impl FnMut(usize, f64)) {
             for row in 0..csr.n_rows() {
                 csr.entries(row).for_each(|(column, x)| visit(column as usize, f64::from(x)));
             }
+        }
+    }
+}
+
+/// L2-normalizes the rows; zero rows are unchanged.
+pub(crate) fn unit_rows(matrix: &Features) -> Features {
+    match matrix {
+        Features::Dense(dense) => {
+            let (n, d) = (dense.n_rows(), dense.n_cols());
+            let (mut data, mut norms) = (vec![0.0; n * d], vec![0.0; n]);
+            rows::row_normalize(n, d, dense.data(), &mut data, &mut norms);
+            Features::Dense(Dense::from_parts(n, d, data))
+        }
+        Features::Sparse(csr) => {
+            let mut values = Vec::with_capacity(csr.n_entries());
+            for row in 0..csr.n_rows() {
+                let length = csr.entries(row).map(|(_, x)| f64::from(x).powi(2)).sum::<f64>().sqrt();
+                let length = length.max(f64::from(rows::SMALLEST_NORM));
+                values.extend(csr.entries(row).map(|(_, x)| (f64::from(x) / length) as Real));
+            }
+            let (offsets, columns) = (csr.offsets().to_vec(), csr.columns().to_vec());
+            Features::Sparse(Csr::from_parts(csr.n_cols(), offsets, columns, Some(values)))
         }
     }
 }

@@ -8,7 +8,7 @@ use super::normalization::normalized_graph;
 use super::readout::EmbeddingReadout;
 use super::run::feature_match::{self, MatchedGraph};
 use super::run::files::{EmbeddingShape, stream_embeddings};
-use super::run::model_file::{normalization, read_channels, read_stats};
+use super::run::model_file::{normalization, read_readout, read_stats};
 use super::run::safetensors::TensorFile;
 use crate::Real;
 use crate::config::{self, BatchMode, Config, EdgeScope};
@@ -40,7 +40,8 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let (config, path) = config_and_model(run)?;
     let tensors = TensorFile::read(&path)?;
     let graph = &feature_match::match_features(&path, &tensors, graph)?.graph;
-    let width = config.encoder.width();
+    let readout = EmbeddingReadout::new(graph, &*config.encoder, &config.embed);
+    let width = readout.like(&read_readout(&path, &tensors)?).width();
     std::fs::create_dir_all(folder)
         .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
     let structural = graph.has_features_from_edges();
@@ -92,25 +93,37 @@ fn embed_rows(
 ) -> Result<()> {
     let graph = &visible_graph(config, tensors, graph)?;
     let in_blocks = graph.stored_features().is_some() || graph.n_nodes() > BatchMode::WHOLE_UP_TO;
-    let channels = config.encoder.channels();
-    let factors = Some(read_channels(path, tensors, channels.len())?);
-    let readout =
-        EmbeddingReadout { adjacency: graph.adjacency(), channels, settings: config.embed.clone(), factors };
+    let graph = if in_blocks { graph.clone() } else { graph.resident()? };
+    let graph = normalized_like(config, path, tensors, graph)?;
+    let state = read_readout(path, tensors)?;
+    let readout = EmbeddingReadout::new(&graph, &*config.encoder, &config.embed).like(&state);
     let encode = |rows: &mut dyn FnMut(&[Real]) -> Result<()>| {
-        encode_rows(config, path, tensors, graph, in_blocks.then_some(folder), rows)
+        encode_rows(config, path, tensors, &graph, in_blocks.then_some(folder), rows)
     };
     if in_blocks {
-        return readout.apply_in_blocks(folder, rows, encode).map(drop);
+        return readout.apply_in_blocks(&state, folder, rows, encode);
     }
     let mut z = Vec::new();
     encode(&mut |block| {
         z.extend_from_slice(block);
         Ok(())
     })?;
-    rows(&readout.apply(z)?.0)
+    rows(&readout.apply(&state, z)?)
 }
 
-/// The representations of the visible graph, some rows at a time; in blocks if there is a folder for temporary files.
+/// The graph with its features normalized like those of the training graph.
+fn normalized_like(config: &Config, path: &Path, tensors: &TensorFile<'_>, graph: Graph) -> Result<Graph> {
+    let n_features = graph.n_features();
+    let scale = if tensors.contains("features/mean") {
+        let mean = tensors.doubles(path, "features/mean", n_features)?;
+        Some(ColumnScale { mean, deviation: tensors.doubles(path, "features/deviation", n_features)? })
+    } else {
+        None
+    };
+    normalized_graph(graph, normalization(path, tensors, config.normalize)?, scale.as_ref())
+}
+
+/// The representations of a normalized graph, some rows at a time; in blocks if there is a folder for temporary files.
 fn encode_rows(
     config: &Config,
     path: &Path,
@@ -126,13 +139,6 @@ fn encode_rows(
     encoder.init(n_features, &mut params, group, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, group)?;
     let stats = read_stats(path, tensors)?;
-    let scale = if tensors.contains("features/mean") {
-        let mean = tensors.doubles(path, "features/mean", n_features)?;
-        Some(ColumnScale { mean, deviation: tensors.doubles(path, "features/deviation", n_features)? })
-    } else {
-        None
-    };
-    let normalize = normalization(path, tensors, config.normalize)?;
     let mut single = match &config.objectives[..] {
         [name] => Some((name, config.objective[name].clone_box())),
         _ => None,
@@ -140,16 +146,15 @@ fn encode_rows(
     let with_aux =
         single.as_mut().filter(|(_, objective)| objective.aux_network() == Some(AuxNetwork::Trained));
     if let (Some(folder), None) = (blocks, &with_aux) {
-        let graph = normalized_graph(graph.clone(), normalize, scale.as_ref())?;
         let network = Network { encoder, params: &params, group };
-        return encoder::embed_in_blocks(network, &graph, Some(&stats), folder, rows).map(drop);
+        return encoder::embed_in_blocks(network, graph, Some(&stats), folder, rows).map(drop);
     }
-    let graph = normalized_graph(graph.resident()?, normalize, scale.as_ref())?;
-    let prepared = EncoderInput::with_spec(&graph, encoder.operator());
+    let graph = &graph.resident()?;
+    let prepared = EncoderInput::with_spec(graph, encoder.operator());
     let z = encoder::embed_with(encoder, &params, group, &prepared, &stats, &Pool::new());
     let Some((name, objective)) = with_aux else { return rows(z.data()) };
-    objective.check(&graph)?;
-    objective.prepare(&graph)?;
+    objective.check(graph)?;
+    objective.prepare(graph)?;
     let aux_group = params.add_group(&aux_name(name));
     encoder.init(n_features, &mut params, aux_group, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, aux_group)?;

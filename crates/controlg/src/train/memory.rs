@@ -6,6 +6,7 @@ use super::batch::BatchLoader;
 use super::model::init::InitialModel;
 use super::model::{ExtraPasses, Model, ModelSpec};
 use super::normalization::Normalization;
+use super::readout::EmbeddingReadout;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
 use crate::coordinator::ActiveMethod;
@@ -156,7 +157,8 @@ fn search_bytes(initial: &InitialModel, config: &Config, prepared: usize) -> Res
 /// A row group of the Parquet file and buffers of both files.
 fn writing_bytes(graph: &Graph, config: &Config) -> usize {
     let rows = graph.n_nodes().min(arrays::ROW_GROUP);
-    rows * config.encoder.width() * size_of::<f32>() + (4 << 20)
+    let width = EmbeddingReadout::new(graph, &*config.encoder, &config.embed).width();
+    rows * width * size_of::<f32>() + (4 << 20)
 }
 
 /// The graph with features of the kind that training sees. Scaling columns makes sparse features dense; their values are

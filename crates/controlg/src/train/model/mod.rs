@@ -21,7 +21,7 @@ use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
 use self::sense::{Measured, Sensor, ViewGroup, group_views};
 use super::batch::BatchLoader;
-use super::readout::EmbeddingReadout;
+use super::readout::{EmbeddingReadout, ReadoutState};
 use crate::Real;
 use crate::config::{EmbedSettings, Recompute};
 use crate::coordinator::Reading;
@@ -37,8 +37,8 @@ use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool};
 pub struct EmbedStats {
     /// The statistics of the batch norms.
     pub norms: Vec<ColumnStats>,
-    /// The factors of the readout's channels; empty if it left them as they are.
-    pub channels: Vec<f64>,
+    /// The readout.
+    pub readout: ReadoutState,
 }
 
 /// A model in training on one graph.
@@ -263,8 +263,8 @@ impl<'g> Model<'g> {
 
     /// The embeddings of the full graph, read out with these settings.
     pub fn embed_as(&self, settings: &EmbedSettings) -> Result<(Dense, EmbedStats)> {
-        let width = self.encoder.width();
         let TrainData::Full(PreparedGraph { graph, prepared, objectives, .. }) = &self.data else {
+            let width = self.width(settings);
             let mut data = Vec::new();
             let stats = self.embed_to(&std::env::temp_dir(), settings, &mut |rows| {
                 data.extend_from_slice(rows);
@@ -284,9 +284,11 @@ impl<'g> Model<'g> {
         // Free them again before the result is read out and written.
         self.free_buffers();
         let n = z.n_rows();
-        let (data, channels) = self.readout(graph, settings).apply(z.into_data())?;
+        let readout = self.readout(graph, settings);
+        let state = readout.fit()?;
+        let data = readout.apply(&state, z.into_data())?;
         scratch::release();
-        Ok((Dense::from_parts(n, width, data), EmbedStats { norms, channels }))
+        Ok((Dense::from_parts(n, readout.width(), data), EmbedStats { norms, readout: state }))
     }
 
     /// [`Model::embed_as`] that passes on some rows at a time and spills intermediate results to `folder`.
@@ -306,22 +308,26 @@ impl<'g> Model<'g> {
                 self.free_buffers();
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
                 let readout = self.readout(loader.graph(), settings);
-                let (norms, channels) = readout.apply_in_blocks(folder, rows, |rows| {
+                let state = readout.fit()?;
+                let norms = readout.apply_in_blocks(&state, folder, rows, |rows| {
                     encoder::embed_in_blocks(network, loader.graph(), None, folder, rows)
                 })?;
-                Ok(EmbedStats { norms, channels })
+                Ok(EmbedStats { norms, readout: state })
             }
         }
     }
 
     fn readout<'a>(&self, graph: &'a Graph, settings: &EmbedSettings) -> EmbeddingReadout<'a> {
-        let (channels, settings) = (self.encoder.channels(), settings.clone());
-        EmbeddingReadout { adjacency: graph.adjacency(), channels, settings, factors: None }
+        EmbeddingReadout::new(graph, &*self.encoder, settings)
     }
 
-    /// Embedding width.
-    pub fn width(&self) -> usize {
-        self.encoder.width()
+    /// Embedding width with these settings.
+    pub fn width(&self, settings: &EmbedSettings) -> usize {
+        let graph = match &self.data {
+            TrainData::Full(data) => data.graph,
+            TrainData::Batches(loader, _) => loader.graph(),
+        };
+        self.readout(graph, settings).width()
     }
 
     /// The names of the objectives.

@@ -10,9 +10,13 @@ use crate::graph::norm::ColumnScale;
 use crate::tensor::ColumnStats;
 use crate::train::input::Input;
 use crate::train::model::{EmbedStats, Model};
+use crate::train::readout::ReadoutState;
 
 /// The tensor with the factors of the readout's channels.
 const CHANNELS: &str = "readout/channels";
+
+/// The tensor with the basis that the readout projects features to.
+const BASIS: &str = "readout/basis";
 
 /// Metadata key of the normalization that `normalize = auto` chose.
 const NORMALIZE: &str = "normalize";
@@ -60,8 +64,13 @@ pub(in crate::train) fn model_file<'t>(
         tensors.add(format!("norm/{at}.mean"), &[mean.len()], mean);
         tensors.add(format!("norm/{at}.inverse_std"), &[inverse_std.len()], inverse_std);
     }
-    if !stats.channels.is_empty() {
-        tensors.add_doubles(CHANNELS.to_owned(), &stats.channels);
+    let ReadoutState { factors, basis } = &stats.readout;
+    if !factors.is_empty() {
+        tensors.add_doubles(CHANNELS.to_owned(), factors);
+    }
+    if !basis.is_empty() {
+        let rows = input.graph.n_features();
+        tensors.add(BASIS.to_owned(), &[rows, basis.len() / rows], basis);
     }
     if let Some(ColumnScale { mean, deviation }) = &input.scale {
         tensors.add_doubles("features/mean".to_owned(), mean);
@@ -87,16 +96,16 @@ pub(in crate::train) fn read_stats(path: &Path, tensors: &TensorFile<'_>) -> Res
     Ok(stats)
 }
 
-/// The factors of the readout's channels; empty if it left them as they are.
-pub(in crate::train) fn read_channels(
-    path: &Path,
-    tensors: &TensorFile<'_>,
-    channels: usize,
-) -> Result<Vec<f64>> {
-    match tensors.contains(CHANNELS) {
-        true => tensors.doubles(path, CHANNELS, channels),
-        false => Ok(Vec::new()),
+/// The state of a model's readout.
+pub(in crate::train) fn read_readout(path: &Path, tensors: &TensorFile<'_>) -> Result<ReadoutState> {
+    let mut state = ReadoutState::default();
+    if let Some(bytes) = tensors.len_of(CHANNELS) {
+        state.factors = tensors.doubles(path, CHANNELS, bytes)?;
     }
+    if let Some(len) = tensors.len_of(BASIS) {
+        state.basis = tensors.values(path, BASIS, len)?;
+    }
+    Ok(state)
 }
 
 /// How the features of a model's training graph were normalized.
