@@ -1,4 +1,4 @@
-//! The readout `embed.smooth`: Z + Âⁿ·Z for runs of every kind, and for graphs that are embedded later.
+//! The readout for runs of every kind, and for graphs that are embedded later: `embed.smooth`, Z + Âⁿ·Z, and feature channels.
 
 use controlg::config::{Config, ConfigBuilder};
 use controlg::data::{self, EdgeSplit};
@@ -15,6 +15,7 @@ fn graph() -> Graph {
 fn settings(smooth: i64, more: &[(&str, toml::Value)]) -> ConfigBuilder {
     let config = Config::for_data("my graph").unwrap().width(8).epochs(1).steps_per_epoch(30);
     let config = config.set("embed.smooth", smooth).unwrap().set("objective.p_par.parts", 3).unwrap();
+    let config = config.set("embed.channels", "equal").unwrap();
     more.iter().fold(config, |config, (name, value)| config.set(name, value.clone()).unwrap())
 }
 
@@ -82,6 +83,34 @@ fn link_prediction_runs_are_smoothed_over_training_edges() {
     let visible = EdgeSplit::draw(&graph, 0).unwrap().training_graph(&graph).unwrap();
     assert!(visible.n_edges() < graph.n_edges());
     check(&graph, &visible, &[("edges", "train".into())]);
+}
+
+/// Feature channels beside the representations: 12 + 3 · 16 columns, and the same bytes again for the same graph.
+#[test]
+fn feature_channels_are_embedded_again() {
+    let graph = graph();
+    let channels = [("embed.features", 16.into()), ("embed.channels", "weighted".into())];
+    let runs: [&[(&str, toml::Value)]; 6] = [
+        &[],
+        &[("edges", "train".into())],
+        &[("method", "untrained".into())],
+        &[("method", "mvgrl".into())],
+        &[("train.batch", "cluster".into()), ("train.batch_nodes", 100.into())],
+        &[("encoder.kind", "sage".into()), ("embed.smooth", 2.into())],
+    ];
+    for more in runs {
+        let config = channels.iter().chain(more);
+        let config = config.fold(settings(0, &[("encoder.width", 12.into())]), |config, (name, value)| {
+            config.set(name, value.clone()).unwrap()
+        });
+        let model = pretrain(&graph, config).unwrap();
+        assert_eq!(model.embeddings().n_cols(), 12 + 3 * 16, "{more:?}");
+        assert_eq!(model.embed(&graph).unwrap(), *model.embeddings(), "{more:?}");
+        let home = tempfile::tempdir().unwrap();
+        model.save(&home.path().join("run")).unwrap();
+        let loaded = TrainedModel::load(&home.path().join("run")).unwrap();
+        assert_eq!(loaded.embed(&graph).unwrap(), *model.embeddings(), "{more:?}");
+    }
 }
 
 #[test]

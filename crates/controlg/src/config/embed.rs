@@ -14,6 +14,23 @@ pub struct EmbedSettings {
     pub channels: ChannelWeights,
     /// Columns of each of the channels that need no training; 0 for none.
     pub features: usize,
+    /// Which of these channels there are.
+    pub hops: FeatureHops,
+}
+
+/// The channels that need no training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FeatureHops {
+    /// All three.
+    #[default]
+    All,
+    /// The features of the node itself.
+    Own,
+    /// Their mean over the neighbors.
+    Mean,
+    /// The features smoothed over two hops.
+    Twice,
 }
 
 /// The weights of the channels: the parts of a concatenated representation (`encoder.jump = "concat"`) and those beside it.
@@ -48,5 +65,11 @@ impl EmbedSettings {
             "columns of features, neighbors' mean and two-hop smoothing beside the representations; 0: none",
         )
         .added_later(Scalar::Whole(0)),
+        Key::new(
+            "hops",
+            Range::OneOf(&["all", "own", "mean", "twice"]),
+            "which of these channels: the features, neighbors' mean, two-hop smoothing, or all",
+        )
+        .added_later(Scalar::Text("all")),
     ];
 }

@@ -38,7 +38,7 @@ pub use check::check;
 pub use choices::{EncoderKind, MethodKind, ObjectiveKind};
 pub use component::{Component, EncoderConfig, MixerConfig, ObjectiveConfig};
 pub use custom::Custom;
-pub use embed::{ChannelWeights, EmbedSettings};
+pub use embed::{ChannelWeights, EmbedSettings, FeatureHops};
 pub use keys::{KeyDoc, documented, documented_values};
 pub use preset::Preset;
 pub use recorded::RecordedConfig;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use super::EdgeScope;
 use crate::error::{Error, Result};
 use crate::registry::EntrySummary;
 
@@ -22,6 +23,9 @@ pub enum Preset {
     /// The paper's selected settings. All others are those of version 0.1.
     Paper,
 }
+
+/// The table of a preset with its settings for link prediction.
+const LINK_PREDICTION: &str = "lp";
 
 impl Preset {
     /// All of them.
@@ -44,19 +48,26 @@ impl Preset {
         EntrySummary { name: self.name(), summary, paper: None }
     }
 
-    /// The settings for a data set: its own over those for any graph.
+    /// The settings for a data set: its own over those for any graph. The table `lp` of a preset counts for runs that see the
+    /// training edges only: predicting links asks for other settings than classifying nodes.
     ///
     /// ```
-    /// use controlg::config::Preset;
-    /// assert_eq!(Preset::Paper.settings("cora")["encoder"]["width"].as_integer(), Some(512));
+    /// use controlg::config::{EdgeScope, Preset};
+    /// let settings = Preset::Paper.settings("cora", EdgeScope::All);
+    /// assert_eq!(settings["encoder"]["width"].as_integer(), Some(512));
     /// ```
-    pub fn settings(self, data: &str) -> Table {
+    pub fn settings(self, data: &str, edges: EdgeScope) -> Table {
         let mut settings = self.for_any_graph();
         super::merge(&mut settings, self.for_data(data));
+        if let Some(Value::Table(for_links)) = settings.remove(LINK_PREDICTION)
+            && edges == EdgeScope::Train
+        {
+            super::merge(&mut settings, for_links);
+        }
         settings
     }
 
-    /// The settings for graphs without a preset of their own.
+    /// The settings for graphs without a preset of their own, with those for link prediction apart.
     pub(super) fn for_any_graph(self) -> Table {
         parse(self.files(), "default")
     }
@@ -106,12 +117,12 @@ pub(super) struct Base {
 
 /// The base of a method on a data set. A method with a preset of its own builds upon the paper's preset: it must not
 /// depend on what was tuned for other methods.
-pub(super) fn base(preset: Preset, data: &str, method: &str) -> Base {
+pub(super) fn base(preset: Preset, data: &str, method: &str, edges: EdgeScope) -> Base {
     let authors = of_method(method, data);
     let mut settings = match preset {
         // Not for any graph: the default normalization, which depends on the features, is no choice of the authors.
         Preset::Tuned if !authors.is_empty() => Preset::Paper.for_data(data),
-        preset => preset.settings(data),
+        preset => preset.settings(data, edges),
     };
     let implied = preset == Preset::Paper || !authors.is_empty();
     super::merge(&mut settings, authors);

@@ -7,8 +7,8 @@ use toml::{Table, Value};
 use super::method::MethodSource;
 use super::preset::Base;
 use super::{
-    Config, Custom, EmbedSettings, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings, keys, legacy,
-    merge, preset, stored,
+    Config, Custom, EdgeScope, EmbedSettings, EncoderConfig, MixerConfig, ObjectiveConfig, TrainSettings,
+    keys, legacy, merge, preset, stored,
 };
 use crate::coordinator::{ActiveMethod, ControlSettings, METHODS, Method, PlanSettings, SenseSettings};
 use crate::data::FeatureSource;
@@ -105,11 +105,17 @@ fn with_presets(mut table: Table) -> Result<Table> {
         None => return Err(Error::value("data", "nothing", "a known name or a path")),
     };
     let method = table.get("method").and_then(Value::as_str).unwrap_or_default();
-    let Base { settings: mut merged, implied } = preset::base(preset, &data, method);
+    // A value that is not known is refused with the other settings.
+    let edges = match table.get("edges").and_then(Value::as_str) {
+        Some("train") => EdgeScope::Train,
+        _ => EdgeScope::All,
+    };
+    let Base { settings: mut merged, implied } = preset::base(preset, &data, method, edges);
     if !single_objectives().contains(&method) {
         adapt_to_pool(&mut merged, &table, &data);
     }
     drop_foreign_encoder_settings(&mut merged, &table);
+    keep_given_width(&mut merged, &table);
     // The normalization of the data set's preset suits its own features.
     if table.get("features").and_then(Value::as_str) == Some(FeatureSource::Structural.name()) {
         merged.remove("normalize");
@@ -135,6 +141,19 @@ fn adapt_to_pool(preset: &mut Table, given: &Table, data: &str) {
     let floor = plan.get("floor").and_then(Value::as_float).unwrap_or(PlanSettings::default().floor);
     if names.len() > OBJECTIVES.len() && floor > most {
         plan.insert("floor".to_owned(), most.into());
+    }
+}
+
+/// Drops the presets' feature channels if the user chose a width, or an encoder of their own: embeddings then have its width.
+fn keep_given_width(preset: &mut Table, given: &Table) {
+    let encoder = given.get("encoder");
+    let kind = encoder.and_then(|encoder| encoder.get("kind")).and_then(Value::as_str);
+    let is_own = kind.is_some_and(|kind| ENCODERS.iter().all(|entry| entry.name != kind));
+    let gives_width = encoder.is_some_and(|encoder| encoder.get("width").is_some());
+    if (gives_width || is_own)
+        && let Some(Value::Table(embed)) = preset.get_mut("embed")
+    {
+        embed.remove("features");
     }
 }
 

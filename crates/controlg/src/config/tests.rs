@@ -30,19 +30,26 @@ fn presets_hold_the_papers_settings_and_can_be_overridden() {
 
 #[test]
 fn settings_come_from_the_data_set_then_from_any_graph_then_from_the_defaults() {
-    let general = Preset::Tuned.settings("my/graph");
-    assert_eq!(general, Preset::Tuned.for_any_graph());
+    let tuned = |data: &str| Preset::Tuned.settings(data, EdgeScope::All);
+    let general = tuned("my/graph");
     for known in crate::data::catalog::ALL {
-        let own = Preset::Tuned.settings(known.name);
+        let own = tuned(known.name);
         // What any graph gets is overridden, not dropped.
         let mut layers = general.clone();
         merge(&mut layers, own.clone());
         assert_eq!(layers, own, "{}", known.name);
     }
     // With options it is another graph than the one that the settings were chosen for.
-    assert_eq!(Preset::Tuned.settings("synthetic:nodes=100"), general);
-    assert_ne!(Preset::Tuned.settings("synthetic"), general);
-    assert_eq!(Preset::Paper.settings("synthetic:nodes=100"), Preset::Paper.settings("synthetic"));
+    assert_eq!(tuned("synthetic:nodes=100"), general);
+    assert_ne!(tuned("synthetic"), general);
+    let paper = |data: &str| Preset::Paper.settings(data, EdgeScope::All);
+    assert_eq!(paper("synthetic:nodes=100"), paper("synthetic"));
+    // Link prediction has settings of its own, over which those of the user are put.
+    let features = |settings: &str| config(&format!("data = 'my/graph'\n{settings}")).unwrap().embed.features;
+    assert_eq!((features(""), features("edges = 'train'")), (512, 0));
+    assert_eq!(features("edges = 'train'\nembed.features = 7"), 7);
+    // A width that the user gives is that of the embeddings.
+    assert_eq!((features("encoder.width = 64"), features("encoder.width = 64\nembed.features = 7")), (0, 7));
     // Structural features are not those that the data set's normalization was chosen for.
     let structural = |preset: &str| {
         config(&format!("data = 'ogbn-arxiv'\nfeatures = 'structural'\npreset = '{preset}'"))
@@ -295,7 +302,7 @@ fn hashes_are_those_of_version_0_1() {
     assert!(rows.len() > 800);
     for (data, method, settings, hash) in rows {
         // These hashes were computed with the data set's preset over the method's.
-        let mut table = Preset::Paper.settings(&data);
+        let mut table = Preset::Paper.settings(&data, EdgeScope::All);
         set(&mut table, &format!("data='{data}'")).unwrap();
         set(&mut table, "preset=paper").unwrap();
         set(&mut table, &format!("method={method}")).unwrap();

@@ -39,8 +39,8 @@ pub use operator::{LazyOperator, Operator, OperatorKind, OperatorRows, OperatorS
 pub(crate) use smooth::Smoothing;
 pub use spectral::Laplacian;
 pub use stored::StoredFeatures;
-pub(crate) use subspace::{leading_subspace, project};
 pub use subgraph::{Subgraph, SubgraphBuilder};
+pub(crate) use subspace::{leading_subspace, project};
 pub use view::{EdgeDropper, EncoderInput, NodeSet, View};
 
 use std::sync::Arc;

@@ -2,34 +2,39 @@
 //!
 //! Wide features are projected first, to the subspace that keeps most of the three weighted channels together.
 
+use super::Hop;
 use crate::Real;
 use crate::error::Result;
 use crate::graph::norm::unit_rows;
 use crate::graph::{Graph, Operator, leading_subspace, project};
+use crate::kernels::rows::axpy;
 use crate::kernels::spmm;
-
-/// Number of channels.
-pub(super) const CHANNELS: usize = 3;
 
 /// The channels of all nodes, each n × columns.
 pub(super) struct FeatureChannels {
     columns: usize,
-    channels: [Vec<Real>; CHANNELS],
+    channels: Vec<Vec<Real>>,
 }
 
 impl FeatureChannels {
     /// The channels of a graph with at most `columns` columns; `basis` is empty if its features are not projected.
-    pub(super) fn of(graph: &Graph, columns: usize, basis: &[Real]) -> Result<FeatureChannels> {
+    pub(super) fn of(graph: &Graph, columns: usize, hops: &[Hop], basis: &[Real]) -> Result<FeatureChannels> {
         let graph = graph.resident()?;
         let features = unit_rows(graph.features());
         let own = match basis.is_empty() {
             true => features.dense_values(),
             false => project(&features, basis, columns),
         };
-        let mean = product(&Operator::walk(graph.adjacency()), &own, columns);
-        let gcn = Operator::gcn(graph.adjacency());
-        let twice = product(&gcn, &product(&gcn, &own, columns), columns);
-        Ok(FeatureChannels { columns, channels: [own, mean, twice] })
+        let channel = |hop: &Hop| match hop {
+            Hop::Own => own.clone(),
+            Hop::Mean => product(&Operator::walk(graph.adjacency()), &own, columns),
+            Hop::Once => product(&Operator::gcn(graph.adjacency()), &own, columns),
+            Hop::Twice => {
+                let gcn = Operator::gcn(graph.adjacency());
+                product(&gcn, &product(&gcn, &own, columns), columns)
+            }
+        };
+        Ok(FeatureChannels { columns, channels: hops.iter().map(channel).collect() })
     }
 
     /// The channels of a node.
@@ -39,28 +44,30 @@ impl FeatureChannels {
 }
 
 /// The basis that features are projected to, features × columns; empty if they are narrow enough.
-pub(super) fn basis(graph: &Graph, columns: usize, factors: &[f64]) -> Vec<Real> {
+pub(super) fn basis(graph: &Graph, columns: usize, hops: &[Hop], factors: &[f64]) -> Vec<Real> {
     if graph.n_features() <= columns {
         return Vec::new();
     }
-    let &[own, mean, twice] = factors else { unreachable!("one factor per channel") };
     let features = unit_rows(graph.features());
     let (walk, gcn) = (Operator::walk(graph.adjacency()), Operator::gcn(graph.adjacency()));
     // With channels W_c·F and factors w_c, most of Σ w_c²·‖W_c·F·B‖² is to be kept.
-    leading_subspace(&features, columns, |mut rows| {
-        let mut once = vec![0.0; rows.len()];
-        spmm::spmm(walk.forward(), &rows, columns, &mut once, false);
-        let mut averaged = vec![0.0; rows.len()];
-        spmm::spmm(walk.backward(), &once, columns, &mut averaged, false);
-        let mut smoothed = rows.clone();
-        for _ in 0..4 {
-            smoothed = product(&gcn, &smoothed, columns);
+    leading_subspace(&features, columns, |rows| {
+        let mut total = vec![0.0; rows.len()];
+        for (hop, factor) in hops.iter().zip(factors) {
+            let weighted = match hop {
+                Hop::Own => rows.clone(),
+                Hop::Mean => {
+                    let mut averaged = vec![0.0; rows.len()];
+                    let once = product(&walk, &rows, columns);
+                    spmm::spmm(walk.backward(), &once, columns, &mut averaged, false);
+                    averaged
+                }
+                Hop::Once => product(&gcn, &product(&gcn, &rows, columns), columns),
+                Hop::Twice => (0..4).fold(rows.clone(), |rows, _| product(&gcn, &rows, columns)),
+            };
+            axpy((factor * factor) as Real, &weighted, &mut total);
         }
-        let [own, mean, twice] = [own, mean, twice].map(|factor| (factor * factor) as Real);
-        for ((x, p), s) in rows.iter_mut().zip(&averaged).zip(&smoothed) {
-            *x = own * *x + mean * p + twice * s;
-        }
-        rows
+        total
     })
 }
 

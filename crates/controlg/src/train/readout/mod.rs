@@ -12,13 +12,13 @@ mod feature_channels;
 use std::path::Path;
 
 use crate::Real;
-use crate::config::{BatchMode, ChannelWeights, EmbedSettings};
+use crate::config::{BatchMode, ChannelWeights, EmbedSettings, FeatureHops};
 use crate::encoder::Encoder;
 use crate::error::Result;
 use crate::graph::{Graph, HopWeights, Smoothing};
 use crate::kernels::rows::SMALLEST_NORM;
 use crate::rowfile::RowSink;
-use feature_channels::{CHANNELS, FeatureChannels};
+use feature_channels::FeatureChannels;
 
 /// How representations become embeddings.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct ReadoutState {
 }
 
 /// The part of the graph that a channel sees.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hop {
     Own,
     Mean,
@@ -82,7 +82,7 @@ impl<'g> EmbeddingReadout<'g> {
 
     /// Embedding width.
     pub(in crate::train) fn width(&self) -> usize {
-        self.representation_width() + CHANNELS * self.columns()
+        self.representation_width() + self.feature_hops().len() * self.columns()
     }
 
     /// Chooses factors and basis on the training graph.
@@ -92,16 +92,19 @@ impl<'g> EmbeddingReadout<'g> {
         if columns == 0 && !(weighted && self.channels.len() > 1) {
             return Ok(ReadoutState::default());
         }
-        let mut factors = vec![1.0; self.channels.len() + if columns > 0 { CHANNELS } else { 0 }];
+        let mut factors = vec![1.0; self.channels.len() + self.feature_hops().len()];
         if weighted {
             let weights = HopWeights::of(self.graph)?;
             let of_representation = self.hops.iter().map(|&hop| REPRESENTATION * weights.of_hop(hop));
-            let of_features = [Hop::Own, Hop::Mean, Hop::Twice].map(|hop| weights.of_hop(hop));
-            factors = of_representation.chain(of_features).take(factors.len()).collect();
+            let of_features = self.feature_hops().iter().map(|&hop| weights.of_hop(hop));
+            factors = of_representation.chain(of_features).collect();
         }
         let basis = match columns {
             0 => Vec::new(),
-            columns => feature_channels::basis(self.graph, columns, &factors[self.channels.len()..]),
+            columns => {
+                let factors = &factors[self.channels.len()..];
+                feature_channels::basis(self.graph, columns, self.feature_hops(), factors)
+            }
         };
         Ok(ReadoutState { factors, basis })
     }
@@ -140,7 +143,11 @@ impl<'g> EmbeddingReadout<'g> {
     /// Bytes that [`EmbeddingReadout::fit`] and [`EmbeddingReadout::apply`] need besides the representations.
     pub(in crate::train) fn bytes_in_memory(&self) -> usize {
         let result = self.graph.n_nodes() * (self.width() - self.representation_width()) * size_of::<Real>();
-        let copy = if result > 0 { self.graph.n_nodes() * self.representation_width() * size_of::<Real>() } else { 0 };
+        let copy = if result > 0 {
+            self.graph.n_nodes() * self.representation_width() * size_of::<Real>()
+        } else {
+            0
+        };
         self.smoothing().bytes_in_memory().max(self.channel_bytes() + result + copy)
     }
 
@@ -167,10 +174,21 @@ impl<'g> EmbeddingReadout<'g> {
         }
     }
 
+    /// The hops of the feature channels; empty if there are none.
+    fn feature_hops(&self) -> &'static [Hop] {
+        match self.settings.hops {
+            _ if self.columns() == 0 => &[],
+            FeatureHops::All => &[Hop::Own, Hop::Mean, Hop::Twice],
+            FeatureHops::Own => &[Hop::Own],
+            FeatureHops::Mean => &[Hop::Mean],
+            FeatureHops::Twice => &[Hop::Twice],
+        }
+    }
+
     fn writer<'s>(&'s self, state: &'s ReadoutState) -> Result<ChannelWriter<'s>> {
         let features = match self.columns() {
             0 => None,
-            columns => Some(FeatureChannels::of(self.graph, columns, &state.basis)?),
+            columns => Some(FeatureChannels::of(self.graph, columns, self.feature_hops(), &state.basis)?),
         };
         Ok(ChannelWriter { readout: self, factors: &state.factors, features, row: 0 })
     }
@@ -223,7 +241,8 @@ impl ChannelWriter<'_> {
                     push_scaled(channel, factor, &mut out);
                     rest = after;
                 }
-                for (channel, &factor) in self.features.iter().flat_map(|x| x.row(self.row)).zip(of_features) {
+                for (channel, &factor) in self.features.iter().flat_map(|x| x.row(self.row)).zip(of_features)
+                {
                     push_scaled(channel, factor, &mut out);
                 }
                 self.row += 1;
@@ -267,7 +286,7 @@ mod tests {
     }
 
     fn settings(channels: ChannelWeights, features: usize, smooth: usize) -> EmbedSettings {
-        EmbedSettings { smooth, channels, features }
+        EmbedSettings { smooth, channels, features, ..EmbedSettings::default() }
     }
 
     fn norm(row: &[Real]) -> f64 {
@@ -318,7 +337,12 @@ mod tests {
             graph.features().row(node).iter().for_each(|&(column, x)| expected[column as usize] = x);
             let length = norm(&expected);
             let found = &all[node * 102 + 12..][..30];
-            assert!(found.iter().zip(&expected).all(|(x, y)| (f64::from(*x) - f64::from(*y) / length).abs() < 1e-5));
+            assert!(
+                found
+                    .iter()
+                    .zip(&expected)
+                    .all(|(x, y)| (f64::from(*x) - f64::from(*y) / length).abs() < 1e-5)
+            );
         }
     }
 

@@ -197,8 +197,11 @@ impl<'a> RunFolder<'a> {
 
     fn write_results(&self, training: &Training<'_>, input: &Input, identity: &RunIdentity) -> Result<()> {
         let (model, graph) = (training.model(), &input.graph);
-        let shape =
-            EmbeddingShape { n: graph.n_nodes(), width: model.width(&self.config.embed), structural: identity.structural };
+        let shape = EmbeddingShape {
+            n: graph.n_nodes(),
+            width: model.width(&self.config.embed),
+            structural: identity.structural,
+        };
         let stats = stream_embeddings(self.path, shape, graph.ids(), |rows| {
             model.embed_to(self.path, &self.config.embed, rows)
         })?;
