@@ -64,6 +64,8 @@ class Parameters:
         train__coupled_decay: Optional[bool] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
+        embed__features: Optional[int] = None,
+        embed__hops: Optional[Literal["all", "own", "mean", "twice"]] = None,
         objective__p_link__decoder: Optional[Literal["mlp", "dot"]] = None,
         objective__p_link__hidden: Optional[int] = None,
         objective__p_link__batch: Optional[int] = None,
@@ -265,8 +267,12 @@ class Parameters:
             false; default false).
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
-        embed__channels : with encoder.jump = concat: channels as they are, or weighted by how clearly they
-            cluster (equal, weighted; default "equal").
+        embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
+            (equal, weighted; default "equal").
+        embed__features : columns of features, neighbors' mean and two-hop smoothing beside the representations;
+            0: none (0 to 65536; default 0).
+        embed__hops : which of these channels: the features, neighbors' mean, two-hop smoothing, or all (all,
+            own, mean, twice; default "all").
         objective__p_link__decoder : score of a pair: an MLP or the dot product (mlp, dot; default "mlp").
         objective__p_link__hidden : hidden width of the MLP (1 to 65536; default 256).
         objective__p_link__batch : edges per step, with as many non-edges (1 to 1073741824; default 8192).
@@ -520,6 +526,8 @@ class Parameters:
         self.train__coupled_decay = train__coupled_decay
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
+        self.embed__features = embed__features
+        self.embed__hops = embed__hops
         self.objective__p_link__decoder = objective__p_link__decoder
         self.objective__p_link__hidden = objective__p_link__hidden
         self.objective__p_link__batch = objective__p_link__batch
