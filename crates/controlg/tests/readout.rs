@@ -107,8 +107,8 @@ fn feature_channels_are_embedded_again() {
         assert_eq!(model.embeddings().n_cols(), 12 + 3 * 16, "{more:?}");
         assert_eq!(model.embed(&graph).unwrap(), *model.embeddings(), "{more:?}");
         let home = tempfile::tempdir().unwrap();
-        model.save(&home.path().join("run")).unwrap();
-        let loaded = TrainedModel::load(&home.path().join("run")).unwrap();
+        model.save(home.path().join("run")).unwrap();
+        let loaded = TrainedModel::load(home.path().join("run")).unwrap();
         assert_eq!(loaded.embed(&graph).unwrap(), *model.embeddings(), "{more:?}");
     }
 }

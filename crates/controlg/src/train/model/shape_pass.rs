@@ -77,12 +77,10 @@ impl<'g> Model<'g> {
             }
             TrainData::Batches(loader, _) => {
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
-                let readout = self.readout(loader.graph(), settings).bytes_in_blocks();
                 // Rows are written as they come, by the last layer or by the readout.
-                match readout {
-                    0 => block_bytes(network, loader.graph(), writing),
-                    readout => block_bytes(network, loader.graph(), 0).max(readout + writing),
-                }
+                let (held, readout) = self.readout(loader.graph(), settings).bytes_in_blocks();
+                let (made, written) = if settings.smooth == 0 { (writing, 0) } else { (0, writing) };
+                (held + block_bytes(network, loader.graph(), made)).max(readout + written)
             }
         }
     }

@@ -89,7 +89,7 @@ impl<'g> EmbeddingReadout<'g> {
     pub(in crate::train) fn fit(&self) -> Result<ReadoutState> {
         let columns = self.columns();
         let weighted = self.settings.channels == ChannelWeights::Weighted;
-        if columns == 0 && !(weighted && self.channels.len() > 1) {
+        if self.is_identity() {
             return Ok(ReadoutState::default());
         }
         let mut factors = vec![1.0; self.channels.len() + self.feature_hops().len()];
@@ -142,28 +142,36 @@ impl<'g> EmbeddingReadout<'g> {
 
     /// Bytes that [`EmbeddingReadout::fit`] and [`EmbeddingReadout::apply`] need besides the representations.
     pub(in crate::train) fn bytes_in_memory(&self) -> usize {
-        let result = self.graph.n_nodes() * (self.width() - self.representation_width()) * size_of::<Real>();
-        let copy = if result > 0 {
-            self.graph.n_nodes() * self.representation_width() * size_of::<Real>()
-        } else {
-            0
+        let written = match self.is_identity() {
+            true => 0,
+            false => self.graph.n_nodes() * self.width() * size_of::<Real>(),
         };
-        self.smoothing().bytes_in_memory().max(self.channel_bytes() + result + copy)
+        self.smoothing().bytes_in_memory().max(self.channel_bytes()).max(self.held_bytes() + written)
     }
 
-    /// Bytes that [`EmbeddingReadout::fit`] and [`EmbeddingReadout::apply_in_blocks`] need.
-    pub(in crate::train) fn bytes_in_blocks(&self) -> usize {
-        self.smoothing().bytes_in_blocks() + self.channel_bytes()
+    /// Bytes that [`EmbeddingReadout::apply_in_blocks`] needs while rows are made, and before or after that.
+    pub(in crate::train) fn bytes_in_blocks(&self) -> (usize, usize) {
+        let held = self.held_bytes();
+        let rows = if self.is_identity() { 0 } else { 2 * ROWS * self.width() * size_of::<Real>() };
+        (held + rows, self.channel_bytes().max(held + rows + self.smoothing().bytes_in_blocks()))
     }
 
+    /// Bytes for choosing the weights and computing the feature channels.
     fn channel_bytes(&self) -> usize {
-        let weights = match self.settings.channels {
-            ChannelWeights::Weighted if self.columns() > 0 || self.channels.len() > 1 => {
-                HopWeights::bytes(self.graph)
-            }
-            _ => 0,
-        };
+        let is_weighted = self.settings.channels == ChannelWeights::Weighted && !self.is_identity();
+        let weights = if is_weighted { HopWeights::bytes(self.graph) } else { 0 };
         weights.max(feature_channels::bytes(self.graph, self.columns()))
+    }
+
+    /// Bytes of the feature channels.
+    fn held_bytes(&self) -> usize {
+        self.graph.n_nodes() * (self.width() - self.representation_width()) * size_of::<Real>()
+    }
+
+    /// Whether the readout does nothing but smoothing.
+    fn is_identity(&self) -> bool {
+        let weighted = self.settings.channels == ChannelWeights::Weighted;
+        self.columns() == 0 && !(weighted && self.channels.len() > 1)
     }
 
     /// The columns of each feature channel; 0 if there are none.
