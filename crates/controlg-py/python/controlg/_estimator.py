@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,11 +166,17 @@ class ControlG(Parameters):
         """Loads a finished run written by ``save`` or ``controlg pretrain``. The parameters hold what differs from the preset
         of the run's data set."""
         run = _core.load(os.fspath(folder))
-        complete = json.loads(_core.described(run[0]))
-        preset = to_json({name: complete[name] for name in ("data", "method")})
-        usual = flat(json.loads(_core.resolve(preset)))
-        params = {name: value for name, value in flat(complete).items() if usual.get(name) != value}
-        params.update(data=complete["data"], method=complete["method"])
+        complete = flat(json.loads(_core.described(run[0])))
+
+        def usual(chosen: Sequence[str]) -> dict[str, Any]:
+            return flat(json.loads(_core.resolve(to_json({name: complete[name] for name in chosen}))))
+
+        # Presets depend on these, too.
+        preset = usual(("data", "method"))
+        chosen = [name for name in ("edges", "encoder__width") if preset.get(name) != complete.get(name)]
+        preset = usual(("data", "method", *chosen))
+        params = {name: value for name, value in complete.items() if preset.get(name) != value}
+        params.update({name: complete[name] for name in ("data", "method", *chosen)})
         estimator = cls(**canonical(params))
         estimator._set_run(run, None)
         estimator.notes_ = notes(estimator.record_)
