@@ -2,7 +2,7 @@
 //!
 //! Each node has a Pareto-distributed weight, which gives the degrees a heavy tail. Every node first draws one
 //! neighbor, so that no node is isolated; for the remaining edges both endpoints are drawn by weight. The neighbor has
-//! the same class with probability `homophily`.
+//! the same class with probability `homophily`; a node of a paired class, the partner class instead.
 
 use rayon::prelude::*;
 
@@ -49,6 +49,8 @@ pub(super) fn draw(settings: &SyntheticSettings, classes: &[u32]) -> Vec<(u32, u
 struct EdgeSampler<'a> {
     classes: &'a [u32],
     homophily: f64,
+    /// Classes below this one are paired: 0 with 1, 2 with 3, and so on.
+    paired: u32,
     all_nodes: AliasTable,
     /// The nodes of each class with their weights.
     of_class: Vec<(Vec<u32>, AliasTable)>,
@@ -78,13 +80,15 @@ impl<'a> EdgeSampler<'a> {
             })
             .collect();
         let homophily = if settings.classes == 1 { 1.0 } else { settings.homophily };
-        EdgeSampler { classes, homophily, all_nodes: AliasTable::new(&weights), of_class }
+        let paired = 2 * (settings.paired * settings.classes as f64 / 2.0).floor() as u32;
+        EdgeSampler { classes, homophily, paired, all_nodes: AliasTable::new(&weights), of_class }
     }
 
     /// Draws an edge (u, v) with u < v as `u << 32 | v`; `None` if no neighbor was found in 100 tries.
     fn edge(&self, first: Option<u32>, stream: &mut Stream) -> Option<u64> {
         let u = first.unwrap_or_else(|| self.all_nodes.sample(stream) as u32);
         let class = self.classes[u as usize];
+        let class = if class < self.paired { class ^ 1 } else { class };
         let same = stream.uniform() < self.homophily;
         for _ in 0..100 {
             let v = if same {

@@ -25,8 +25,10 @@ pub struct SyntheticSettings {
     pub degree: f64,
     /// Number of classes.
     pub classes: usize,
-    /// Edge homophily: the fraction of edges that join nodes of the same class.
+    /// Edge homophily: the fraction of edges that join nodes of the same class, or of a class with its partner.
     pub homophily: f64,
+    /// Fraction of the classes that are paired: their nodes prefer nodes of the partner class to those of their own.
+    pub paired: f64,
     /// Size of the vocabulary: the number of features.
     pub features: usize,
     /// Average number of distinct words per node.
@@ -44,6 +46,7 @@ impl Default for SyntheticSettings {
             degree: 3.9,
             classes: 7,
             homophily: 0.81,
+            paired: 0.0,
             features: 1433,
             words: 18,
             topic: 0.3,
@@ -62,7 +65,8 @@ pub fn settings_of(name: &str) -> Option<Result<SyntheticSettings>> {
 }
 
 fn parse(text: &str) -> Result<SyntheticSettings> {
-    const KEYS: [&str; 8] = ["nodes", "degree", "classes", "homophily", "features", "words", "topic", "seed"];
+    const KEYS: [&str; 9] =
+        ["nodes", "degree", "classes", "homophily", "paired", "features", "words", "topic", "seed"];
     let mut settings = SyntheticSettings::default();
     let mut words = None;
     for pair in text.split(',') {
@@ -91,6 +95,7 @@ fn parse(text: &str) -> Result<SyntheticSettings> {
             "degree" => settings.degree = real(0.0, 10_000.0)?,
             "classes" => settings.classes = count(10_000)?,
             "homophily" => settings.homophily = real(0.0, 1.0)?,
+            "paired" => settings.paired = real(0.0, 1.0)?,
             "features" => settings.features = count(1_000_000)?,
             "words" => words = Some(count(10_000)?),
             "topic" => settings.topic = real(0.0, 1.0)?,
@@ -196,6 +201,22 @@ mod tests {
         assert_eq!((graph.n_nodes(), graph.n_edges(), graph.n_features()), (5000, 25_000, 128));
         let homophily = stats::homophily(graph, |node| labels.get(node)).unwrap();
         assert!((homophily - 0.2).abs() < 0.02, "{homophily}");
+    }
+
+    #[test]
+    fn paired_classes_link_to_each_other() {
+        let data = make("synthetic:nodes=3000,classes=7,homophily=0.8,paired=0.6");
+        let (graph, labels) = (&data.graph, data.labels.as_ref().unwrap());
+        // Four of the seven classes: 0 with 1, and 2 with 3.
+        let share = |class: u32, other: u32| {
+            let of_class = |node: u32| labels.get(node as usize) == Some(class);
+            let ends =
+                (0..3000).filter(|&node| of_class(node)).flat_map(|node| graph.neighbors(node as usize));
+            let ends: Vec<_> = ends.map(|&node| labels.get(node as usize) == Some(other)).collect();
+            ends.iter().filter(|&&hit| hit).count() as f64 / ends.len() as f64
+        };
+        assert!(share(0, 1) > 0.7 && share(2, 3) > 0.7 && share(0, 0) < 0.1, "{}", share(0, 1));
+        assert!(share(4, 4) > 0.7 && share(6, 6) > 0.7);
     }
 
     #[test]
