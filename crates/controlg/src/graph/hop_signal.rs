@@ -45,6 +45,8 @@ struct FeatureMoments {
     signal: f64,
 }
 
+// The constants from here to DIRECTIONS were set by validation accuracy on several graphs (results/README.md, search).
+
 /// The share of noise that smoothing never removes, κ.
 const FLOOR: f64 = 0.1;
 /// Standard errors beyond which the covariance of an edge's ends is not chance.
@@ -76,9 +78,7 @@ impl HopWeights {
         let [own, mean, once, twice] = ratios.map(|ratio| ratio / best);
         Ok(HopWeights { own, mean, once, twice })
     }
-}
 
-impl HopWeights {
     /// Bytes that [`HopWeights::of`] needs.
     pub(crate) fn bytes(graph: &Graph) -> usize {
         let (n, d) = (graph.n_nodes(), graph.n_features());
@@ -128,6 +128,9 @@ impl FeatureMoments {
         let rows = ((BUDGET / d).sqrt() as usize).clamp(2, MAX_SQUARED);
         let rows = spread(&centers, rows);
         let (found, expected) = columns.squared_products(graph, &rows)?;
+        if found <= 0.0 {
+            return Ok(None);
+        }
         let excess = found - (1.0 + CHANCE / rows.len() as f64) * expected;
         Ok(Some(FeatureMoments {
             edge: edge / (pairs * d) + by_chance,
