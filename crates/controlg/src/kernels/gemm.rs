@@ -1,4 +1,4 @@
-//! Single-threaded dense products: the `gemm` crate, AMX if the CPU has it, or scalar loops.
+//! Single-threaded dense products: packed, on AMX or AVX-512; the `gemm` crate; or scalar loops.
 
 use super::simd::{self, madd};
 use crate::Real;
@@ -41,10 +41,10 @@ impl<'a> MatrixRef<'a> {
     }
 }
 
-/// Whether a product runs on AMX.
-pub(super) fn use_amx(m: usize, k: usize, n: usize) -> bool {
+/// Whether a product is packed.
+pub(super) fn is_packed(m: usize, k: usize, n: usize) -> bool {
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    return simd::has_amx() && super::amx::is_profitable(m, k, n);
+    return super::packed::unit(m, k, n).is_some();
     #[cfg(not(all(target_arch = "x86_64", not(feature = "f64"))))]
     {
         let _ = (m, k, n);
@@ -70,8 +70,8 @@ pub(super) fn gemm(
         return gemm_scalar(m, k, n, a, b, c, stride, add);
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    if use_amx(m, k, n) {
-        return super::amx::gemm(m, k, n, a, b, c, stride, add, None);
+    if let Some(unit) = super::packed::unit(m, k, n) {
+        return super::packed::gemm(unit, m, k, n, a, b, c, stride, add, None);
     }
     assert!(
         a.contains(m, k) && b.contains(k, n) && c.len() >= (m - 1) * stride + n,

@@ -3,11 +3,10 @@
 //! The work is split by rows of C; by columns if there are few rows; or, if C is small and the inner dimension is long, by the
 //! inner dimension (split-K), with the partial products added in order. Each task is one single-threaded product (`gemm.rs`).
 
-use super::gemm::{MatrixRef, gemm, use_amx};
+use super::gemm::{MatrixRef, gemm, is_packed};
 use super::parallel::{CHUNK, SharedSlice, chunk_rows, each};
 use super::rowwise::{Act, activate};
 use super::scratch;
-use super::simd;
 use crate::Real;
 
 /// C (m × n) = A (m × k) · B (k × n). With `add`, the product is added to C.
@@ -82,7 +81,7 @@ fn product(
     if work > SMALL && m < 32 {
         return split_columns(m, k, n, a, b, c, add, epilogue);
     }
-    if b.column_stride != 1 && m > ROWS && m >= 2 * n && !simd::has_amx() {
+    if b.column_stride != 1 && m > ROWS && m >= 2 * n && !is_packed(m, k, n) {
         // Transpose B once instead of in every task.
         return scratch::with(k * n, |transposed: &mut [Real]| {
             transpose(n, k, b.data, transposed);
@@ -90,16 +89,19 @@ fn product(
         });
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    if work > SMALL && use_amx(m, k, n) && super::amx::packed_b_fits(k, n) {
-        return super::amx::product(m, k, n, a, b, c, add, epilogue);
+    if let Some(unit) = super::packed::unit(m, k, n)
+        && work > SMALL
+        && super::packed::shares_b(unit, k, n)
+    {
+        return super::packed::product(unit, m, k, n, a, b, c, add, epilogue);
     }
     // An even number of equal tasks, so that two threads finish together. No task is left with only a few rows, which would
     // be summed in another order: the result of a row must not depend on the number of rows.
     let tasks = match () {
         _ if work <= SMALL => 1,
-        // With AMX the result of a row never depends on the other rows, so the split may follow the number of threads. Few
-        // tasks are better, because each packs B.
-        _ if use_amx(ROWS, k, n) => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
+        // The result of a row of a packed product never depends on the other rows, so the split may follow the number of
+        // threads. Few tasks are better, because each packs B.
+        _ if is_packed(ROWS, k, n) => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
         _ => m.div_ceil(ROWS).next_multiple_of(2).min(m),
     };
     let shared = SharedSlice::new(c);
@@ -108,10 +110,10 @@ fn product(
         let count = m * (task + 1) / tasks - first;
         // SAFETY: the row ranges of different tasks are disjoint.
         let c = unsafe { shared.slice(first * n, count * n) };
-        // The AMX kernel runs the epilogue itself, while rows are in the cache.
+        // A packed product runs the epilogue itself, while rows are in the cache.
         #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-        if use_amx(count, k, n) {
-            return super::amx::gemm(count, k, n, a.offset(first, 0), b, c, n, add, epilogue);
+        if let Some(unit) = super::packed::unit(count, k, n) {
+            return super::packed::gemm(unit, count, k, n, a.offset(first, 0), b, c, n, add, epilogue);
         }
         gemm(count, k, n, a.offset(first, 0), b, c, n, add);
         if let Some((bias, act, slope)) = epilogue {

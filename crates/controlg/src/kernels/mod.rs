@@ -3,11 +3,11 @@
 //! Matrices are row-major slices, passed with their shapes. Kernels run in parallel on rayon, over chunks that depend only on
 //! the shapes, and add partial sums in the order of the chunks: results have the same bytes with any number of threads. Hot
 //! loops are compiled for the baseline CPU and for AVX2 with FMA, and selected at run time ([`simd`]). Dense products also use
-//! AMX.
+//! AMX or AVX-512.
 //!
 //! Mismatched shapes are bugs of the caller and panic.
 #![cfg_attr(not(feature = "internals"), allow(unreachable_pub, dead_code))] // public to benchmarks and tests
-#![allow(unsafe_code)] // disjoint writes from tasks, AVX entry points, the gemm crate, AMX: each block gives its reason
+#![allow(unsafe_code)] // disjoint writes from tasks, AVX entry points, the gemm crate, AMX, AVX-512: each block gives its reason
 #![allow(clippy::too_many_arguments)] // slices and their shapes; a struct would only move the names
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion, clippy::unnecessary_cast))] // Real is f64 there
 
@@ -20,8 +20,6 @@ mod sums;
 
 mod activation;
 pub mod adam;
-#[cfg(all(target_arch = "x86_64", not(feature = "f64")))] // AMX accumulates in f32
-mod amx;
 pub mod attention;
 pub mod column_blocks;
 pub mod columns;
@@ -35,6 +33,8 @@ pub mod loss;
 pub mod matmul;
 pub mod memory;
 pub mod norm;
+#[cfg(all(target_arch = "x86_64", not(feature = "f64")))] // products of f32 numbers
+mod packed;
 pub mod pairs;
 mod panels;
 pub mod recon;

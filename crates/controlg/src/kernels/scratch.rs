@@ -11,7 +11,7 @@ const LARGE: usize = PAGE / 8;
 static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
 
 /// An element type of scratch buffers.
-pub trait Scratch: Copy + Default + Send + 'static {}
+pub trait Scratch: Copy + Default + Send + Sync + 'static {}
 impl Scratch for f32 {}
 impl Scratch for f64 {}
 impl Scratch for u16 {}

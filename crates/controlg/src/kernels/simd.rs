@@ -2,7 +2,7 @@
 //!
 //! A loop written inside `simd!` is compiled twice: for the baseline CPU, and for AVX2 with FMA. CPUs without AVX2, and runs
 //! with `CONTROLG_SIMD=plain`, use the baseline version. Other architectures have the baseline version only, vectorized by
-//! the compiler. Dense products also use AMX, unless `CONTROLG_SIMD=avx2` is set.
+//! the compiler. Dense products also use AMX, or else AVX-512; `CONTROLG_SIMD=avx512` disables AMX, `CONTROLG_SIMD=avx2` both.
 
 use crate::Real;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,13 +10,20 @@ use std::sync::atomic::{AtomicU8, Ordering};
 const UNKNOWN: u8 = 0;
 const BASELINE: u8 = 1;
 const AVX2: u8 = 2;
-const AMX: u8 = 3;
+const AVX512: u8 = 3;
+const AMX: u8 = 4;
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Whether the AVX2 versions are used.
 #[inline(always)]
 pub fn has_avx2() -> bool {
     mode() >= AVX2
+}
+
+/// Whether dense products may use AVX-512.
+#[inline(always)]
+pub fn has_avx512() -> bool {
+    mode() >= AVX512
 }
 
 /// Whether dense products run on AMX.
@@ -46,17 +53,19 @@ fn detect() -> u8 {
     #[cfg(not(target_arch = "x86_64"))]
     let has_avx2 = false;
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    let has_amx = super::amx::is_available();
+    let (has_avx512, has_amx) = (super::packed::has_avx512(), super::packed::has_amx());
     #[cfg(not(all(target_arch = "x86_64", not(feature = "f64"))))]
-    let has_amx = false;
-    let available = match (has_avx2, has_amx) {
-        (false, _) => BASELINE,
-        (true, false) => AVX2,
-        (true, true) => AMX,
+    let (has_avx512, has_amx) = (false, false);
+    let available = match () {
+        _ if !has_avx2 => BASELINE,
+        _ if has_amx => AMX,
+        _ if has_avx512 => AVX512,
+        _ => AVX2,
     };
     let requested = match choice.as_str() {
         "plain" => BASELINE,
         "avx2" => AVX2,
+        "avx512" => AVX512,
         _ => AMX,
     };
     MODE.store(available.min(requested), Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub(super) const PARTS: usize = 3;
 pub(super) const STEP: usize = PARTS * 2 * TILE;
 
 /// Whether the CPU has AMX and the operating system lets this process use it.
-pub(in super::super) fn is_available() -> bool {
+pub(in super::super::super) fn is_available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| cpu_has_amx() && request_permission())
 }
@@ -53,7 +53,7 @@ fn request_permission() -> bool {
 }
 
 /// The tile registers of this thread, configured for full tiles and released on drop.
-pub(super) struct TileUnit(());
+pub(in super::super) struct TileUnit(());
 
 impl TileUnit {
     pub(super) fn new() -> Self {
@@ -71,51 +71,13 @@ impl TileUnit {
         TileUnit(())
     }
 
-    /// C = A·B for packed panels of A and B, of which `rows` rows and `columns` columns are valid. With `add`, the product is
-    /// added to C. Rows of C are `stride` apart.
-    pub(super) fn multiply(
-        &self,
-        a: &[u16],
-        b: &[u16],
-        rows: usize,
-        columns: usize,
-        c: &mut [f32],
-        stride: usize,
-        add: bool,
-    ) {
-        assert!(a.len() == b.len() && a.len().is_multiple_of(STEP), "panels with the same number of steps");
-        if rows == BLOCK && columns == BLOCK {
-            assert!(c.len() >= (BLOCK - 1) * stride + BLOCK, "rows of C");
-            // SAFETY: both panels have a.len() / STEP steps, and C holds a full block (both asserted above).
-            return unsafe {
-                self.micro_kernel(a.len() / STEP, a.as_ptr(), b.as_ptr(), c.as_mut_ptr(), stride, add)
-            };
-        }
-        // At the border of C: compute a full block in a buffer and copy the valid part.
-        #[repr(align(64))]
-        struct BorderBlock([f32; BLOCK * BLOCK]);
-        let mut buffer = BorderBlock([0.0; BLOCK * BLOCK]);
-        if add {
-            for (buffer, c) in buffer.0.chunks_exact_mut(BLOCK).zip(c.chunks(stride)).take(rows) {
-                buffer[..columns].copy_from_slice(&c[..columns]);
-            }
-        }
-        // SAFETY: as above; the buffer is a full block.
-        unsafe {
-            self.micro_kernel(a.len() / STEP, a.as_ptr(), b.as_ptr(), buffer.0.as_mut_ptr(), BLOCK, add)
-        };
-        for (c, buffer) in c.chunks_mut(stride).zip(buffer.0.chunks_exact(BLOCK)).take(rows) {
-            c[..columns].copy_from_slice(&buffer[..columns]);
-        }
-    }
-
     /// The micro-kernel: loops over the steps with four tiles of C in tmm0–tmm3, two of A in tmm4 and tmm5, and two of B in tmm6
     /// and tmm7. Loads are interleaved with the products that hide their latency.
     ///
     /// # Safety
     /// `a` and `b` must hold `steps` steps; `c` must hold 32 rows of 32 numbers, `stride` apart.
     #[inline(always)]
-    unsafe fn micro_kernel(
+    pub(super) unsafe fn micro_kernel(
         &self,
         steps: usize,
         a: *const u16,

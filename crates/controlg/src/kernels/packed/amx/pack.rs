@@ -4,9 +4,12 @@
 //! works if both factors use the same one. Here s = r + 16, so that pairs come from two vectors without a shuffle. A tile of A
 //! has one line per row i, a tile of B one line per inner index r.
 
-use super::super::gemm::MatrixRef;
-use super::tile::{BLOCK, DEPTH, PARTS, SIDE, STEP, TILE};
+use super::super::MatrixRef;
+use super::super::layout::{LANES, MatrixLayout};
+use super::tile::{DEPTH, PARTS, SIDE, STEP, TILE};
 use std::arch::x86_64::*;
+
+const _: () = assert!(SIDE == LANES, "a line of a tile is one vector");
 
 /// Packs up to 32 rows of A and `inner` of its columns, padded with zeros.
 pub(super) fn pack_a(a: MatrixRef<'_>, rows: usize, inner: usize, out: &mut [u16]) {
@@ -35,52 +38,6 @@ pub(super) fn pack_b(b: MatrixRef<'_>, inner: usize, columns: usize, out: &mut [
             1 => pack::<true, false>(MatrixLayout::new(b.data, b.row_stride, inner, columns), out),
             _ => pack::<false, true>(MatrixLayout::new(b.data, b.column_stride, columns, inner), out),
         }
-    }
-}
-
-/// A matrix in memory; rows are `stride` apart.
-#[derive(Clone, Copy)]
-struct MatrixLayout {
-    data: *const f32,
-    stride: usize,
-    rows: usize,
-    columns: usize,
-}
-
-impl MatrixLayout {
-    fn new(data: &[f32], stride: usize, rows: usize, columns: usize) -> Self {
-        MatrixLayout { data: data.as_ptr(), stride, rows, columns }
-    }
-
-    /// Sixteen numbers of a row, padded with zeros.
-    ///
-    /// # Safety
-    /// The data must hold all rows and columns.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn line(self, row: usize, column: usize) -> __m512 {
-        let there = if row < self.rows { self.columns.saturating_sub(column).min(SIDE) } else { 0 };
-        let mask = ((1u32 << there) - 1) as __mmask16;
-        let place = |row: usize| self.data.wrapping_add(row * self.stride + column);
-        // The next panel, or the next step, starts this many rows below.
-        _mm_prefetch::<_MM_HINT_T1>(place(row + BLOCK).cast());
-        // SAFETY: the mask selects numbers within the matrix only, and masked lanes are not read.
-        unsafe { _mm512_maskz_loadu_ps(mask, place(row)) }
-    }
-
-    /// A block of 16 × 16 numbers, transposed.
-    ///
-    /// # Safety
-    /// As for `line`.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn columns(self, (row, column): (usize, usize)) -> [__m512; SIDE] {
-        let mut block = [_mm512_setzero_ps(); SIDE];
-        for (line, out) in block.iter_mut().enumerate() {
-            // SAFETY: guaranteed by the caller.
-            *out = unsafe { self.line(row + line, column) };
-        }
-        transposed(block)
     }
 }
 
@@ -137,36 +94,4 @@ fn store_parts(mut low: __m512, mut high: __m512, tiles: &mut [u16]) {
         low = _mm512_sub_ps(low, _mm512_castsi512_ps(_mm512_and_si512(rounded_low, upper)));
         high = _mm512_sub_ps(high, _mm512_castsi512_ps(_mm512_and_si512(rounded_high, upper)));
     }
-}
-
-/// Transposes a block of 16 × 16 numbers.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transposed(rows: [__m512; SIDE]) -> [__m512; SIDE] {
-    // First within each quarter of the vectors, in blocks of 4 × 4 …
-    let mut quarters = rows;
-    for four in 0..4 {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|row| rows[4 * four + row]);
-        let [ab, cd] = [_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d)].map(|x| _mm512_castps_pd(x));
-        let [ab_high, cd_high] =
-            [_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d)].map(|x| _mm512_castps_pd(x));
-        quarters[4 * four] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd));
-        quarters[4 * four + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd));
-        quarters[4 * four + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab_high, cd_high));
-        quarters[4 * four + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab_high, cd_high));
-    }
-    // … then the quarters.
-    const EVEN: i32 = 0x88;
-    const ODD: i32 = 0xdd;
-    let mut out = rows;
-    for column in 0..4 {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|four| quarters[4 * four + column]);
-        let (even, even_below) = (_mm512_shuffle_f32x4::<EVEN>(a, b), _mm512_shuffle_f32x4::<EVEN>(c, d));
-        let (odd, odd_below) = (_mm512_shuffle_f32x4::<ODD>(a, b), _mm512_shuffle_f32x4::<ODD>(c, d));
-        out[column] = _mm512_shuffle_f32x4::<EVEN>(even, even_below);
-        out[column + 4] = _mm512_shuffle_f32x4::<EVEN>(odd, odd_below);
-        out[column + 8] = _mm512_shuffle_f32x4::<ODD>(even, even_below);
-        out[column + 12] = _mm512_shuffle_f32x4::<ODD>(odd, odd_below);
-    }
-    out
 }

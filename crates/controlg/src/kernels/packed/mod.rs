@@ -1,0 +1,487 @@
+//! Dense matrix products whose factors are packed first: on AMX tiles, or on AVX-512 vectors.
+//!
+//! The factors are rearranged into panels, in the order in which a kernel reads them, and cut into blocks that stay in the
+//! caches. The order of summation of an element of C depends on the inner dimension alone, so a row of the result does not
+//! depend on how many rows there are or how they are split among threads.
+
+mod amx;
+mod avx512;
+mod layout;
+
+pub(super) use amx::is_available as has_amx;
+pub(super) use avx512::is_available as has_avx512;
+
+use super::gemm::MatrixRef;
+use super::matmul::GemmEpilogue;
+use super::parallel::{SharedSlice, each};
+use super::rowwise::activate;
+use super::scratch::{self, Scratch};
+use super::simd;
+use amx::TileUnit;
+use avx512::VectorUnit;
+
+/// A unit of the processor that multiplies packed panels, and the sizes that suit it.
+trait Unit {
+    /// What panels consist of.
+    type Packed: Scratch;
+    /// Rows and columns of C that are computed in registers, at most [`MAX_BLOCK`] numbers.
+    const BLOCK: (usize, usize);
+    /// Inner indices per cache block. The packed blocks of A (`ROWS` × `INNER`) and of B (`INNER` × `COLUMNS`) stay in the L2
+    /// cache, together with the block of C that they update.
+    const INNER: usize;
+    /// Columns of B per cache block.
+    const COLUMNS: usize;
+    /// Rows of A per cache block.
+    const ROWS: usize;
+    /// A B with at most this many columns and packed bytes is packed once for all threads, and otherwise by every task.
+    const SHARED: (usize, usize);
+
+    /// The unit, ready for use on this thread.
+    fn new() -> Self;
+    /// Length of a panel of A, and of B.
+    fn panel_lens(inner: usize) -> (usize, usize);
+    /// Packs up to `BLOCK.0` rows of A and `inner` of its columns, padded with zeros.
+    fn pack_a(a: MatrixRef<'_>, rows: usize, inner: usize, out: &mut [Self::Packed]);
+    /// Packs up to `BLOCK.1` columns of B and `inner` of its rows, padded with zeros.
+    fn pack_b(b: MatrixRef<'_>, inner: usize, columns: usize, out: &mut [Self::Packed]);
+    /// One whole block: C = A·B for packed panels of A and B. With `add`, the product is added to C. Rows of C are `stride`
+    /// apart.
+    ///
+    /// # Safety
+    /// `c` must hold a whole block.
+    unsafe fn multiply(&self, a: &[Self::Packed], b: &[Self::Packed], c: *mut f32, stride: usize, add: bool);
+}
+
+/// Largest number of elements of C in a block.
+const MAX_BLOCK: usize = 32 * 32;
+
+/// The units of this processor. AMX is the fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnitKind {
+    Amx,
+    Avx512,
+}
+
+/// The unit on which a product is profitable, if any.
+pub(super) fn unit(m: usize, k: usize, n: usize) -> Option<UnitKind> {
+    if simd::has_amx() && m >= 64 && k >= 16 && n >= 16 {
+        Some(UnitKind::Amx)
+    } else if simd::has_avx512() && m >= 28 && k >= 16 && n >= 16 {
+        Some(UnitKind::Avx512)
+    } else {
+        None
+    }
+}
+
+/// Whether B is packed once for all threads by [`product`].
+pub(super) fn shares_b(unit: UnitKind, k: usize, n: usize) -> bool {
+    match unit {
+        UnitKind::Amx => fits::<TileUnit>(k, n),
+        UnitKind::Avx512 => fits::<VectorUnit>(k, n),
+    }
+}
+
+/// C (m × n) = A·B on all threads, then the epilogue, for a B that is packed once ([`shares_b`]). With `add`, the product is
+/// added to C. The result has the same bytes as that of [`gemm`].
+pub(super) fn product(
+    unit: UnitKind,
+    m: usize,
+    k: usize,
+    n: usize,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
+    c: &mut [f32],
+    add: bool,
+    epilogue: Option<GemmEpilogue<'_>>,
+) {
+    match unit {
+        UnitKind::Amx => product_on::<TileUnit>(m, k, n, a, b, c, add, epilogue),
+        UnitKind::Avx512 => product_on::<VectorUnit>(m, k, n, a, b, c, add, epilogue),
+    }
+}
+
+/// C (m × n) = A·B on this thread, then the epilogue. With `add`, the product is added to C. Rows of C are `stride` apart.
+pub(super) fn gemm(
+    unit: UnitKind,
+    m: usize,
+    k: usize,
+    n: usize,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
+    c: &mut [f32],
+    stride: usize,
+    add: bool,
+    epilogue: Option<GemmEpilogue<'_>>,
+) {
+    match unit {
+        UnitKind::Amx => gemm_on::<TileUnit>(m, k, n, a, b, c, stride, add, epilogue),
+        UnitKind::Avx512 => gemm_on::<VectorUnit>(m, k, n, a, b, c, stride, add, epilogue),
+    }
+}
+
+fn fits<U: Unit>(k: usize, n: usize) -> bool {
+    let (columns, bytes) = U::SHARED;
+    n <= columns && packed_lens::<U>(k, n).1 * size_of::<U::Packed>() <= bytes
+}
+
+fn product_on<U: Unit>(
+    m: usize,
+    k: usize,
+    n: usize,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
+    c: &mut [f32],
+    add: bool,
+    epilogue: Option<GemmEpilogue<'_>>,
+) {
+    assert!(a.contains(m, k) && b.contains(k, n) && c.len() >= m * n, "factors that match their shapes");
+    let all = BlockRange { first: 0, count: n };
+    scratch::with(packed_lens::<U>(k, n).1, |packed_b: &mut [U::Packed]| {
+        let shared = SharedSlice::new(packed_b);
+        let n_panels = n.div_ceil(U::BLOCK.1);
+        each(n_panels * k.div_ceil(U::INNER), |task| {
+            let p = BlockRange::of(task / n_panels, U::INNER, k);
+            let j = BlockRange::of(task % n_panels, U::BLOCK.1, n);
+            let length = U::panel_lens(p.count).1;
+            // SAFETY: every task writes its own panel.
+            let panel =
+                unsafe { shared.slice(packed_lens::<U>(p.first, n).1 + task % n_panels * length, length) };
+            U::pack_b(b.offset(p.first, j.first), p.count, j.count, panel);
+        });
+        let packed_b = &*packed_b;
+        let shared = SharedSlice::new(c);
+        each(m.div_ceil(U::ROWS), |task| {
+            let i = BlockRange::of(task, U::ROWS, m);
+            // SAFETY: the row ranges of different tasks are disjoint.
+            let c = unsafe { shared.slice(i.first * n, i.count * n) };
+            let (unit, a) = (U::new(), a.offset(i.first, 0));
+            scratch::with(packed_lens::<U>(U::INNER, U::ROWS).0, |packed_a: &mut [U::Packed]| {
+                for p in ranges(k, U::INNER) {
+                    let (start, length) = (packed_lens::<U>(p.first, n).1, packed_lens::<U>(p.count, n).1);
+                    let packed_b = &packed_b[start..start + length];
+                    let epilogue = epilogue.filter(|_| p.first + p.count == k);
+                    let c = OutputBlock {
+                        c: &mut *c,
+                        stride: n,
+                        columns: all,
+                        add: add || p.first > 0,
+                        epilogue,
+                    };
+                    c.multiply(&unit, i.count, a.offset(0, p.first), p.count, packed_a, packed_b);
+                }
+            });
+        });
+    });
+}
+
+fn gemm_on<U: Unit>(
+    m: usize,
+    k: usize,
+    n: usize,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
+    c: &mut [f32],
+    stride: usize,
+    add: bool,
+    epilogue: Option<GemmEpilogue<'_>>,
+) {
+    assert!(
+        a.contains(m, k) && b.contains(k, n) && c.len() >= (m - 1) * stride + n,
+        "factors that match their shapes"
+    );
+    let unit = U::new();
+    let (inner, columns) = (k.min(U::INNER), n.min(U::COLUMNS));
+    let (len_a, len_b) = (packed_lens::<U>(inner, U::ROWS).0, packed_lens::<U>(inner, columns).1);
+    scratch::with(len_b + len_a, |packed: &mut [U::Packed]| {
+        let (packed_b, packed_a) = packed.split_at_mut(len_b);
+        for (j, p) in ranges(n, U::COLUMNS).flat_map(|j| ranges(k, U::INNER).map(move |p| (j, p))) {
+            let packed_b = &mut packed_b[..packed_lens::<U>(p.count, j.count).1];
+            let panels = packed_b.chunks_exact_mut(U::panel_lens(p.count).1);
+            for (panel, at) in panels.zip(ranges(j.count, U::BLOCK.1)) {
+                U::pack_b(b.offset(p.first, j.first + at.first), p.count, at.count, panel);
+            }
+            for i in ranges(m, U::ROWS) {
+                let epilogue = epilogue.filter(|_| p.first + p.count == k);
+                let c = &mut c[i.first * stride..];
+                let c = OutputBlock { c, stride, columns: j, add: add || p.first > 0, epilogue };
+                c.multiply(&unit, i.count, a.offset(i.first, p.first), p.count, packed_a, packed_b);
+            }
+        }
+    });
+}
+
+/// Lengths of a packed A and of a packed B with these sizes.
+fn packed_lens<U: Unit>(inner: usize, outer: usize) -> (usize, usize) {
+    let ((rows, columns), (a, b)) = (U::BLOCK, U::panel_lens(inner));
+    (a * outer.div_ceil(rows), b * outer.div_ceil(columns))
+}
+
+/// A block of C and what is done with the product.
+struct OutputBlock<'a> {
+    c: &'a mut [f32],
+    stride: usize,
+    columns: BlockRange,
+    add: bool,
+    epilogue: Option<GemmEpilogue<'a>>,
+}
+
+impl OutputBlock<'_> {
+    /// C = A·B for a block of A, which is packed here, and a packed block of B. The epilogue runs while the rows of C are in
+    /// the cache.
+    fn multiply<U: Unit>(
+        self,
+        unit: &U,
+        rows: usize,
+        a: MatrixRef<'_>,
+        inner: usize,
+        packed_a: &mut [U::Packed],
+        packed_b: &[U::Packed],
+    ) {
+        let OutputBlock { c, stride, columns, add, epilogue } = self;
+        let (len_a, len_b) = U::panel_lens(inner);
+        for (panel, i) in packed_a.chunks_exact_mut(len_a).zip(ranges(rows, U::BLOCK.0)) {
+            U::pack_a(a.offset(i.first, 0), i.count, inner, panel);
+        }
+        for (b_panel, j) in packed_b.chunks_exact(len_b).zip(ranges(columns.count, U::BLOCK.1)) {
+            for (a_panel, i) in packed_a.chunks_exact(len_a).zip(ranges(rows, U::BLOCK.0)) {
+                let c = &mut c[i.first * stride + columns.first + j.first..];
+                multiply_block(unit, a_panel, b_panel, (i.count, j.count), c, stride, add);
+            }
+        }
+        if let Some((bias, act, slope)) = epilogue {
+            let columns = columns.first..columns.first + columns.count;
+            let bias = bias.map(|bias| &bias[columns.clone()]);
+            for row in c.chunks_mut(stride).take(rows) {
+                activate(columns.len(), &mut row[columns.clone()], bias, act, slope);
+            }
+        }
+    }
+}
+
+/// C = A·B for packed panels, of which `rows` rows and `columns` columns are valid.
+fn multiply_block<U: Unit>(
+    unit: &U,
+    a: &[U::Packed],
+    b: &[U::Packed],
+    (rows, columns): (usize, usize),
+    c: &mut [f32],
+    stride: usize,
+    add: bool,
+) {
+    const { assert!(U::BLOCK.0 * U::BLOCK.1 <= MAX_BLOCK) };
+    if (rows, columns) == U::BLOCK {
+        assert!(c.len() >= (rows - 1) * stride + columns, "rows of C");
+        // SAFETY: C holds a whole block, as asserted above.
+        return unsafe { unit.multiply(a, b, c.as_mut_ptr(), stride, add) };
+    }
+    // At the border of C: compute a whole block in a buffer and copy the valid part.
+    #[repr(align(64))]
+    struct BorderBlock([f32; MAX_BLOCK]);
+    let mut buffer = BorderBlock([0.0; MAX_BLOCK]);
+    let width = U::BLOCK.1;
+    if add {
+        for (buffer, c) in buffer.0.chunks_exact_mut(width).zip(c.chunks(stride)).take(rows) {
+            buffer[..columns].copy_from_slice(&c[..columns]);
+        }
+    }
+    // SAFETY: the buffer holds the largest block.
+    unsafe { unit.multiply(a, b, buffer.0.as_mut_ptr(), width, add) };
+    for (c, buffer) in c.chunks_mut(stride).zip(buffer.0.chunks_exact(width)).take(rows) {
+        c[..columns].copy_from_slice(&buffer[..columns]);
+    }
+}
+
+/// A range of rows, columns or inner indices.
+#[derive(Clone, Copy)]
+struct BlockRange {
+    first: usize,
+    count: usize,
+}
+
+impl BlockRange {
+    /// Range number `at` of [`ranges`].
+    fn of(at: usize, step: usize, size: usize) -> Self {
+        BlockRange { first: at * step, count: step.min(size - at * step) }
+    }
+}
+
+/// Splits 0..size into ranges of `step`; the last may be shorter.
+fn ranges(size: usize, step: usize) -> impl Iterator<Item = BlockRange> {
+    (0..size.div_ceil(step)).map(move |at| BlockRange::of(at, step, size))
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // copies are exact, and so are sums of ones
+mod tests {
+    use super::super::rowwise::Act;
+    use super::super::testing::Numbers;
+    use super::*;
+
+    /// The units of this processor.
+    fn units() -> Vec<UnitKind> {
+        let units: Vec<UnitKind> = [(UnitKind::Amx, has_amx()), (UnitKind::Avx512, has_avx512())]
+            .into_iter()
+            .filter_map(|(unit, is_here)| is_here.then_some(unit))
+            .collect();
+        if units.is_empty() {
+            eprintln!("skipped: neither AMX nor AVX-512 is available");
+        }
+        units
+    }
+
+    /// The largest error of a product, relative to Σ|a·b|, and that of f32 sums.
+    fn errors(m: usize, k: usize, n: usize, a: MatrixRef<'_>, b: MatrixRef<'_>, c: &[f32]) -> [f64; 2] {
+        let at = |f: MatrixRef<'_>, row: usize, column: usize| {
+            f.data[row * f.row_stride + column * f.column_stride]
+        };
+        let mut worst = [0.0; 2];
+        for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let terms = (0..k).map(|p| (at(a, i, p), at(b, p, j)));
+            let exact: f64 = terms.clone().map(|(x, y)| f64::from(x) * f64::from(y)).sum();
+            let size: f64 = terms.clone().map(|(x, y)| (f64::from(x) * f64::from(y)).abs()).sum();
+            let single = terms.fold(0.0, |sum: f32, (x, y)| x.mul_add(y, sum));
+            for (worst, got) in worst.iter_mut().zip([c[i * n + j], single]) {
+                *worst = f64::max(*worst, (f64::from(got) - exact).abs() / size);
+            }
+        }
+        worst
+    }
+
+    #[test]
+    fn all_forms_are_as_accurate_as_f32() {
+        for unit in units() {
+            let mut numbers = Numbers::new(51);
+            for (m, k, n) in
+                [(64, 32, 16), (70, 40, 17), (131, 300, 33), (160, 256, 1060), (33, 700, 96), (5, 9, 3)]
+            {
+                // Numbers of one magnitude, and numbers over ten decades.
+                for decades in [1, 10] {
+                    let mut values = |len| -> Vec<f32> {
+                        (0..len)
+                            .map(|_| numbers.real() * 10f32.powi(numbers.below(decades) as i32 - 5))
+                            .collect()
+                    };
+                    let (a, b) = (values(m * k), values(k * n));
+                    for (a, b) in [
+                        (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n)),
+                        (MatrixRef::column_major(&a, m), MatrixRef::row_major(&b, n)),
+                        (MatrixRef::row_major(&a, k), MatrixRef::column_major(&b, k)),
+                    ] {
+                        let mut c = vec![7.0; m * n];
+                        gemm(unit, m, k, n, a, b, &mut c, n, false, None);
+                        let [ours, single] = errors(m, k, n, a, b, &c);
+                        // The worst of many sums depends on their order a little. Short sums average out few errors: allow
+                        // a unit in the last place.
+                        let bound = if k < 100 { f64::max(1.5 * single, 2.4e-7) } else { 1.2 * single };
+                        assert!(ours <= bound, "{unit:?}, {m}×{k}×{n}: {ours:e}, f32: {single:e}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn add_accumulates_and_leaves_the_rest_of_a_row_alone() {
+        for unit in units() {
+            let mut numbers = Numbers::new(52);
+            let (m, k, n, stride) = (70, 300, 40, 50);
+            let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
+            let (a, b) = (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n));
+            let mut alone = vec![0.0; m * n];
+            gemm(unit, m, k, n, a, b, &mut alone, n, false, None);
+            let mut c = vec![3.0; m * stride];
+            gemm(unit, m, k, n, a, b, &mut c, stride, true, None);
+            for (row, alone) in c.chunks(stride).zip(alone.chunks(n)) {
+                assert!(row[..n].iter().zip(alone).all(|(c, x)| (c - 3.0 - x).abs() < 1e-5));
+                assert!(row[n..].iter().all(|&rest| rest == 3.0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_epilogue_runs_after_the_last_block() {
+        for unit in units() {
+            let mut numbers = Numbers::new(54);
+            // More than one block in each dimension.
+            let (m, k, n) = (150, 300, 1060);
+            let (a, b, bias) = (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n));
+            let (a, b) = (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n));
+            let (act, slope) = (Act::Prelu, 0.25);
+            let (mut fused, mut separate) = (vec![0.0; m * n], vec![0.0; m * n]);
+            gemm(unit, m, k, n, a, b, &mut fused, n, false, Some((Some(&bias), act, slope)));
+            gemm(unit, m, k, n, a, b, &mut separate, n, false, None);
+            activate(n, &mut separate, Some(&bias), act, slope);
+            assert!(fused == separate);
+        }
+    }
+
+    #[test]
+    fn any_thread_count_gives_the_same_bytes() {
+        for unit in units() {
+            let mut numbers = Numbers::new(55);
+            for (m, k, n) in [(150, 300, 100), (400, 20, 256), (129, 600, 130), (28, 16, 16)] {
+                assert!(shares_b(unit, k, n), "{k}×{n}");
+                let (a, b, bias, before) =
+                    (numbers.vec(m * k), numbers.vec(k * n), numbers.vec(n), numbers.vec(m * n));
+                for (a, b) in [
+                    (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n)),
+                    (MatrixRef::column_major(&a, m), MatrixRef::row_major(&b, n)),
+                    (MatrixRef::row_major(&a, k), MatrixRef::column_major(&b, k)),
+                ] {
+                    for (add, epilogue) in [(true, None), (false, Some((Some(&bias[..]), Act::Elu, 0.0)))] {
+                        let (mut all, mut one) = (before.clone(), before.clone());
+                        product(unit, m, k, n, a, b, &mut all, add, epilogue);
+                        gemm(unit, m, k, n, a, b, &mut one, n, add, epilogue);
+                        assert!(all == one, "{unit:?}, {m}×{k}×{n}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_does_not_depend_on_the_other_rows() {
+        for unit in units() {
+            let mut numbers = Numbers::new(53);
+            let (m, k, n) = (333, 530, 70);
+            let (a, b) = (numbers.vec(m * k), numbers.vec(k * n));
+            let (a, b) = (MatrixRef::row_major(&a, k), MatrixRef::row_major(&b, n));
+            let mut whole = vec![0.0; m * n];
+            gemm(unit, m, k, n, a, b, &mut whole, n, false, None);
+            for (first, count) in [(0, 64), (100, 97), (333 - 65, 65)] {
+                let mut part = vec![0.0; count * n];
+                gemm(unit, count, k, n, a.offset(first, 0), b, &mut part, n, false, None);
+                assert!(part == whole[first * n..(first + count) * n], "{count} rows from {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn nan_and_infinity_stay_in_their_row() {
+        for unit in units() {
+            let (m, k, n) = (64, 32, 32);
+            let b = vec![1.0; k * n];
+            for bad in
+                [f32::NAN, -f32::NAN, f32::INFINITY, f32::from_bits(0xffff_ffff), f32::from_bits(0x7fff_ffff)]
+            {
+                let mut a = vec![1.0; m * k];
+                a[5 * k + 3] = bad;
+                let mut c = vec![0.0; m * n];
+                gemm(
+                    unit,
+                    m,
+                    k,
+                    n,
+                    MatrixRef::row_major(&a, k),
+                    MatrixRef::row_major(&b, n),
+                    &mut c,
+                    n,
+                    false,
+                    None,
+                );
+                assert!(c[5 * n..6 * n].iter().all(|x| !x.is_finite()), "{unit:?}: {bad} in a row of A");
+                assert!(c[..5 * n].iter().chain(&c[6 * n..]).all(|&x| x == 32.0), "and in no other");
+            }
+        }
+    }
+}
