@@ -1,15 +1,15 @@
 //! How much of what a node's features say do its neighbors say too? The answer weights features against smoothed features,
 //! without labels.
 //!
-//! The model: the features of a node are a signal of variance s² plus independent noise of variance σ², and the signals of
-//! nodes k edges apart have correlation λᵏ. Then two features of an edge's ends have covariance λs², those of two neighbors of
-//! a node λ²s², and λ is the ratio of both. A linear filter W keeps the share a² = (Σ_u W_vu λ^dist(v,u))² of the signal and
-//! the share n = Σ_u W_vu² of the noise. Its weight is a² / (n + κ), relative to the best filter's: on homophilous graphs
-//! smoothing averages noise away; where neighbors share nothing, it loses the signal.
+//! The model: the features of a node are a signal of variance s² plus independent noise, and the signals of nodes k edges apart
+//! have correlation λᵏ. Then two features of an edge's ends have covariance λs², and those of two neighbors of a node λ²s². With
+//! few edges or weak features, both are uncertain; so is s², which shows in the correlations between columns. Together they give
+//! a posterior of λ and s².
 //!
-//! With few edges or weak features, the covariance of an edge's ends may be within chance. Then λ is uncertain, and how much
-//! depends on how much signal the features have at all, which shows in the correlations between columns. The weights average
-//! over λ's posterior, from a prior around ½.
+//! A linear filter W keeps the share a² = (Σ_u W_vu λ^dist(v,u))² of the signal and the share n = Σ_u W_vu² of the noise. Its
+//! ratio is E[a²] / (n + κ), where κ is the noise that no smoothing removes: on homophilous graphs smoothing averages noise
+//! away; where neighbors share nothing, it loses the signal. The weak signals of features that are mostly noise need smoothing
+//! more than strong ones do, so κ falls with s².
 
 use rayon::prelude::*;
 
@@ -35,31 +35,42 @@ pub(crate) struct HopWeights {
 /// What [`HopWeights`] are computed from.
 #[derive(Clone, Copy, Debug)]
 struct FeatureMoments {
-    /// Covariance between the ends of an edge, relative to the variance of the features.
-    edge: f64,
-    /// Covariance between two neighbors of a node.
-    two_hops: f64,
-    /// Standard error of `edge` if neighbors share nothing.
-    edge_error: f64,
-    /// The variance of the signal, from the correlations between columns.
+    /// Covariance between the ends of an edge, relative to the variance of the features, and its standard error if neighbors
+    /// share nothing.
+    edge: (f64, f64),
+    /// The same between two neighbors of a node.
+    two_hops: (f64, f64),
+    /// The variance of the signal, from the correlations between columns; at least what would show.
+    signal: f64,
+    /// Number of columns.
+    columns: usize,
+}
+
+/// The posterior of λ, as its moments E[λᵏ], and of the signal.
+#[derive(Clone, Copy, Debug)]
+struct Posterior {
+    /// E[λᵏ] for k from 0 to 4.
+    lambda: [f64; 5],
+    /// The geometric mean of s².
     signal: f64,
 }
 
-// The constants from here to DIRECTIONS were set by validation accuracy on several graphs (results/README.md, search).
+// The constants from here to SHARPNESS were set by validation accuracy on several graphs (results/README.md, search).
 
-/// The share of noise that smoothing never removes, κ.
+/// The share of noise that smoothing never removes from strong signals, κ.
 const FLOOR: f64 = 0.1;
-/// Standard errors beyond which the covariance of an edge's ends is not chance.
-const SIGNIFICANT: f64 = 3.0;
-/// The range of λ if it is estimated from covariances.
-const LAMBDA: (f64, f64) = (0.2, 1.0);
+/// The variance of a signal direction, relative to the noise in it, at which κ is half of [`FLOOR`].
+const WEAK: f64 = 0.5;
 /// Mean and standard deviation of λ's prior.
 const PRIOR: (f64, f64) = (0.5, 0.5);
-/// The relative excess of the squared products of n rows over those of independent columns that is within chance, times n: two
-/// standard errors. Where features have hardly any signal of their own, little is lost by trusting in smoothing.
-const CHANCE: f64 = 4.0;
+/// Relative error of the covariances under the model: the signals of real graphs are not equally correlated everywhere.
+const TOLERANCE: f64 = 0.2;
+/// Standard deviation of the logarithm of the signal around what the correlations between columns say.
+const SIGNAL_SPREAD: f64 = 1.0;
 /// The number of signal directions that the correlations between columns are explained by.
 const DIRECTIONS: f64 = 10.0;
+/// The weight of a filter is this power of its ratio.
+const SHARPNESS: f64 = 1.5;
 
 impl HopWeights {
     /// The weights for a graph. Features that no node differs in, and graphs without edges, keep to the features alone.
@@ -67,15 +78,14 @@ impl HopWeights {
         let Some(moments) = FeatureMoments::of(graph)? else {
             return Ok(HopWeights { own: 1.0, mean: 0.0, once: 0.0, twice: 0.0 });
         };
-        let (lambda, deviation) = moments.correlation();
-        let adjacency = graph.adjacency();
-        // Averages of a² over a symmetric two-point posterior.
-        let [low, high] = [-1.0, 1.0].map(|side| (lambda + side * deviation).clamp(0.0, 1.0));
-        let (low, high) = (filters(adjacency, low), filters(adjacency, high));
-        let ratio = |at: usize| 0.5 * (low[at].0 + high[at].0) / (low[at].1 + FLOOR);
-        let ratios = [1.0 / (1.0 + FLOOR), ratio(0), ratio(1), ratio(2)];
+        let posterior = moments.posterior();
+        let strength = posterior.signal * moments.columns as f64 / DIRECTIONS;
+        let floor = FLOOR * strength / (strength + WEAK);
+        let ratio = |filter: &FilterShares| filter.signal(&posterior.lambda) / (filter.noise + floor);
+        let [mean, once, twice] = filters(graph.adjacency()).map(|filter| ratio(&filter));
+        let ratios = [1.0 / (1.0 + floor), mean, once, twice];
         let best = ratios.into_iter().fold(0.0, f64::max);
-        let [own, mean, once, twice] = ratios.map(|ratio| ratio / best);
+        let [own, mean, once, twice] = ratios.map(|ratio| (ratio / best).powf(SHARPNESS));
         Ok(HopWeights { own, mean, once, twice })
     }
 
@@ -94,16 +104,32 @@ impl HopWeights {
 }
 
 impl FeatureMoments {
-    /// λ and the standard deviation of its posterior.
-    fn correlation(&self) -> (f64, f64) {
-        if self.edge > SIGNIFICANT * self.edge_error {
-            return ((self.two_hops / self.edge).clamp(LAMBDA.0, LAMBDA.1), 0.0);
+    /// The posterior, summed over a grid.
+    fn posterior(&self) -> Posterior {
+        // Log-likelihood of a covariance.
+        let term = |(found, error): (f64, f64), expected: f64| {
+            -0.5 * (found - expected).powi(2) / (error.powi(2) + (TOLERANCE * found).powi(2))
+        };
+        let normal = |deviations: f64| -0.5 * deviations.powi(2);
+        let mut points = Vec::new();
+        for lambda in (-50..=50).map(|at| f64::from(at) / 50.0) {
+            let prior = normal((lambda - PRIOR.0) / PRIOR.1);
+            for spread in (-80..=80).map(|at| f64::from(at) / 20.0) {
+                let signal = self.signal * f64::exp(SIGNAL_SPREAD * spread);
+                let edge = term(self.edge, lambda * signal);
+                let two_hops = term(self.two_hops, lambda * lambda * signal);
+                points.push((lambda, signal.ln(), prior + normal(spread) + edge + two_hops));
+            }
         }
-        // The covariance λ·s² is observed with a normal error.
-        let observed = (self.signal / self.edge_error).powi(2);
-        let prior = PRIOR.1.powi(-2);
-        let mean = self.edge * self.signal / self.edge_error.powi(2) + PRIOR.0 * prior;
-        ((mean / (observed + prior)).clamp(0.0, 1.0), (observed + prior).powf(-0.5))
+        let best = points.iter().fold(f64::NEG_INFINITY, |best, point| best.max(point.2));
+        let (mut total, mut lambda, mut log_signal) = (0.0, [0.0; 5], 0.0);
+        for (value, log, likelihood) in points {
+            let weight = f64::exp(likelihood - best);
+            total += weight;
+            log_signal += weight * log;
+            lambda.iter_mut().zip(0..).for_each(|(sum, power)| *sum += weight * value.powi(power));
+        }
+        Posterior { lambda: lambda.map(|sum| sum / total), signal: f64::exp(log_signal / total) }
     }
 
     /// The moments of standardized features; `None` if there is nothing to measure.
@@ -131,12 +157,15 @@ impl FeatureMoments {
         if found <= 0.0 {
             return Ok(None);
         }
-        let excess = found - (1.0 + CHANCE / rows.len() as f64) * expected;
+        // The mean of squares has a relative error of 2 / rows. Two of them are within chance.
+        let error = 2.0 / rows.len() as f64 * expected;
+        let excess = (found - expected - 2.0 * error).max(error);
+        let standard_error = |pairs: f64| (found / (pairs / 2.0)).sqrt() / d;
         Ok(Some(FeatureMoments {
-            edge: edge / (pairs * d) + by_chance,
-            two_hops: two_hops / (siblings.max(1.0) * d) + by_chance,
-            edge_error: (found / (pairs / 2.0)).sqrt() / d,
-            signal: (DIRECTIONS * excess).max(0.0).sqrt() / d,
+            edge: (edge / (pairs * d) + by_chance, standard_error(pairs)),
+            two_hops: (two_hops / (siblings.max(1.0) * d) + by_chance, standard_error(siblings)),
+            signal: (DIRECTIONS * excess).sqrt() / d,
+            columns: columns.used,
         }))
     }
 }
@@ -302,9 +331,25 @@ fn spread(nodes: &[u32], most: usize) -> Vec<u32> {
     sampled(nodes.len(), most, "products").into_iter().map(|at| nodes[at as usize]).collect()
 }
 
-/// For the filters P, Â and Â², the means over nodes of the shares of signal and noise that they keep, a² and n. Edges count
-/// alike, whatever their weight. Walks of two steps are counted as if they ended at different nodes.
-fn filters(adjacency: &Adjacency, lambda: f64) -> [(f64, f64); 3] {
+/// What a filter keeps of signal and noise, as means over nodes.
+#[derive(Clone, Copy, Debug, Default)]
+struct FilterShares {
+    /// a² as a polynomial in λ: the coefficients of λ⁰ to λ⁴.
+    signal: [f64; 5],
+    /// n.
+    noise: f64,
+}
+
+impl FilterShares {
+    /// a² for powers of λ, or its expectation for their expectations.
+    fn signal(&self, powers: &[f64; 5]) -> f64 {
+        self.signal.iter().zip(powers).map(|(coefficient, power)| coefficient * power).sum()
+    }
+}
+
+/// The shares of the filters P, Â and Â². Edges count alike, whatever their weight. Walks of two steps are counted as if they
+/// ended at different nodes.
+fn filters(adjacency: &Adjacency) -> [FilterShares; 3] {
     let n = adjacency.n_rows();
     let scale: Vec<f64> = (0..n).map(|v| 1.0 / (1.0 + adjacency.row(v).len() as f64)).collect();
     let sum_over =
@@ -312,26 +357,38 @@ fn filters(adjacency: &Adjacency, lambda: f64) -> [(f64, f64); 3] {
     // Σ_w of 1/√d̃ and of 1/d̃ over the neighbors.
     let roots: Vec<f64> = (0..n).into_par_iter().map(|v| sum_over(v, &|u| scale[u].sqrt())).collect();
     let inverses: Vec<f64> = (0..n).into_par_iter().map(|v| sum_over(v, &|u| scale[u])).collect();
+    // (c₀ + c₁λ + c₂λ²)²
+    let squared = |[own, near, far]: [f64; 3]| {
+        [own * own, 2.0 * own * near, near * near + 2.0 * own * far, 2.0 * near * far, far * far]
+    };
     let of_node = |v: usize| {
         let (own, degree) = (scale[v], adjacency.row(v).len() as f64);
-        let mean = if degree > 0.0 { (lambda * lambda, 1.0 / degree) } else { (0.0, 0.0) };
-        let once = (own + lambda * own.sqrt() * roots[v], own * own + own * inverses[v]);
+        let mean = match degree > 0.0 {
+            true => FilterShares { signal: squared([0.0, 1.0, 0.0]), noise: 1.0 / degree },
+            false => FilterShares::default(),
+        };
+        let once = FilterShares {
+            signal: squared([own, own.sqrt() * roots[v], 0.0]),
+            noise: own * own + own * inverses[v],
+        };
         // Entries of Â²: at v itself, at its neighbors, and at nodes two steps away.
         let at_own = own * own + own * inverses[v];
         let near = |u: usize| (own + scale[u]) * (own * scale[u]).sqrt();
-        let at_neighbors = sum_over(v, &near);
         let far = sum_over(v, &|u| own.sqrt() * scale[u] * (roots[u] - own.sqrt()));
-        let twice = at_own + lambda * at_neighbors + lambda * lambda * far;
-        let noise = at_own * at_own
-            + sum_over(v, &|u| near(u).powi(2))
-            + sum_over(v, &|u| own * scale[u].powi(2) * (inverses[u] - own));
-        [mean, (once.0 * once.0, once.1), (twice * twice, noise)]
+        let twice = FilterShares {
+            signal: squared([at_own, sum_over(v, &near), far]),
+            noise: at_own * at_own
+                + sum_over(v, &|u| near(u).powi(2))
+                + sum_over(v, &|u| own * scale[u].powi(2) * (inverses[u] - own)),
+        };
+        [mean, once, twice]
     };
-    let all: Vec<[(f64, f64); 3]> = (0..n).into_par_iter().map(of_node).collect();
-    let mut result = [(0.0, 0.0); 3];
+    let all: Vec<[FilterShares; 3]> = (0..n).into_par_iter().map(of_node).collect();
+    let mut result = [FilterShares::default(); 3];
     for node in all {
-        for (total, (signal, noise)) in result.iter_mut().zip(node) {
-            *total = (total.0 + signal / n as f64, total.1 + noise / n as f64);
+        for (total, shares) in result.iter_mut().zip(node) {
+            total.signal.iter_mut().zip(shares.signal).for_each(|(total, x)| *total += x / n as f64);
+            total.noise += shares.noise / n as f64;
         }
     }
     result
@@ -355,6 +412,18 @@ mod tests {
     }
 
     #[test]
+    fn precise_covariances_give_lambda_and_imprecise_ones_the_prior() {
+        let moments = |edge, two_hops| FeatureMoments { edge, two_hops, signal: 0.01, columns: 100 };
+        let mean = |moments: FeatureMoments| moments.posterior().lambda[1];
+        let precise = mean(moments((0.006, 1e-6), (0.0036, 1e-6)));
+        assert!((precise - 0.6).abs() < 0.1, "{precise}");
+        let opposed = mean(moments((-0.006, 1e-6), (0.0036, 1e-6)));
+        assert!((opposed + 0.6).abs() < 0.15, "{opposed}");
+        let unknown = mean(moments((0.0, 1.0), (0.0, f64::INFINITY)));
+        assert!((0.3..0.5).contains(&unknown), "the prior between −1 and 1: {unknown}");
+    }
+
+    #[test]
     fn features_without_structure_leave_it_open() {
         let mut stream = Stream::new(5, "test", "hop signal", 0);
         let (n, d) = (500, 200);
@@ -366,7 +435,7 @@ mod tests {
         let graph = Graph::from_edges(n, &edges, Features::dense(n, d, data).unwrap()).unwrap();
         let weights = HopWeights::of(&graph).unwrap();
         // Features with structure would settle it: their neighbors share nothing.
-        assert!(weights.own < 0.9 && weights.twice > 0.9, "{weights:?}");
+        assert!(weights.own > 0.3 && weights.twice > 0.9, "{weights:?}");
     }
 
     #[test]
@@ -407,11 +476,12 @@ mod tests {
         }
         let moments = FeatureMoments::of(&graph).unwrap().unwrap();
         let chance = 1.0 / (n as f64 - 1.0);
-        assert!((moments.edge - (edge / pairs / d as f64 + chance)).abs() < 1e-9);
-        assert!((moments.two_hops - (two / siblings / d as f64 + chance)).abs() < 1e-9);
+        assert!((moments.edge.0 - (edge / pairs / d as f64 + chance)).abs() < 1e-9);
+        assert!((moments.two_hops.0 - (two / siblings / d as f64 + chance)).abs() < 1e-9);
         let squares = (0..n).flat_map(|u| (0..n).filter(move |&v| v != u).map(move |v| (u, v)));
         let squares: f64 = squares.map(|(u, v)| dot(u, v).powi(2)).sum::<f64>() / (n * (n - 1)) as f64;
-        assert!((moments.edge_error - (2.0 * squares / pairs).sqrt() / d as f64).abs() < 1e-6);
+        assert!((moments.edge.1 - (2.0 * squares / pairs).sqrt() / d as f64).abs() < 1e-6);
+        assert!((moments.two_hops.1 - (2.0 * squares / siblings).sqrt() / d as f64).abs() < 1e-6);
     }
 
     /// The filters' shares on a tree, where walks of two steps do end at different nodes, from explicit matrices.
@@ -442,10 +512,12 @@ mod tests {
             };
             (0..6).map(of).fold((0.0, 0.0), |(a, b), (x, y)| (a + x / 6.0, b + y / 6.0))
         };
-        let found = filters(graph.adjacency(), lambda);
+        let powers = [0, 1, 2, 3, 4].map(|power| lambda.powi(power));
+        let found = filters(graph.adjacency());
         for (found, expected) in found[1..].iter().zip([share(&entry), share(&squared)]) {
+            let (signal, noise) = (found.signal(&powers), found.noise);
             assert!(
-                (found.0 - expected.0).abs() < 1e-12 && (found.1 - expected.1).abs() < 1e-12,
+                (signal - expected.0).abs() < 1e-12 && (noise - expected.1).abs() < 1e-12,
                 "{found:?} {expected:?}"
             );
         }
