@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::files;
 
 /// Rows per parallel read.
 const ROWS_PER_READ: usize = 1024;
@@ -33,7 +34,7 @@ pub(crate) struct RowFile {
 impl RowFile {
     /// Opens a file of exactly `rows` rows of `width` bytes.
     pub(crate) fn open(path: &Path, rows: usize, width: usize) -> Result<RowFile> {
-        let file = File::open(path).map_err(|error| Error::reading(path, error))?;
+        let file = files::open(path)?;
         let metadata = file.metadata().map_err(|error| Error::reading(path, error))?;
         let expected = (rows as u64).saturating_mul(width as u64);
         if metadata.len() != expected {

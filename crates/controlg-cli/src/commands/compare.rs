@@ -12,6 +12,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use controlg::compare::{
     self, Comparison, ComparisonReport, Grid, Job, JobProgress, JsonlStore, Manifest, ResultCell,
@@ -19,8 +20,9 @@ use controlg::compare::{
 use controlg::config::{Config, Preset};
 use controlg::data::{self, LoadOptions, catalog};
 use controlg::eval::Task;
+use controlg::files::{self, FolderLock};
 use controlg::report::format_duration;
-use controlg::{Error, Result, files, train};
+use controlg::{Error, Result, train};
 
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
@@ -31,7 +33,8 @@ pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) ->
     if let (Some(grid), true) = (&args.grid, args.validation_only) {
         return grid_search::only(&Grid::read(grid)?, args, common, console);
     }
-    let Some(CompletedComparison { manifest, cells, failures }) = execute(args, common, console)? else {
+    let Some(CompletedComparison { manifest, cells, failures, _lock }) = execute(args, common, console)?
+    else {
         return grid_search::incomplete(console);
     };
     let report = manifest.report(&cells)?;
@@ -61,6 +64,8 @@ pub(super) struct CompletedComparison {
     pub(super) cells: Vec<ResultCell>,
     /// One message per failed run.
     failures: Vec<String>,
+    /// Held until the tables are written.
+    _lock: FolderLock,
 }
 
 /// Runs all remaining jobs; `None` while trials of other shards are missing from the grid search.
@@ -77,6 +82,7 @@ pub(super) fn execute(
     }
     interrupt::exit_with("interrupted; the same command continues the comparison".to_owned())?;
     let largest = survey(&mut comparison, common)?;
+    let lock = lock(args)?;
     let parallel = parallel_jobs(largest, args, common);
     let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let choices = match &args.grid {
@@ -97,7 +103,18 @@ pub(super) fn execute(
     })?;
     let manifest = Manifest { comparison, reference, against_paper: args.against.is_some(), choices };
     let cells = manifest.cells(results.all())?;
-    Ok(Some(CompletedComparison { manifest, cells, failures }))
+    Ok(Some(CompletedComparison { manifest, cells, failures, _lock: lock }))
+}
+
+/// Creates the output folder and locks it, so that no two comparisons run the same jobs. Shards have locks of their own.
+fn lock(args: &CompareArgs) -> Result<FolderLock> {
+    let folder = args.out.display();
+    fs::create_dir_all(&args.out).map_err(|error| Error::io(format_args!("creating {folder}"), error))?;
+    let name = match args.shard {
+        None => FolderLock::NAME.to_owned(),
+        Some(shard) => format!("{}-{}-of-{}", FolderLock::NAME, shard.index, shard.of),
+    };
+    FolderLock::take_named(&args.out, &name, Duration::ZERO)
 }
 
 /// The comparison that the arguments define, without floors.

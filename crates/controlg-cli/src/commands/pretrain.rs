@@ -1,6 +1,7 @@
 //! `controlg pretrain`: resolves the settings, runs the training and reports progress.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use controlg::config::{self, BatchMode, Config, EdgeScope};
 use controlg::data::FeatureSource;
@@ -48,7 +49,10 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         let plan = RunEstimate::new(&graph, &config)?;
         return console.result(&plan, &plan);
     }
-    let run = open(&folder, &config, args)?.stop_when(interrupt::stop_flag()?);
+    let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
+    // A run that an interrupted comparison left behind ends after its current block.
+    let patience = if parent.is_some() { Duration::from_secs(600) } else { Duration::ZERO };
+    let run = open(&folder, &config, args)?.stop_when(interrupt::stop_flag()?).wait_for_writer(patience);
 
     let live = args.watch.map(|port| LivePage::serve(&folder, port)).transpose()?;
     if let Some(live) = &live {
@@ -65,7 +69,6 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
             }
         }
     };
-    let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
     let mut progress = ProgressBar::new(&config, console);
     let outcome = run.pretrain(&graph, |event| match event {
         RunEvent::Memory(bytes) => {

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::Shard;
 use crate::error::{Error, Result};
+use crate::files;
 
 /// All lines of one kind in a folder, and the file to which new ones are appended.
 #[derive(Debug)]
@@ -109,7 +110,7 @@ fn read_all<T: Serialize + DeserializeOwned>(
 
 /// The complete lines of a file and their length in bytes.
 fn read_file<T: DeserializeOwned>(path: &Path) -> Result<(Vec<T>, u64)> {
-    let bytes = fs::read(path).map_err(|error| Error::reading(path, error))?;
+    let bytes = files::read(path)?;
     let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     let mut lines = Vec::new();
     for (number, line) in bytes[..complete].split(|&byte| byte == b'\n').enumerate() {

@@ -2,10 +2,11 @@
 //!
 //! The files are written into a temporary folder next to the destination, synced to disk, and the folder is renamed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::files::{sync_folder, sync_folder_of};
 
 /// Checks that a folder can be written at `out`: nothing is there, or an empty folder.
 pub(super) fn check_new_or_empty(out: &Path) -> Result<()> {
@@ -51,7 +52,7 @@ impl AtomicFolder {
                 fs::remove_dir(out)?; // fails if the folder has been filled since it was checked
             }
             fs::rename(&self.0, out)?;
-            self.0.parent().map_or(Ok(()), sync_folder)
+            sync_folder_of(&self.0)
         };
         publish().map_err(|error| writing(out, error))
     }
@@ -66,9 +67,4 @@ impl Drop for AtomicFolder {
 /// The error for a file or folder that cannot be written.
 pub(super) fn writing(path: &Path, error: std::io::Error) -> Error {
     Error::io(format_args!("writing {}", path.display()), error)
-}
-
-/// Syncs the list of file names to disk, on systems that support it.
-fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

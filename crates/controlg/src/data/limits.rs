@@ -3,13 +3,13 @@
 //! Uncompressed files are read into memory as they are. A compressed file may expand to at most [`EXPANSION_BASE`] +
 //! [`EXPANSION_FACTOR`] × its size. Sizes declared in headers are subject to the same limit.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{Error, Result};
+use crate::files;
 
 /// Bytes that any compressed file may expand to.
 pub const EXPANSION_BASE: u64 = 256 << 20;
@@ -23,7 +23,7 @@ pub fn expansion_limit(compressed_bytes: u64) -> u64 {
 
 /// Reads a file; decompresses it if it starts with gzip's magic bytes.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>> {
-    let bytes = std::fs::read(path).map_err(|error| Error::reading(path, error))?;
+    let bytes = files::read(path)?;
     if bytes.starts_with(&[0x1f, 0x8b]) { gunzip(path, &bytes) } else { Ok(bytes) }
 }
 
@@ -43,7 +43,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// The first bytes of a file, to recognize its format; fewer if the file is shorter, none if it cannot be read.
 pub fn first_bytes(path: &Path, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    if let Ok(file) = File::open(path) {
+    if let Ok(file) = files::open(path) {
         // An unreadable file matches no format; loading it reports the error.
         let _ = file.take(count as u64).read_to_end(&mut bytes);
     }

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::files::hex;
+use crate::files::{self, hex};
 use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids, name_problem};
 
 pub use folder::read_embeddings;
@@ -222,7 +222,9 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
     match catalog::find(name_or_path) {
         Some(known) => known.load(options),
         None if binary::recognize(Path::new(name_or_path)) => binary::load(Path::new(name_or_path), options),
-        None if Path::new(name_or_path).exists() => load_path(Path::new(name_or_path), options.features),
+        None if Path::new(name_or_path).symlink_metadata().is_ok() => {
+            load_path(Path::new(name_or_path), options.features)
+        }
         None => Err(not_found::no_data(name_or_path)),
     }
 }
@@ -231,6 +233,9 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
 pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
     if binary::recognize(path) {
         return binary::load(path, &LoadOptions { features, ..LoadOptions::default() });
+    }
+    if !path.is_dir() {
+        files::check_regular(path)?;
     }
     let format = FORMATS.iter().find(|format| (format.recognize)(path));
     let format = format.ok_or_else(|| not_found::no_format(path))?;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 
-use controlg::data::arrays;
+use controlg::data::{FeatureSource, arrays, load_path};
 
 use super::{EDGES, assert_rejected, folder, read};
 
@@ -236,4 +236,30 @@ fn a_gzip_bomb_stops_at_the_memory_limit() {
     }
     gzip.finish().unwrap();
     assert_rejected("bomb", read(&files), &["edges.csv.gz: found more than", "uncompressed bytes"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_to_nothing_pipes_and_devices_are_refused_by_kind() {
+    use std::os::unix::fs::symlink;
+
+    let pipe = |path: &std::path::Path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    let home = folder(&[("edges.csv", "src,dst\na,b\n")]);
+    let features = home.path().join("features.csv");
+    let error = || read(&home).unwrap_err().to_string();
+    symlink(home.path().join("gone.csv"), &features).unwrap();
+    assert!(error().contains("features.csv: found a link to a file that does not exist"), "{}", error());
+    fs::remove_file(&features).unwrap();
+    pipe(&features);
+    assert!(error().contains("features.csv: found a named pipe, expected a file"), "{}", error());
+    fs::remove_file(&features).unwrap();
+    let edges = home.path().join("edges.csv");
+    fs::remove_file(&edges).unwrap();
+    symlink("/dev/zero", &edges).unwrap();
+    assert!(error().contains("edges.csv: found a device, expected a file"), "{}", error());
+    // Given directly, as the table of edges.
+    let error = load_path(&edges, FeatureSource::Given).unwrap_err().to_string();
+    assert!(error.contains("edges.csv: found a device, expected a file"), "{error}");
 }

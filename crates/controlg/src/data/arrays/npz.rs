@@ -1,6 +1,5 @@
 //! The `.npz` format: a zip archive with one `.npy` per array.
 
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use super::npy::parse_within;
 use super::{Array, CsrParts};
 use crate::data::limits;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::graph::Csr;
 
 /// An open `.npz`. Arrays are decompressed on demand, so an unreadable one does not affect the others.
@@ -24,7 +24,7 @@ pub struct NpzFile {
 impl NpzFile {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(|error| Error::reading(path, error))?;
+        let bytes = files::read(path)?;
         NpzFile::from_bytes(bytes, path)
     }
 
@@ -120,7 +120,7 @@ pub(in crate::data) fn single_npz(path: &Path) -> Option<PathBuf> {
 
 /// The names of the arrays in a file, without reading it whole; none if it is no archive.
 pub(in crate::data) fn member_names(path: &Path) -> Vec<String> {
-    let archive = File::open(path).ok().and_then(|file| ZipArchive::new(BufReader::new(file)).ok());
+    let archive = files::open(path).ok().and_then(|file| ZipArchive::new(BufReader::new(file)).ok());
     let Some(archive) = archive else { return Vec::new() };
     let names = archive.file_names().flatten();
     names.map(|name| name.strip_suffix(".npy").unwrap_or(&name).to_owned()).collect()

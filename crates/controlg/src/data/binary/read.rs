@@ -1,7 +1,6 @@
 //! Reading the binary format.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use crate::Real;
 use crate::data::folder::FEATURE_NAMES;
 use crate::data::{Dataset, FeatureSource, LoadOptions, limits};
 use crate::error::{Error, Result};
-use crate::files::hex;
+use crate::files::{self, hex};
 use crate::graph::{Adjacency, Csr, EdgeCounts, Graph, Ids, StoredFeatures, name_problem};
 
 /// Loads a binary folder. Features stay on disk if the options ask for it.
@@ -172,7 +171,7 @@ impl BinaryHeader {
         let missing =
             || Error::input(&folder.join(HEADER), "files", format_args!("no {name}"), "its size and hash");
         let info = self.files.get(name).ok_or_else(missing)?;
-        let file = File::open(&path).map_err(|error| Error::reading(&path, error))?;
+        let file = files::open(&path)?;
         let size = file.metadata().map_err(|error| Error::reading(&path, error))?.len();
         // Checked before the memory is allocated.
         if Some(size) != (count as u64).checked_mul(N as u64) || size != info.bytes {

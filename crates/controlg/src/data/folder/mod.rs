@@ -219,7 +219,7 @@ fn extension(path: &Path) -> String {
 /// The files in a folder, sorted by name.
 fn files_in(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.path().is_file());
+    let files = entries.filter(|entry| !entry.path().is_dir());
     let mut files: Vec<_> =
         files.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect();
     files.sort();

@@ -20,12 +20,13 @@ use super::parquet_limits::{self, ExpansionBudget};
 use super::{CellData, Column, Table, panic_guard};
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::files;
 
 /// Rows decoded at a time.
 const BATCH: usize = 4096;
 
 pub(super) fn read(path: &Path, wanted: &(dyn Fn(&str) -> bool + Sync)) -> Result<Table> {
-    let bytes = std::fs::read(path).map_err(|error| Error::reading(path, error))?;
+    let bytes = files::read(path)?;
     let damaged = |found: String| Error::input(path, "", found, "a valid Parquet file");
     parquet_limits::check_footer(&bytes).map_err(damaged)?;
     match panic_guard::catch(move || decode(path, bytes.into(), wanted)) {

@@ -13,7 +13,7 @@ use super::model_file::{RunIdentity, model_file};
 use crate::config::{self, Config};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, FolderLock};
 use crate::graph::{Graph, StoredFeatures};
 use crate::run_files;
 use crate::trace::{Record, RecordWriter, TraceEnd};
@@ -47,7 +47,16 @@ pub struct RunFolder<'a> {
     path: &'a Path,
     config: &'a Config,
     stop: Option<&'a AtomicBool>,
-    replace: bool,
+    mode: OpenMode,
+    patience: Duration,
+}
+
+/// What may be in the folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OpenMode {
+    New,
+    Resume,
+    Replace,
 }
 
 /// The summary of a finished run.
@@ -87,10 +96,30 @@ impl<'a> RunFolder<'a> {
     /// A folder for a run with these settings. A folder with a run in it is an error, unless `resume` is set and the
     /// settings are the same.
     pub fn open(path: &'a Path, config: &'a Config, resume: bool) -> Result<Self> {
+        let mode = if resume { OpenMode::Resume } else { OpenMode::New };
+        RunFolder { path, config, stop: None, mode, patience: Duration::ZERO }.checked()
+    }
+
+    /// Like [`RunFolder::open`], but a run in the folder is replaced when the new one starts. Other files stay.
+    pub fn replace(path: &'a Path, config: &'a Config) -> Result<Self> {
+        RunFolder { path, config, stop: None, mode: OpenMode::Replace, patience: Duration::ZERO }.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        self.check()?;
+        Ok(self)
+    }
+
+    /// Checks that the run may be in this folder.
+    fn check(&self) -> Result<()> {
+        let RunFolder { path, config, .. } = *self;
         let existing = path.join(run_files::CONFIG);
         if existing.exists() {
+            if self.mode == OpenMode::Replace {
+                return Ok(());
+            }
             let before = Config::from_table(config::read(&existing)?)?;
-            if !resume {
+            if self.mode == OpenMode::New {
                 let expected = "a new folder, --resume to continue this run, or --force to replace it";
                 return Err(Error::input(path, "", describe(path, &before), expected));
             }
@@ -102,18 +131,15 @@ impl<'a> RunFolder<'a> {
                     "the same settings",
                 ));
             }
-        } else if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) && !resume {
+        } else if self.mode != OpenMode::Resume && has_files(path) {
             return Err(Error::input(path, "", "a folder with other files", "a new or empty folder"));
         }
-        Ok(RunFolder { path, config, stop: None, replace: false })
+        Ok(())
     }
 
-    /// Like [`RunFolder::open`], but a run in the folder is replaced when the new one starts. Other files stay.
-    pub fn replace(path: &'a Path, config: &'a Config) -> Result<Self> {
-        if !path.join(run_files::CONFIG).exists() {
-            return RunFolder::open(path, config, false);
-        }
-        Ok(RunFolder { path, config, stop: None, replace: true })
+    /// Waits this long for another process to end that is writing to the folder. The default is not to wait.
+    pub fn wait_for_writer(self, patience: Duration) -> Self {
+        RunFolder { patience, ..self }
     }
 
     /// Stops the training after the current block when the flag is set: saves a checkpoint and returns
@@ -131,11 +157,14 @@ impl<'a> RunFolder<'a> {
         let mut training = Training::new(&input, self.config)?;
         let identity = RunIdentity::of(self.config, &input)?;
 
-        if self.replace {
-            remove_run(self.path)?;
-        }
         fs::create_dir_all(self.path)
             .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
+        let _lock = FolderLock::take(self.path, self.patience)?;
+        // Another process may have written to the folder since it was opened.
+        self.check()?;
+        if self.mode == OpenMode::Replace {
+            remove_run(self.path)?;
+        }
         files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
         let checkpoints = self.path.join(run_files::CHECKPOINTS);
         let found = checkpoint::restore(&checkpoints, &mut training, &identity, |damage| {
@@ -216,6 +245,12 @@ fn describe(path: &Path, config: &Config) -> String {
     let Config { method, data, .. } = config;
     let state = if path.join(run_files::MODEL).exists() { "a finished" } else { "an unfinished" };
     format!("{state} run of {method} on {data}, {} steps", config.total_steps())
+}
+
+/// Whether a folder has files besides its lock.
+fn has_files(path: &Path) -> bool {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| name != FolderLock::NAME)
 }
 
 /// Removes the files of a run, and nothing else.

@@ -1,4 +1,10 @@
-//! Atomic file writes, which files may be replaced, and hashes in hexadecimal.
+//! Atomic file writes, one writer per folder, regular input files, which files may be replaced, and hashes in hexadecimal.
+
+mod lock;
+mod open;
+
+pub use lock::FolderLock;
+pub use open::{check_regular, open, read};
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -14,12 +20,24 @@ pub fn atomic_write(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Res
         File::open(&draft)
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(&draft, path))
+            .and_then(|()| sync_folder_of(path))
             .map_err(|error| Error::io(format_args!("writing {}", path.display()), error))
     });
     if done.is_err() {
         let _ = fs::remove_file(&draft);
     }
     done
+}
+
+/// Makes the name of a new file or folder survive a power failure, on systems that can.
+pub(crate) fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync_folder(folder)
+}
+
+/// Syncs the list of a folder's files to disk.
+pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// [`atomic_write`] of the given bytes.
@@ -36,7 +54,7 @@ pub fn check_output_file(path: &Path, force: bool, is_own: impl FnOnce(&[u8]) ->
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::reading(path, error)),
         Ok(kind) if kind.is_dir() => Err(Error::input(path, "", "a folder", "the path of a file")),
-        Ok(_) if force || is_own(&fs::read(path).map_err(|error| Error::reading(path, error))?) => Ok(()),
+        Ok(_) if force || is_own(&read(path)?) => Ok(()),
         Ok(_) => {
             let expected = "a new file or one written by controlg; --force replaces it";
             Err(Error::input(path, "", "a file that controlg did not write", expected))
