@@ -77,3 +77,28 @@ fn feature_columns_are_matched_by_name() {
     assert!(words.contains("found other columns 'd'"), "{words}");
     assert!(!at.join("three").exists());
 }
+
+#[test]
+fn a_model_with_any_flipped_bit_is_refused_or_gives_the_same_bytes() {
+    let (_home, at) = home();
+    let model = at.join("run/model.safetensors");
+    let intact = fs::read(&model).unwrap();
+    run(&at, &["embed", "run", "graph", "--out", "intact"]);
+    let embeddings = |folder: &str| fs::read(at.join(folder).join("embeddings.npy")).unwrap();
+    let mut refused = 0;
+    for part in 0..60 {
+        let mut damaged = intact.clone();
+        damaged[intact.len() * part / 60 + part % 7] ^= 1 << (part % 8);
+        fs::write(&model, damaged).unwrap();
+        let folder = format!("damaged{part}");
+        let output = controlg(&at, &["embed", "run", "graph", "--out", &folder]);
+        match output.status.code() {
+            Some(0) => assert_eq!(embeddings(&folder), embeddings("intact"), "flip {part}"),
+            code => {
+                assert_eq!(code, Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}

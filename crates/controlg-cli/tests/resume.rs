@@ -151,3 +151,33 @@ fn features_are_normalized_as_they_need_it_and_the_run_says_so() {
     succeed(home.path(), &["embed", "auto", "own", "--out", "again"]);
     assert_eq!(fs::read(home.path().join("again/embeddings.npy")).unwrap(), embeddings("auto"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_record_that_was_changed_is_not_continued() {
+    let home = TempDir::new().unwrap();
+    let arguments = [&["pretrain"], SMALL, &["--set=train.epochs=100000", "--out", "run"]].concat();
+    let mut child = command(home.path(), &arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let checkpoints = home.path().join("run/checkpoint");
+    while fs::read_dir(&checkpoints).map_or(0, |entries| entries.flatten().count()) < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let record = home.path().join("run/trace.jsonl");
+    let text = fs::read_to_string(&record).unwrap();
+    let changed: Vec<String> = text
+        .lines()
+        .zip(1..)
+        .map(
+            |(line, number)| {
+                if number == 7 { line.replacen("\"loss\":", "\"loss\": ", 1) } else { line.to_owned() }
+            },
+        )
+        .collect();
+    fs::write(&record, changed.join("\n") + "\n").unwrap();
+    let output = run(home.path(), &["pretrain", "--out", "run", "--resume"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("trace.jsonl:7: found a line that was changed"), "{}", stderr(&output));
+}

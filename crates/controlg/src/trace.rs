@@ -237,29 +237,20 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Opens a record to continue after `end`. Lines after it, from an interrupted run, are removed.
+    /// Opens a record to continue after `end`. Lines after it, from an interrupted run, are removed. A record that was changed
+    /// before it is an error.
     pub fn open(path: &Path, end: TraceEnd) -> Result<RecordWriter> {
+        if end.bytes > 0 {
+            check_seals(path, &end)?;
+        }
         let open = || {
             let mut file =
                 OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path)?;
-            let length = file.metadata()?.len();
-            if length >= end.bytes {
-                file.set_len(end.bytes)?;
-                file.seek(SeekFrom::End(0))?;
-            }
-            Ok((file, length))
+            file.set_len(end.bytes)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok(file)
         };
-        let (file, length) =
-            open().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
-        if length < end.bytes {
-            let found = format!("{length} bytes");
-            return Err(Error::input(
-                path,
-                "",
-                found,
-                format_args!("at least {} bytes, as in the checkpoint", end.bytes),
-            ));
-        }
+        let file = open().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
         Ok(RecordWriter { path: path.to_owned(), file, end })
     }
 
@@ -280,6 +271,30 @@ impl RecordWriter {
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
         Ok(self.end.clone())
     }
+}
+
+/// Checks that a record is as long as it was at `end` and has not been changed since.
+fn check_seals(path: &Path, end: &TraceEnd) -> Result<()> {
+    let bytes = files::read(path)?;
+    let Some(before_end) = usize::try_from(end.bytes).ok().and_then(|length| bytes.get(..length)) else {
+        let expected = format!("at least {} bytes, as in the checkpoint", end.bytes);
+        return Err(Error::input(path, "", format_args!("{} bytes", bytes.len()), expected));
+    };
+    let mut before = String::new();
+    let mut last = 0;
+    for (line, number) in before_end.split_inclusive(|&byte| byte == b'\n').zip(1..) {
+        last = number;
+        let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n'));
+        before = match text.and_then(without_seal) {
+            Some((body, given)) if given == seal(&before, &body) => given,
+            _ => return Err(changed(path, number)),
+        };
+    }
+    if before == end.seal { Ok(()) } else { Err(changed(path, last)) }
+}
+
+fn changed(path: &Path, line: usize) -> Error {
+    Error::input(path, format_args!("line {line}"), "a line that was changed", "the line that the run wrote")
 }
 
 /// A record in memory.
@@ -323,6 +338,12 @@ fn seal(before: &str, body: &str) -> String {
     files::hex(&hash.finalize()[..8])
 }
 
+/// The text of a line without its seal, and the seal.
+fn without_seal(line: &str) -> Option<(String, String)> {
+    let (open, rest) = line.rsplit_once(SEAL)?;
+    Some((format!("{open}}}"), rest.strip_suffix("\"}")?.to_owned()))
+}
+
 /// A line read from a record.
 #[derive(Clone, Debug)]
 pub struct SealedLine {
@@ -349,10 +370,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<SealedLine>> {
         let record = serde_json::from_str(line).map_err(|error| {
             Error::input(path, format_args!("line {number}"), error, "a line of a record")
         })?;
-        let found = line.rsplit_once(SEAL).and_then(|(open, rest)| {
-            let given = rest.strip_suffix("\"}")?;
-            Some((format!("{open}}}"), given.to_owned()))
-        });
+        let found = without_seal(line);
         let sealed = found.as_ref().is_some_and(|(body, given)| *given == seal(&before, body));
         before = found.map(|found| found.1).unwrap_or_default();
         lines.push(SealedLine { number, record, sealed });

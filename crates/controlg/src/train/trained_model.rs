@@ -84,7 +84,7 @@ impl TrainedModel {
         let config = training.config().clone();
         let (embeddings, stats) = training.model().embed_as(&config.embed)?;
         let mut model = model_file(training.model(), &stats, input);
-        RunIdentity::of(&config, input)?.sign(&mut model);
+        RunIdentity::of(&config, input)?.sign(&mut model)?;
         let (model, record, ids) = (model.to_bytes()?, record.into_text(), input.graph.ids().clone());
         let parts = TrainedModelParts { config, record, model, embeddings, ids };
         Ok(TrainedModel { timings: Some(training.timings().clone()), ..TrainedModel::from_parts(parts)? })

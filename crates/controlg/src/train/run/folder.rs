@@ -235,7 +235,7 @@ impl<'a> RunFolder<'a> {
             model.embed_to(self.path, &self.config.embed, rows)
         })?;
         let mut model = model_file(model, &stats, input);
-        identity.sign(&mut model);
+        identity.sign(&mut model)?;
         model.write(&self.path.join(run_files::MODEL))
     }
 }

@@ -39,8 +39,8 @@ impl RunIdentity {
         Ok(RunIdentity { config: config.hash()?, data, structural })
     }
 
-    /// Writes ownership metadata into the file.
-    pub(in crate::train) fn sign(&self, tensors: &mut TensorFile<'_>) {
+    /// Writes ownership metadata and the digest into the file.
+    pub(in crate::train) fn sign(&self, tensors: &mut TensorFile<'_>) -> Result<()> {
         for (name, text) in
             [("version", env!("CARGO_PKG_VERSION")), ("config_hash", &self.config), ("data_hash", &self.data)]
         {
@@ -49,6 +49,7 @@ impl RunIdentity {
         if self.structural {
             mark_structural(tensors);
         }
+        tensors.seal()
     }
 }
 

@@ -23,6 +23,7 @@ pub(in crate::train) struct TensorFile<'t> {
     /// String metadata.
     pub(in crate::train) metadata: BTreeMap<String, String>,
     parts: BTreeMap<String, TensorPart<'t>>,
+    is_sealed: bool,
 }
 
 struct TensorPart<'t> {
@@ -42,6 +43,9 @@ enum Content<'t> {
 const REAL: &str = if size_of::<Real>() == 4 { "F32" } else { DOUBLE };
 const DOUBLE: &str = "F64";
 const BYTES: &str = "U8";
+
+/// Metadata key of the digest.
+const DIGEST: &str = "digest";
 
 impl Content<'_> {
     fn byte_len(&self) -> usize {
@@ -132,7 +136,7 @@ impl<'t> TensorFile<'t> {
     }
 
     /// SHA-256 of metadata, names and content, in hexadecimal.
-    pub(in crate::train) fn digest(&self) -> Result<String> {
+    fn digest(&self) -> Result<String> {
         let mut hash = Hasher(Sha256::new());
         let mut add = || -> std::io::Result<()> {
             for (name, text) in &self.metadata {
@@ -148,6 +152,18 @@ impl<'t> TensorFile<'t> {
         };
         add().map_err(|error| Error::io("hashing", error))?;
         Ok(files::hex(hash.0.finalize()))
+    }
+
+    /// Adds the digest, which reveals later changes. Call this last.
+    pub(in crate::train) fn seal(&mut self) -> Result<()> {
+        let digest = self.digest()?;
+        self.metadata.insert(DIGEST.to_owned(), digest);
+        Ok(())
+    }
+
+    /// Whether the file had a digest, as all have since version 0.2.
+    pub(in crate::train) fn is_sealed(&self) -> bool {
+        self.is_sealed
     }
 
     /// The number of elements of a tensor, if there is one of that name.
@@ -222,7 +238,7 @@ impl<'t> TensorFile<'t> {
         TensorFile::parse(path, &limits::read_bytes(path)?)
     }
 
-    /// Parses the bytes of a file; `path` is its name in error messages.
+    /// Parses the bytes of a file and verifies its digest; `path` is its name in error messages.
     pub(in crate::train) fn parse(path: &Path, bytes: &[u8]) -> Result<TensorFile<'static>> {
         let wrong = |error: safetensors::SafeTensorError| Error::input(path, "", error, "a safetensors file");
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(wrong)?;
@@ -230,6 +246,7 @@ impl<'t> TensorFile<'t> {
         let mut tensors = TensorFile {
             metadata: header.metadata().clone().unwrap_or_default().into_iter().collect(),
             parts: BTreeMap::new(),
+            is_sealed: false,
         };
         for (name, view) in file.iter() {
             let kind = match view.dtype() {
@@ -241,6 +258,12 @@ impl<'t> TensorFile<'t> {
             let content = Content::Read(view.data().to_vec());
             let part = TensorPart { kind, shape: view.shape().to_vec(), content };
             tensors.parts.insert(name.to_owned(), part);
+        }
+        if let Some(given) = tensors.metadata.remove(DIGEST) {
+            if given != tensors.digest()? {
+                return Err(Error::input(path, "", "a damaged file", "content that matches its digest"));
+            }
+            tensors.is_sealed = true;
         }
         Ok(tensors)
     }
