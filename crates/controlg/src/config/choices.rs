@@ -69,6 +69,12 @@ names! {
         CcaSsg = "cca-ssg",
         /// GCA.
         Gca = "gca",
+        /// For testing: random classes.
+        Noise = "x_noise",
+        /// For testing: another node's features.
+        Shuffle = "x_shuffle",
+        /// For testing: edges that the encoder sees.
+        Memorize = "x_memorize",
     }
 }
 
@@ -143,6 +149,12 @@ names! {
         CcaSsg = "cca-ssg",
         /// GCA.
         Gca = "gca",
+        /// For testing: random classes.
+        Noise = "x_noise",
+        /// For testing: another node's features.
+        Shuffle = "x_shuffle",
+        /// For testing: edges that the encoder sees.
+        Memorize = "x_memorize",
     }
 }
 

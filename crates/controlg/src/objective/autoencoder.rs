@@ -1,5 +1,5 @@
-//! Masked autoencoders: reconstruct the features of masked nodes. `p_recon` and `graphmae` are this objective with
-//! different settings.
+//! Masked autoencoders: reconstruct the features of masked nodes. `p_recon`, `graphmae` and `x_shuffle` are this objective
+//! with different settings.
 //!
 //! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the masked nodes M. The codes are
 //! R = Z·W₀ with R_v = 0 for v ∈ M (re-masking), and the decoder is one layer:
@@ -86,16 +86,47 @@ pub(super) enum DecoderInit {
     Normal,
 }
 
+/// Whose features a masked node is reconstructed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Its own.
+    Own,
+    /// Those of another node, by a random permutation of the nodes.
+    Permuted { seed: u64 },
+}
+
 /// A masked autoencoder, under the name of its objective.
 #[derive(Clone)]
 pub(super) struct Autoencoder {
-    pub(super) name: &'static str,
-    pub(super) settings: AutoencoderSettings,
+    name: &'static str,
+    settings: AutoencoderSettings,
+    target: Target,
+    /// For each node the one whose features are its target; empty if that is itself.
+    source: Vec<u32>,
+}
+
+impl Autoencoder {
+    /// Not prepared for a graph yet.
+    pub(super) fn new(name: &'static str, settings: AutoencoderSettings, target: Target) -> Autoencoder {
+        Autoencoder { name, settings, target, source: vec![] }
+    }
 }
 
 impl Objective for Autoencoder {
     fn check(&self, graph: &Graph) -> Result<()> {
         check_masked_nodes(self.name, self.settings.mask, graph)
+    }
+
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        if let Target::Permuted { seed } = self.target {
+            let n = graph.n_nodes();
+            self.source = Stream::new(seed, "objective", self.name, 0).sample(n, n);
+        }
+        Ok(())
+    }
+
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        if self.target == Target::Own { 0 } else { graph.n_nodes() * size_of::<u32>() }
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
@@ -147,8 +178,13 @@ impl Objective for Autoencoder {
                 tape.attention(view.view.operator(), r, params, shape, dropout)
             }
         };
-        let r = tape.gather(r, masked.ids().to_vec());
+        let ids = masked.ids().to_vec();
+        let targets = match self.target {
+            Target::Own => ids.clone(),
+            Target::Permuted { .. } => ids.iter().map(|&node| self.source[node as usize]).collect(),
+        };
+        let r = tape.gather(r, ids);
         let distance = Distance::Cosine { gamma: self.settings.exponent, least: self.settings.min_norm };
-        tape.reconstruct(r, weight, Some(bias), input.prepared, masked.ids().to_vec(), distance)
+        tape.reconstruct(r, weight, Some(bias), input.prepared, targets, distance)
     }
 }

@@ -1,4 +1,4 @@
-//! `p_link`, link prediction: tell edges from non-edges.
+//! `p_link`, link prediction: tell edges from non-edges. `x_memorize` is this objective with other settings.
 //!
 //! L = −mean_{E⁺} log σ(s_uv) − mean_{E⁻} log(1 − σ(s_uv)), with U = relu(norm(Z)·W + b), s_uv = wᵀ(U_u ⊙ U_v) + c.
 //! Positives are edges, negatives as many sampled non-edges. Z: n×h, W: h×hidden, w: 1×hidden. The initial loss is about
@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, prepared_on, unsuitable};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
@@ -29,19 +29,20 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     keys: KEYS,
     defaults: || setting::table_of(&LinkSettings::default()),
     build: |table| {
-        Ok(Box::new(Link {
-            settings: setting::settings("objective.p_link", KEYS, table)?,
-            edges: vec![],
-            non_edges: vec![],
-        }))
+        Ok(Box::new(Link::new("p_link", setting::settings("objective.p_link", KEYS, table)?)))
     },
 };
 
+pub(super) const HIDDEN: Key = Key::new("hidden", Range::Whole(1, 65_536), "hidden width of the MLP");
+pub(super) const BATCH: Key =
+    Key::new("batch", Range::Whole(1, 1 << 30), "edges per step, with as many non-edges");
+pub(super) const SENSE_BATCH: Key = Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges per sensing");
+
 const KEYS: &[Key] = &[
     Key::new("decoder", Range::OneOf(&["mlp", "dot"]), "score of a pair: an MLP or the dot product"),
-    Key::new("hidden", Range::Whole(1, 65_536), "hidden width of the MLP"),
-    Key::new("batch", Range::Whole(1, 1 << 30), "edges per step, with as many non-edges"),
-    Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges per sensing"),
+    HIDDEN,
+    BATCH,
+    SENSE_BATCH,
     Key::new(
         "mean",
         Range::OneOf(&["separate", "joint"]),
@@ -65,20 +66,20 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct LinkSettings {
-    decoder: Decoder,
-    hidden: usize,
-    batch: usize,
-    sense_batch: usize,
-    mean: PairMean,
-    mask: f64,
-    dropout: f64,
-    negatives: Negatives,
+pub(super) struct LinkSettings {
+    pub(super) decoder: Decoder,
+    pub(super) hidden: usize,
+    pub(super) batch: usize,
+    pub(super) sense_batch: usize,
+    pub(super) mean: PairMean,
+    pub(super) mask: f64,
+    pub(super) dropout: f64,
+    pub(super) negatives: Negatives,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Negatives {
+pub(super) enum Negatives {
     /// Any pair without an edge is equally likely.
     Uniform,
     /// Nodes are drawn like the ends of random edges. Then the degree alone does not tell positives from negatives.
@@ -87,14 +88,14 @@ enum Negatives {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Decoder {
+pub(super) enum Decoder {
     Mlp,
     Dot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum PairMean {
+pub(super) enum PairMean {
     Separate,
     Joint,
 }
@@ -117,8 +118,10 @@ impl Default for LinkSettings {
 /// Attempts to draw a non-edge by degree before it is drawn uniformly.
 const DEGREE_ATTEMPTS: usize = 32;
 
+/// Link prediction, under the name of its objective.
 #[derive(Clone)]
-struct Link {
+pub(super) struct Link {
+    name: &'static str,
     settings: LinkSettings,
     edges: Vec<(u32, u32)>,
     /// All non-edges of a dense graph, where rejection sampling would be slow; empty otherwise.
@@ -129,9 +132,9 @@ impl Objective for Link {
     fn check(&self, graph: &Graph) -> Result<()> {
         let pairs = graph.n_nodes() as u128 * (graph.n_nodes() as u128 - 1) / 2;
         match graph.n_edges() as u128 {
-            0 => Err(unsuitable("p_link", "a graph without edges", "at least one edge to predict")),
+            0 => Err(unsuitable(self.name, "a graph without edges", "at least one edge to predict")),
             all if all == pairs => Err(unsuitable(
-                "p_link",
+                self.name,
                 "a graph with every possible edge",
                 "a pair of nodes without an edge",
             )),
@@ -141,7 +144,7 @@ impl Objective for Link {
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
         u32::try_from(graph.n_edges()).map_err(|_| {
-            Error::value("objective p_link", format_args!("{} edges", graph.n_edges()), "fewer than 2³²")
+            unsuitable(self.name, format_args!("{} edges", graph.n_edges()), "fewer than 2³²")
         })?;
         self.edges = graph.edges().collect();
         let n = graph.n_nodes() as u32;
@@ -153,7 +156,7 @@ impl Objective for Link {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(Link { settings: self.settings.clone(), edges: vec![], non_edges: vec![] }, batch)
+        prepared_on(Link::new(self.name, self.settings.clone()), batch)
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -206,6 +209,11 @@ impl Objective for Link {
 }
 
 impl Link {
+    /// Not prepared for a graph yet.
+    pub(super) fn new(name: &'static str, settings: LinkSettings) -> Link {
+        Link { name, settings, edges: vec![], non_edges: vec![] }
+    }
+
     /// Samples up to `count` of the edges, or takes all in order if there are no more, and as many non-edges. Returns the
     /// sources, the targets and the number of edges.
     fn pairs(

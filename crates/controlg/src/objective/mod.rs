@@ -13,9 +13,11 @@ mod link;
 mod minsg;
 mod par;
 mod recon;
+mod stress;
 mod view_spec;
 
 pub use baselines::BASELINES;
+pub use stress::STRESS;
 pub use view_spec::{AugmentedView, ViewSpec};
 
 use crate::encoder::Encoder;
@@ -25,7 +27,8 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::tensor::{Params, Tape, Var};
 
-/// The paper's objectives in its order, which are the default pool. [`BASELINES`] lists more; all of them can be combined.
+/// The paper's objectives in its order, which are the default pool. [`BASELINES`] lists more, [`STRESS`] those for testing;
+/// all of them can be combined.
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
@@ -181,9 +184,9 @@ pub fn find(name: &str) -> Result<&'static Entry<dyn Objective>> {
     found.ok_or_else(|| Error::unknown("objective", name, all().map(|entry| entry.name)))
 }
 
-/// All objectives, each of which can be trained alone or with others: [`OBJECTIVES`] and [`BASELINES`].
+/// All objectives, each of which can be trained alone or with others: [`OBJECTIVES`], [`BASELINES`] and [`STRESS`].
 pub fn all() -> impl Iterator<Item = &'static Entry<dyn Objective>> {
-    OBJECTIVES.iter().chain(BASELINES)
+    OBJECTIVES.iter().chain(BASELINES).chain(STRESS)
 }
 
 /// Checks an objective against a mini-batch and prepares it.
