@@ -195,7 +195,9 @@ impl Audit {
             }
             _ => return Err(place("kind").differs("a sensing", "none before this block")),
         };
+        let with_held_out = coordinator.needs_held_out();
         invariants::measured(found, self.settings.k(), place)?;
+        invariants::held_out(found, self.settings.k(), with_held_out, place)?;
         let Some(derived) = coordinator.sense(&found.reading()) else {
             return Err(place("kind").differs("a sensing", "none with this method"));
         };
@@ -210,6 +212,7 @@ impl Audit {
             ("loss_scale", &a.state.loss_scale, &b.state.loss_scale),
             ("reference", &a.state.reference, &b.state.reference),
             ("hv_weight", &a.plan.hv_weight, &b.plan.hv_weight),
+            ("gain", &a.plan.gain, &b.plan.gain),
             ("priority", &a.plan.priority, &b.plan.priority),
             ("plan", &a.plan.plan, &b.plan.plan),
         ] {
@@ -252,6 +255,10 @@ impl Audit {
         }
         self.steps += steps;
         self.blocks += 1;
+        let measured = self.settings.holds_out()
+            && (found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps));
+        let count = if measured { self.settings.k() } else { 0 };
+        invariants::finite(&found.held_out, count, &place("held_out"))?;
         match decision {
             Some(decision) => {
                 self.statistics.count(&decision, found.block == self.settings.blocks_per_epoch());

@@ -86,6 +86,11 @@ impl AuditSettings {
         }
     }
 
+    /// Whether held-out losses are measured after each epoch.
+    pub(super) fn holds_out(&self) -> bool {
+        self.run.as_ref().is_some_and(|config| config.sense.held_out > 0.0)
+    }
+
     /// Whether block lines contain a loss.
     pub(super) fn knows_loss(&self) -> bool {
         self.run.is_some()

@@ -83,6 +83,8 @@ names! {
     MethodKind {
         /// The feedback loop of the paper.
         ControlG = "controlg",
+        /// The feedback loop with shares from expected gains on held-out losses.
+        ControlGGain = "controlg-gain",
         /// A uniform random objective per block.
         Random = "random",
         /// The objectives in turn.

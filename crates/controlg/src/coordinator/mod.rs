@@ -40,6 +40,11 @@ pub trait Coordinator: Send {
         false
     }
 
+    /// Whether readings must include held-out samples; see [`Reading::held_out`].
+    fn needs_held_out(&self) -> bool {
+        false
+    }
+
     /// Takes a reading; returns what it derived from it, for the record.
     fn sense(&mut self, _reading: &Reading) -> Option<Sensing> {
         None

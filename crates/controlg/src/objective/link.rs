@@ -10,11 +10,14 @@
 //!
 //! Rows are normalized before the head because plain dot products start with very large logits.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, prepared_on, unsuitable};
+use super::held_out::{Hidden, PairSplit};
+use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
 use crate::error::Result;
-use crate::graph::{Graph, Subgraph};
+use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range, Scalar};
@@ -123,9 +126,12 @@ const DEGREE_ATTEMPTS: usize = 32;
 pub(super) struct Link {
     name: &'static str,
     settings: LinkSettings,
+    /// The edges to train on.
     edges: Vec<(u32, u32)>,
-    /// All non-edges of a dense graph, where rejection sampling would be slow; empty otherwise.
+    /// All non-edges to train on of a dense graph, where rejection sampling would be slow; empty otherwise.
     non_edges: Vec<(u32, u32)>,
+    /// The pairs that are held out: those edges are hidden in every view.
+    split: Option<PairSplit>,
 }
 
 impl Objective for Link {
@@ -156,7 +162,37 @@ impl Objective for Link {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(Link::new(self.name, self.settings.clone()), batch)
+        let mut on_batch = Link::new(self.name, self.settings.clone());
+        on_batch.check(&batch.graph)?;
+        on_batch.prepare(&batch.graph)?;
+        if let Some(split) = &self.split {
+            on_batch.keep_aside(split.on_batch(batch))?;
+        }
+        Ok(Box::new(on_batch))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        let mut edges: Vec<(u32, u32)> = graph.edges().collect();
+        let count = (share * edges.len() as f64).ceil() as usize;
+        let drawn = stream.sample(edges.len(), count);
+        edges = drawn.into_iter().map(|at| edges[at as usize]).collect();
+        edges.sort_unstable();
+        // A dense graph may have fewer non-edges; half of them stay for training.
+        let most = if self.non_edges.is_empty() { usize::MAX } else { self.non_edges.len() / 2 };
+        let mut non_edges = BTreeSet::new();
+        while non_edges.len() < edges.len().min(most) {
+            let (u, v) = self.negative(graph, stream);
+            non_edges.insert((u.min(v), u.max(v)));
+        }
+        if non_edges.is_empty() {
+            let found = format!("{} non-edges with sense.held_out = {share}", self.non_edges.len());
+            return Err(unsuitable(self.name, found, "at least one held out and one to train on"));
+        }
+        self.keep_aside(PairSplit { edges, non_edges: non_edges.into_iter().collect() })
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.edges.len().min(split.non_edges.len()))
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -174,19 +210,32 @@ impl Objective for Link {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        vec![ViewSpec { hide_edges: self.settings.mask, ..ViewSpec::default() }]
+        let custom = self.split.is_some();
+        vec![ViewSpec { hide_edges: self.settings.mask, custom, ..ViewSpec::default() }]
+    }
+
+    fn augment<'a>(
+        &'a self,
+        spec: &ViewSpec,
+        graph: &'a Graph,
+        prepared: &'a EncoderInput<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> AugmentedView<'a> {
+        let edges = self.split.as_ref().map_or(&[][..], |split| &split.edges);
+        spec.sample_without(Hidden { nodes: None, edges }, graph, prepared, dropper, stream)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        let count = match input.purpose {
-            Purpose::Training => self.settings.batch,
-            Purpose::Sensing => self.settings.sense_batch,
-        };
         let edges = match self.settings.mask > 0.0 {
             true => &input.views[0].hidden_edges[..],
             false => &self.edges[..],
         };
-        let (us, vs, n_positive) = self.pairs(input.graph, edges, count, input.stream);
+        let (us, vs, n_positive) = match (input.purpose, &self.split) {
+            (Purpose::HeldOut, Some(split)) => held_out_pairs(split, self.settings.sense_batch),
+            (Purpose::Training, _) => self.pairs(input.graph, edges, self.settings.batch, input.stream),
+            _ => self.pairs(input.graph, edges, self.settings.sense_batch, input.stream),
+        };
         let scores = match self.settings.decoder {
             Decoder::Dot => tape.pair_dot(input.z[0], us, vs),
             Decoder::Mlp => {
@@ -211,7 +260,21 @@ impl Objective for Link {
 impl Link {
     /// Not prepared for a graph yet.
     pub(super) fn new(name: &'static str, settings: LinkSettings) -> Link {
-        Link { name, settings, edges: vec![], non_edges: vec![] }
+        Link { name, settings, edges: vec![], non_edges: vec![], split: None }
+    }
+
+    /// Takes the held-out pairs from those to train on.
+    fn keep_aside(&mut self, split: PairSplit) -> Result<()> {
+        // Prepared for batches, it has no edges of the whole graph.
+        let is_prepared = !self.edges.is_empty();
+        self.edges.retain(|&edge| !split.has_edge(edge));
+        if is_prepared && self.edges.is_empty() {
+            let found = format!("{} edges, all of them held out", split.edges.len());
+            return Err(unsuitable(self.name, found, "at least one edge to train on"));
+        }
+        self.non_edges.retain(|&pair| !split.has_non_edge(pair));
+        self.split = Some(split);
+        Ok(())
     }
 
     /// Samples up to `count` of the edges, or takes all in order if there are no more, and as many non-edges. Returns the
@@ -248,7 +311,7 @@ impl Link {
             // Hubs may be adjacent to nearly all likely partners, so the attempts are limited.
             for _ in 0..DEGREE_ATTEMPTS {
                 let [u, v] = [(); 2].map(|()| self.random_end(stream));
-                if u != v && !graph.adjacency().contains(u, v) {
+                if u != v && !graph.adjacency().contains(u, v) && !self.is_held_out((u, v)) {
                     return (u, v);
                 }
             }
@@ -256,10 +319,14 @@ impl Link {
         loop {
             let n = graph.n_nodes();
             let (u, v) = (stream.below(n) as u32, stream.below(n) as u32);
-            if u != v && !graph.adjacency().contains(u, v) {
+            if u != v && !graph.adjacency().contains(u, v) && !self.is_held_out((u, v)) {
                 return (u, v);
             }
         }
+    }
+
+    fn is_held_out(&self, non_edge: (u32, u32)) -> bool {
+        self.split.as_ref().is_some_and(|split| split.has_non_edge(non_edge))
     }
 
     /// A random end of a random edge.
@@ -268,4 +335,12 @@ impl Link {
         let (u, v) = self.edges[at / 2];
         if at.is_multiple_of(2) { u } else { v }
     }
+}
+
+/// Sources, targets and number of edges of the held-out pairs, at most `count` of each kind.
+fn held_out_pairs(split: &PairSplit, count: usize) -> (Vec<u32>, Vec<u32>, usize) {
+    let edges = &split.edges[..split.edges.len().min(count)];
+    let non_edges = &split.non_edges[..split.non_edges.len().min(count)];
+    let (us, vs) = edges.iter().chain(non_edges).copied().unzip();
+    (us, vs, edges.len())
 }

@@ -9,6 +9,7 @@ mod baselines;
 mod decor;
 mod decorrelation;
 mod head;
+mod held_out;
 mod link;
 mod minsg;
 mod par;
@@ -59,6 +60,19 @@ pub trait Objective: CloneObjective + Send + Sync {
     /// fills in placeholders of the right sizes.
     fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
         self.prepare(graph)
+    }
+
+    /// Keeps a share of its samples (edges, nodes) aside, drawn from the stream. From then on no training loss uses them, and
+    /// [`Purpose::HeldOut`] is the loss on them. Called once, after [`Objective::prepare`] or
+    /// [`Objective::prepare_for_batches`]; [`Objective::on_batch`] keeps the split. An objective that cannot do this does
+    /// nothing.
+    fn hold_out(&mut self, _graph: &Graph, _share: f64, _stream: &mut Stream) -> Result<()> {
+        Ok(())
+    }
+
+    /// How many samples it keeps aside on the graph that it is prepared for.
+    fn n_held_out(&self) -> usize {
+        0
     }
 
     /// The same objective, with the same head, on a mini-batch of the graph that it was prepared for.
@@ -160,17 +174,19 @@ pub struct LossInput<'a, 's> {
     pub z: &'s [Var],
     /// Random numbers.
     pub stream: &'s mut Stream,
-    /// Whether the loss is for training or sensing.
+    /// Whether the loss is for training or a measurement.
     pub purpose: Purpose,
 }
 
-/// The purpose of a loss. Sensing uses larger samples, the same at every sensing of a run.
+/// The purpose of a loss. Measurements use larger samples, the same at every sensing of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A training step.
     Training,
-    /// A measurement.
+    /// A measurement on samples that the objective trains on.
     Sensing,
+    /// A measurement on the samples that it keeps aside; see [`Objective::hold_out`].
+    HeldOut,
 }
 
 /// Builds an objective by name from its table of the run file.

@@ -156,7 +156,11 @@ impl<'g> Training<'g> {
         let (epoch, block) = self.position();
         let step = self.progress.steps;
         let start = Instant::now();
-        let reading = self.model.measure(step)?;
+        let held_out = matches!(&self.method, Driver::Schedule(method) if method.needs_held_out());
+        let reading = match held_out {
+            true => self.model.measure_with_held_out(step)?,
+            false => self.model.measure(step)?,
+        };
         let measured = start.elapsed().as_secs_f64();
         let sensing = match &mut self.method {
             Driver::Schedule(coordinator) => coordinator.sense(&reading),
@@ -165,16 +169,13 @@ impl<'g> Training<'g> {
         self.timings.sensing += measured;
         self.timings.planning += start.elapsed().as_secs_f64() - measured;
         Ok(sensing.map(|sensing| {
+            let ms = milliseconds(start);
             Record::Sense(Box::new(SenseLine {
                 epoch,
                 block,
                 step,
-                loss: reading.loss,
-                grad_norm: reading.grad_norm,
-                rq: reading.rq,
-                cosine: reading.cosine,
-                sensing,
-                ms: milliseconds(start),
+                ms,
+                ..SenseLine::of(reading, sensing)
             }))
         }))
     }
@@ -214,7 +215,20 @@ impl<'g> Training<'g> {
         self.progress.steps += steps;
         self.progress.blocks += 1;
         let ms = milliseconds(start);
-        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, ms, ..line })))
+        let held_out = self.held_out_losses()?;
+        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, ms, ..line })))
+    }
+
+    /// The losses on held-out samples, if there are some and an epoch or the run has just ended.
+    fn held_out_losses(&mut self) -> Result<Vec<f64>> {
+        let ended = self.progress.steps >= self.config.total_steps();
+        if !ended && !self.at_epoch_end() {
+            return Ok(Vec::new());
+        }
+        let start = Instant::now();
+        let losses = self.model.held_out_losses(self.progress.steps)?;
+        self.timings.sensing += start.elapsed().as_secs_f64();
+        Ok(losses.unwrap_or_default())
     }
 
     /// The next epoch and the next block within it, both counted from 1.

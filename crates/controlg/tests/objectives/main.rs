@@ -9,6 +9,7 @@ mod differences;
 mod baselines;
 mod bench;
 mod derivatives;
+mod held_out;
 mod pool;
 mod real;
 mod sensing;

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
+use crate::objective::held_out::NodeSplit;
+use crate::objective::par::classify;
 use crate::objective::{HeadDims, LossInput, Objective, ViewSpec};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range};
-use crate::tensor::{Activation, Init, Params, Tape, Var};
+use crate::tensor::{Init, Params, Tape, Var};
 
 /// Entry in the list of objectives.
 pub(super) const ENTRY: Entry<dyn Objective> = Entry {
@@ -23,7 +25,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&NoiseSettings::default()),
     build: |table| {
         let settings = setting::settings("objective.x_noise", KEYS, table)?;
-        Ok(Box::new(Noise { settings, class: vec![] }))
+        Ok(Box::new(Noise { settings, class: vec![], split: None }))
     },
 };
 
@@ -54,6 +56,8 @@ struct Noise {
     settings: NoiseSettings,
     /// The class of each node.
     class: Vec<u32>,
+    /// The nodes whose classes are held out.
+    split: Option<NodeSplit>,
 }
 
 impl Objective for Noise {
@@ -71,7 +75,17 @@ impl Objective for Noise {
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         // A node has the same class in every batch.
         let class = batch.nodes.iter().map(|&node| self.class[node as usize]).collect();
-        Ok(Box::new(Noise { class, ..self.clone() }))
+        let split = self.split.as_ref().map(|split| split.on_batch(batch));
+        Ok(Box::new(Noise { class, split, ..self.clone() }))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        self.split = Some(NodeSplit::draw("x_noise", graph, share, 1, stream)?);
+        Ok(())
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.held_out.len())
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -89,8 +103,6 @@ impl Objective for Noise {
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        let head = tape.group(input.group);
-        let logits = tape.linear(input.z[0], head[0], Some(head[1]), Activation::Identity);
-        tape.cross_entropy(logits, &self.class)
+        classify(tape, &input, &self.class, self.split.as_ref())
     }
 }
