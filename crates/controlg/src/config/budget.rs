@@ -35,7 +35,9 @@ impl Config {
 
     /// How often the held-out losses are measured apart from sensings: after every epoch.
     fn held_out_measurements(&self) -> u64 {
-        if self.sense.held_out > 0.0 { self.total_steps().div_ceil(self.train.batches_per_epoch as u64) } else { 0 }
+        let scheduled = self.total_steps() - self.warm_up_steps();
+        let epochs = scheduled.div_ceil(self.train.batches_per_epoch as u64);
+        if self.sense.held_out > 0.0 { epochs } else { 0 }
     }
 
     /// The number of sensings in the whole run; zero for a method that does not sense.

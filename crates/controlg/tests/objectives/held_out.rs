@@ -156,6 +156,7 @@ fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
                     model.params_mut().group_mut(0).data_mut().copy_from_slice(params.groups()[0].data());
                     model.optimizers_mut()[0].restore(&optimizer).unwrap();
                 }
+                println!("CASE {seed} {round} {} predicted {predicted:.3e} fall {fall:.3e}", PAPER[task]);
                 cases += 1;
                 right += usize::from((fall > 0.0) == (predicted > 0.0));
                 errors.push((fall - predicted).abs() / fall.abs().max(predicted.abs()));
