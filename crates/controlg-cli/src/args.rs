@@ -138,6 +138,9 @@ pub(crate) struct PretrainArgs {
     /// Downstream task: nc, cluster, or lp (training edges only) [default: nc].
     #[arg(long, alias = "for", value_name = "TASK")] // alias kept from version 0.1
     pub(crate) task: Option<Task>,
+    /// Stop when no held-out loss has fallen for N epochs.
+    #[arg(long, value_name = "N")]
+    pub(crate) stop_when_flat: Option<NonZeroUsize>,
     /// Node features [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,

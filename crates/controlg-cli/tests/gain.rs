@@ -167,3 +167,32 @@ fn objectives_for_testing_are_marked_and_in_no_default_pool() {
     let pool = config.as_array().unwrap().iter().find(|setting| setting["name"] == "objectives").unwrap();
     assert!(!pool["default"].as_str().unwrap().contains("x_"));
 }
+
+#[test]
+fn a_run_stops_when_its_held_out_losses_are_flat() {
+    let home = TempDir::new().unwrap();
+    let home = home.path();
+    // Random classes are learned by heart only, so the held-out loss soon rises.
+    let arguments = [
+        "pretrain",
+        "synthetic:nodes=240",
+        "--method=x_noise",
+        "--set=encoder.width=16",
+        "--set=train.epochs=60",
+        "--set=train.batches_per_epoch=10",
+        "--set=train.lr=0.01",
+        "--stop-when-flat=3",
+    ];
+    succeed(home, &[&arguments[..], &["--out", "run"]].concat());
+    let lines = record(&home.join("run"));
+    let last = lines.last().unwrap();
+    assert!(last["epoch"].as_u64().unwrap() < 60, "{last}");
+    let losses: Vec<f64> =
+        of_kind(&lines, "block").filter_map(|line| line.get("held_out")?[0].as_f64()).collect();
+    let best = losses.iter().position(|loss| losses.iter().all(|other| loss <= other)).unwrap();
+    assert_eq!(best, losses.len() - 4, "{losses:?}");
+    assert!(succeed(home, &["audit", "run"]).contains("every decision follows"));
+    // It is complete: there is nothing to continue.
+    succeed(home, &["pretrain", "--out", "run", "--resume"]);
+    assert_eq!(record(&home.join("run")), lines);
+}

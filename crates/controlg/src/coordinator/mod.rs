@@ -7,6 +7,7 @@
 //! `mix/`.
 
 mod feedback;
+mod flat;
 mod method;
 pub mod min_norm;
 mod mix;
@@ -14,6 +15,7 @@ mod random;
 mod round_robin;
 
 pub use feedback::*;
+pub use flat::FlatWatch;
 pub use method::{METHODS, Method, UNTRAINED};
 pub(crate) use mix::cma;
 pub use mix::{

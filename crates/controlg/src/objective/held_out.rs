@@ -1,7 +1,7 @@
 //! Held-out samples: nodes or edges that an objective keeps aside and never trains on.
 //!
-//! An objective hides what it keeps aside in all of its views where its encoder would otherwise see the answer, so that one
-//! view serves the training loss and the held-out loss.
+//! An objective hides what it keeps aside in all of its views where the encoder would otherwise see the answer, also while it
+//! trains: the held-out loss is then about samples that nothing in this objective has ever seen.
 
 use super::unsuitable;
 use crate::error::Result;

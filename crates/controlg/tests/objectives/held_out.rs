@@ -8,7 +8,7 @@ use controlg::{Real, Result};
 
 use crate::bench::{Bench, block_model, network, objective, spec};
 use crate::common::{edges, graph, sparse_features};
-use crate::differences::forever;
+use crate::differences::{WIDE, forever};
 use crate::trained_table;
 
 const PAPER: [&str; 5] = ["p_link", "p_recon", "p_minsg", "p_decor", "p_par"];
@@ -19,7 +19,7 @@ fn model<'g>(graph: &'g Graph, names: &[&str], share: f64, seed: u64) -> Result<
         objective: objective(name, trained_table(name)),
     };
     // Without momentum one step has its whole effect at once.
-    let optimizer = OptimizerSettings { rate: 2e-5, beta1: 0.0, ..OptimizerSettings::default() };
+    let optimizer = OptimizerSettings { rate: 1e-4, beta1: 0.0, ..OptimizerSettings::default() };
     let spec = spec(network("width = 32"), names.iter().map(named).collect(), 0.0);
     Model::new(graph, None, ModelSpec { optimizer, seed, held_out: share, ..spec })
 }
@@ -126,8 +126,9 @@ fn memorizing_shows_in_the_held_out_loss() {
 #[test]
 fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
     const DRAWS: u64 = 12;
+    const ROUNDING: f64 = if WIDE { 1e-12 } else { 1e-6 };
     let graph = block_model(":nodes=300,features=100");
-    let (mut right, mut cases, mut errors) = (0, 0, Vec::new());
+    let (mut right, mut cases, mut errors, mut fixed_sample_errors) = (0, 0, Vec::new(), Vec::new());
     for seed in 0..4 {
         let mut model = model(&graph, &PAPER, 0.1, seed).unwrap();
         let scale = model.held_out_losses(0).unwrap().unwrap();
@@ -156,18 +157,29 @@ fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
                     model.params_mut().group_mut(0).data_mut().copy_from_slice(params.groups()[0].data());
                     model.optimizers_mut()[0].restore(&optimizer).unwrap();
                 }
-                println!("CASE {seed} {round} {} predicted {predicted:.3e} fall {fall:.3e}", PAPER[task]);
+                // Smaller changes are lost in the rounding of the losses.
+                if fall.abs().max(predicted.abs()) < ROUNDING {
+                    continue;
+                }
+                let error = (fall - predicted).abs() / fall.abs().max(predicted.abs());
                 cases += 1;
                 right += usize::from((fall > 0.0) == (predicted > 0.0));
-                errors.push((fall - predicted).abs() / fall.abs().max(predicted.abs()));
+                errors.push(error);
+                if PAPER[task] == "p_par" {
+                    fixed_sample_errors.push(error);
+                }
             }
         }
     }
-    errors.sort_by(f64::total_cmp);
-    let median = errors[errors.len() / 2];
-    println!("sign right in {right} of {cases} cases, median relative error {median:.3}");
-    assert!(100 * right >= 95 * cases, "sign right in {right} of {cases} cases");
-    assert!(median < 0.35, "median relative error {median}");
+    let median = |errors: &mut Vec<f64>| {
+        errors.sort_by(f64::total_cmp);
+        errors[errors.len() / 2]
+    };
+    let (all, fixed) = (median(&mut errors), median(&mut fixed_sample_errors));
+    println!("sign right in {right} of {cases} cases, median relative error {all:.3}, of p_par {fixed:.3}");
+    assert!(cases >= 80 && 100 * right >= 95 * cases, "sign right in {right} of {cases} cases");
+    // What is left is the noise of one sample: p_par, whose samples are the same at every step, has little.
+    assert!(all < 0.5 && fixed < 0.1, "median relative error {all}, of p_par {fixed}");
 }
 
 #[test]

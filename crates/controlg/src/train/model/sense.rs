@@ -41,6 +41,20 @@ impl Measurement {
     fn differentiates(self) -> bool {
         matches!(self, Measurement::Gradients | Measurement::Transfer)
     }
+
+    fn purposes(self) -> &'static [Purpose] {
+        match self {
+            Measurement::Losses | Measurement::Gradients => &[Purpose::Sensing],
+            Measurement::HeldOutLosses => &[Purpose::HeldOut],
+            Measurement::Transfer => &[Purpose::Sensing, Purpose::HeldOut],
+        }
+    }
+}
+
+/// The purpose of the random streams of views and losses. Held-out losses have views of their own: a training step draws new
+/// ones too, and gradients of the same views would agree more than those of two draws.
+fn draws(purpose: Purpose) -> &'static str {
+    if purpose == Purpose::HeldOut { "held-out loss" } else { "sense" }
 }
 
 /// Objectives with the same views, which share their forward passes.
@@ -96,8 +110,10 @@ impl<'m> Sensor<'m> {
         };
         let empty = || (0..k).map(|_| pool.take(0)).collect();
         let mut gradients = EncoderGrads { trained: empty(), held_out: empty() };
-        for group in self.groups {
-            self.measure_group(group, grads, dropper, &mut measured, &mut gradients)?;
+        for &purpose in self.measurement.purposes() {
+            for group in self.groups {
+                self.measure_group(group, purpose, grads, dropper, &mut measured, &mut gradients)?;
+            }
         }
         let EncoderGrads { trained, held_out } = gradients;
         measured.products = inner_products(&trained);
@@ -110,15 +126,16 @@ impl<'m> Sensor<'m> {
     fn measure_group(
         &self,
         group: &ViewGroup,
+        purpose: Purpose,
         grads: &mut Grads,
         dropper: &mut EdgeDropper,
         measured: &mut Measured,
         encoder_grads: &mut EncoderGrads<'m>,
     ) -> Result<()> {
         let (seed, pool) = (self.context.seed, self.context.pool);
-        let first = self.pass(group.members[0], Purpose::Sensing);
+        let first = self.pass(group.members[0], purpose);
         let augment = |spec: &ViewSpec| {
-            let mut stream = Stream::new(seed, "sense", "view", u64::from(spec.index));
+            let mut stream = Stream::new(seed, draws(purpose), "view", u64::from(spec.index));
             first.augment(spec, dropper, &mut stream)
         };
         let augmented: Vec<AugmentedView<'_>> = group.views.iter().map(augment).collect();
@@ -131,17 +148,14 @@ impl<'m> Sensor<'m> {
         let z: Vec<Var> = encoded.iter().map(|&z| tape.detached_leaf(z)).collect();
         tape.freeze_params();
         for &member in &group.members {
-            if self.measurement != Measurement::HeldOutLosses {
-                let head = HeadLoss { pass: self.pass(member, Purpose::Sensing), augmented: &augmented };
-                let (value, rq, gradient) = self.measure_head(head, &mut tape, (&encoded, &z), grads)?;
-                (measured.loss[member], measured.rq[member]) = (value, rq);
-                encoder_grads.trained[member] = gradient;
-            }
-            if matches!(self.measurement, Measurement::HeldOutLosses | Measurement::Transfer) {
-                let head = HeadLoss { pass: self.pass(member, Purpose::HeldOut), augmented: &augmented };
-                let (value, _, gradient) = self.measure_head(head, &mut tape, (&encoded, &z), grads)?;
+            let head = HeadLoss { pass: self.pass(member, purpose), augmented: &augmented };
+            let (value, rq, gradient) = self.measure_head(head, &mut tape, (&encoded, &z), grads)?;
+            if purpose == Purpose::HeldOut {
                 measured.held_out_loss[member] = value;
                 encoder_grads.held_out[member] = gradient;
+            } else {
+                (measured.loss[member], measured.rq[member]) = (value, rq);
+                encoder_grads.trained[member] = gradient;
             }
         }
         Ok(())
@@ -159,8 +173,7 @@ impl<'m> Sensor<'m> {
         let (seed, pool) = (self.context.seed, self.context.pool);
         let HeadLoss { pass, augmented } = head;
         let mark = tape.mark();
-        let purpose = if pass.purpose == Purpose::HeldOut { "held-out loss" } else { "sense" };
-        let mut stream = Stream::new(seed, purpose, pass.name(), 0);
+        let mut stream = Stream::new(seed, draws(pass.purpose), pass.name(), 0);
         let (loss, value) = pass.loss(tape, augmented, z, &mut stream, self.step)?;
         if !self.measurement.differentiates() {
             tape.truncate(mark);
