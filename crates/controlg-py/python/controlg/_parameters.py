@@ -62,6 +62,7 @@ class Parameters:
         train__fanout: Optional[int] = None,
         train__recompute: Optional[Literal["auto", "always", "never"]] = None,
         train__coupled_decay: Optional[bool] = None,
+        train__stop_when_flat: Optional[int] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
         embed__features: Optional[int] = None,
@@ -276,6 +277,8 @@ class Parameters:
             MB (auto, always, never; default "auto").
         train__coupled_decay : add weight decay to the gradient (Adam) instead of decoupling it (AdamW) (true or
             false; default false).
+        train__stop_when_flat : epochs without a lower held-out loss of any objective after which the run stops;
+            0: never (0 to 1000000; default 0).
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
         embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
@@ -551,6 +554,7 @@ class Parameters:
         self.train__fanout = train__fanout
         self.train__recompute = train__recompute
         self.train__coupled_decay = train__coupled_decay
+        self.train__stop_when_flat = train__stop_when_flat
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
         self.embed__features = embed__features
