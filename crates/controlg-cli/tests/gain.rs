@@ -145,7 +145,10 @@ fn bad_settings_are_named() {
     let home = TempDir::new().unwrap();
     let home = home.path();
     let without = error(home, &[&["pretrain"], SMALL, &["--set=sense.held_out=0", "--out", "a"]].concat());
-    assert!(without.contains("sense.held_out: found 0, expected more than 0 with plan.mode = gain"), "{without}");
+    assert!(
+        without.contains("sense.held_out: found 0, expected more than 0 with plan.mode = gain"),
+        "{without}"
+    );
     let dgi = error(home, &[&["pretrain"], SMALL, &["--set=objectives=p_par,dgi", "--out", "b"]].concat());
     assert!(dgi.contains("sense.held_out: found 0.05 with objective dgi"), "{dgi}");
     let suite = error(home, &["compare", "--data", "cora", "--methods", "random", "--pool", "stres"]);
@@ -155,7 +158,8 @@ fn bad_settings_are_named() {
 #[test]
 fn objectives_for_testing_are_marked_and_in_no_default_pool() {
     let home = TempDir::new().unwrap();
-    let listed: Value = serde_json::from_str(&succeed(home.path(), &["list", "objectives", "--json"])).unwrap();
+    let listed: Value =
+        serde_json::from_str(&succeed(home.path(), &["list", "objectives", "--json"])).unwrap();
     let summary = |name: &str| {
         let entry = listed.as_array().unwrap().iter().find(|entry| entry["name"] == name).unwrap();
         entry["summary"].as_str().unwrap().to_owned()

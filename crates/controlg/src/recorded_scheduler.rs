@@ -70,7 +70,8 @@ impl RecordedScheduler {
             settings: settings.clone(),
         };
         if settings.plan.mode == PlanMode::Gain {
-            let expected = "log-hypervolume or uniform: a scheduler for your own loop gets no held-out losses";
+            let expected =
+                "log-hypervolume or uniform: a scheduler for your own loop gets no held-out losses";
             return Err(Error::value("plan.mode", "gain", expected));
         }
         let blocks_per_epoch = settings.blocks_per_epoch;

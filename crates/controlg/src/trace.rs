@@ -188,20 +188,7 @@ impl SenseLine {
         let Reading { loss, grad_norm, cosine, rq, held_out } = reading;
         let HeldOutReading { loss: held_out, transfer, cost } = held_out.unwrap_or_default();
         let (epoch, block, step, ms) = (0, 0, 0, 0.0);
-        SenseLine {
-            epoch,
-            block,
-            step,
-            loss,
-            grad_norm,
-            rq,
-            cosine,
-            held_out,
-            transfer,
-            cost,
-            sensing,
-            ms,
-        }
+        SenseLine { epoch, block, step, loss, grad_norm, rq, cosine, held_out, transfer, cost, sensing, ms }
     }
 
     /// The measurements.

@@ -32,7 +32,12 @@ pub(super) fn run(
             let baselines = BASELINES.iter().map(|entry| entry.summary());
             let singles = OBJECTIVES.iter().map(single);
             let stress = STRESS.iter().map(|entry| entry.summary());
-            methods.chain(baselines).chain(singles).chain(stress).chain(controlg::eval::floors::SUMMARIES).collect()
+            methods
+                .chain(baselines)
+                .chain(singles)
+                .chain(stress)
+                .chain(controlg::eval::floors::SUMMARIES)
+                .collect()
         }
         Listing::Objectives => objective::all().map(|entry| entry.summary()).collect(),
         Listing::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),

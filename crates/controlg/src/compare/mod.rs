@@ -143,8 +143,12 @@ impl Comparison {
                 for method in &self.methods {
                     for pool in self.pools_of(method) {
                         for edges in [EdgeScope::All, EdgeScope::Train] {
-                            let tasks: Vec<Task> =
-                                self.tasks.iter().copied().filter(|task| edge_scope(*task) == edges).collect();
+                            let tasks: Vec<Task> = self
+                                .tasks
+                                .iter()
+                                .copied()
+                                .filter(|task| edge_scope(*task) == edges)
+                                .collect();
                             if tasks.is_empty() {
                                 continue;
                             }

@@ -13,9 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::held_out::{Hidden, NodeSplit};
-use super::{
-    AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes,
-};
+use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes};
 use crate::error::Result;
 use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::rng::Stream;

@@ -31,9 +31,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
             Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: KEYS,
     defaults: || setting::table_of(&LinkSettings::default()),
-    build: |table| {
-        Ok(Box::new(Link::new("p_link", setting::settings("objective.p_link", KEYS, table)?)))
-    },
+    build: |table| Ok(Box::new(Link::new("p_link", setting::settings("objective.p_link", KEYS, table)?))),
 };
 
 pub(super) const HIDDEN: Key = Key::new("hidden", Range::Whole(1, 65_536), "hidden width of the MLP");

@@ -100,7 +100,8 @@ impl RunTrace {
     pub(super) fn held_out_losses(&self) -> Vec<Vec<(f64, f64)>> {
         let sensed = self.sensings.iter().map(|line| (line.step, &line.held_out));
         let ends = self.blocks.iter().map(|block| (block.step + block.steps, &block.held_out));
-        let mut all: Vec<(u64, &Vec<f64>)> = sensed.chain(ends).filter(|(_, loss)| !loss.is_empty()).collect();
+        let mut all: Vec<(u64, &Vec<f64>)> =
+            sensed.chain(ends).filter(|(_, loss)| !loss.is_empty()).collect();
         // The end of an epoch and the sensing at the start of the next measure the same.
         all.sort_by_key(|(step, _)| *step);
         all.dedup_by_key(|(step, _)| *step);

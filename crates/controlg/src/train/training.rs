@@ -173,13 +173,7 @@ impl<'g> Training<'g> {
         self.timings.planning += start.elapsed().as_secs_f64() - measured;
         Ok(sensing.map(|sensing| {
             let ms = milliseconds(start);
-            Record::Sense(Box::new(SenseLine {
-                epoch,
-                block,
-                step,
-                ms,
-                ..SenseLine::of(reading, sensing)
-            }))
+            Record::Sense(Box::new(SenseLine { epoch, block, step, ms, ..SenseLine::of(reading, sensing) }))
         }))
     }
 

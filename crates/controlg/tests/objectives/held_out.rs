@@ -62,7 +62,8 @@ fn training_and_held_out_losses_use_different_nodes() {
 
 #[test]
 fn held_out_edges_are_hidden_and_no_positives() {
-    for (name, table, hidden) in [("p_link", "mask = 0.5", 5), ("p_link", "mask = 0", 0), ("x_memorize", "", 0)]
+    for (name, table, hidden) in
+        [("p_link", "mask = 0.5", 5), ("p_link", "mask = 0", 0), ("x_memorize", "", 0)]
     {
         let graph = graph(edges(), sparse_features(6));
         let all = graph.n_edges();
@@ -111,9 +112,8 @@ fn memorizing_shows_in_the_held_out_loss() {
     let named = NamedObjective { name: "x_noise".to_owned(), objective: objective("x_noise", "") };
     let spec = spec(network("width = 32"), vec![named], 1e-2);
     let mut model = Model::new(&graph, None, ModelSpec { held_out: 0.2, ..spec }).unwrap();
-    let both = |model: &mut Model<'_>| {
-        [model.losses(0).unwrap()[0], model.held_out_losses(0).unwrap().unwrap()[0]]
-    };
+    let both =
+        |model: &mut Model<'_>| [model.losses(0).unwrap()[0], model.held_out_losses(0).unwrap().unwrap()[0]];
     let before = both(&mut model);
     (0..80).for_each(|step| assert!(model.step(0, step).is_ok()));
     let after = both(&mut model);
@@ -151,7 +151,11 @@ fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
                     model.step(task, 100_000 + 1000 * round + draw).unwrap();
                     // Gains are those of the encoder: the heads stay as they were.
                     for group in 1..params.groups().len() {
-                        model.params_mut().group_mut(group).data_mut().copy_from_slice(params.groups()[group].data());
+                        model
+                            .params_mut()
+                            .group_mut(group)
+                            .data_mut()
+                            .copy_from_slice(params.groups()[group].data());
                     }
                     fall += (before - total(&mut model)) / DRAWS as f64;
                     model.params_mut().group_mut(0).data_mut().copy_from_slice(params.groups()[0].data());

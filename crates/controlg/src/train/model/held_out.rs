@@ -37,8 +37,11 @@ pub(super) fn check_probe(names: &[String], probe: &PreparedGraph<'_>, share: f6
     match without.filter(|_| share > 0.0) {
         None => Ok(()),
         Some(at) => {
-            let found =
-                format!("{share}, which leaves no sample of {} on {} nodes", names[at], probe.graph.n_nodes());
+            let found = format!(
+                "{share}, which leaves no sample of {} on {} nodes",
+                names[at],
+                probe.graph.n_nodes()
+            );
             Err(Error::value("sense.held_out", found, "a larger share, or more sense.probe_nodes"))
         }
     }

@@ -52,7 +52,10 @@ impl<'g> Model<'g> {
                 }
                 if passes.senses && round == 0 {
                     let transfer = passes.senses_held_out;
-                    self.measure_all(0, if transfer { Measurement::Transfer } else { Measurement::Gradients })?;
+                    self.measure_all(
+                        0,
+                        if transfer { Measurement::Transfer } else { Measurement::Gradients },
+                    )?;
                 }
             }
             stream.shuffle(&mut order);

@@ -177,7 +177,10 @@ impl<'a> RunFolder<'a> {
                 last = Instant::now();
             }
             let (steps, total) = (training.progress().steps, self.config.total_steps());
-            if steps < total && !training.is_flat() && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if steps < total
+                && !training.is_flat()
+                && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+            {
                 save(&training, &trace.sync()?)?;
                 return Err(Error::Interrupted(format!("interrupted after step {steps} of {total}")));
             }
