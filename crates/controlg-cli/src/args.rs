@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
-use controlg::compare::{Budget, ChooseBy, Shard};
+use controlg::compare::{Budget, ChooseBy, PoolSuite, Shard};
 use controlg::config::Preset;
 use controlg::data::FeatureSource;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
@@ -138,6 +138,9 @@ pub(crate) struct PretrainArgs {
     /// Downstream task: nc, cluster, or lp (training edges only) [default: nc].
     #[arg(long, alias = "for", value_name = "TASK")] // alias kept from version 0.1
     pub(crate) task: Option<Task>,
+    /// Stop when no held-out loss has fallen for N epochs.
+    #[arg(long, value_name = "N")]
+    pub(crate) stop_when_flat: Option<NonZeroUsize>,
     /// Node features [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
@@ -215,6 +218,9 @@ pub(crate) struct CompareArgs {
     /// Methods; the floors and the single objectives are added.
     #[arg(long, required = true, value_name = "M,N", value_delimiter = ',')]
     pub(crate) methods: Vec<String>,
+    /// Train pools with bad objectives in them: stress.
+    #[arg(long, value_name = "SUITE", conflicts_with = "grid")]
+    pub(crate) pool: Option<PoolSuite>,
     /// Number of seeds (0, 1, …).
     #[arg(long, default_value = "5", value_name = "N")]
     pub(crate) seeds: NonZeroUsize,

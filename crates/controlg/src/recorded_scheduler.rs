@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::coordinator::{Decision, Reading, Scheduler, SchedulerSettings, Sensing};
+use crate::coordinator::{Decision, PlanMode, Reading, Scheduler, SchedulerSettings, Sensing};
 use crate::error::{Error, Result};
 use crate::trace::{BlockLine, Record, RecordWriter, SchedulerLine, SenseLine, TraceEnd, WarmupLine};
 
@@ -69,6 +69,11 @@ impl RecordedScheduler {
             objectives: objectives.clone(),
             settings: settings.clone(),
         };
+        if settings.plan.mode == PlanMode::Gain {
+            let expected =
+                "log-hypervolume or uniform: a scheduler for your own loop gets no held-out losses";
+            return Err(Error::value("plan.mode", "gain", expected));
+        }
         let blocks_per_epoch = settings.blocks_per_epoch;
         let scheduler = Scheduler::new(objectives, settings)?;
         let record = match record {
@@ -139,19 +144,8 @@ impl RecordedScheduler {
         self.state.sensed = true;
         let ((epoch, block), step, ms) = (self.position(), self.state.steps, self.lap());
         self.write(|| {
-            let Reading { loss, grad_norm, cosine, rq } = reading;
-            let sensing = sensing.clone();
-            Record::Sense(Box::new(SenseLine {
-                epoch,
-                block,
-                step,
-                loss,
-                grad_norm,
-                rq,
-                cosine,
-                sensing,
-                ms,
-            }))
+            let line = SenseLine::of(reading, sensing.clone());
+            Record::Sense(Box::new(SenseLine { epoch, block, step, ms, ..line }))
         })?;
         Ok(sensing)
     }

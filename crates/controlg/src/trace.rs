@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::config::{FeatureNormalization, RecordedConfig};
-use crate::coordinator::{Decision, Reading, SchedulerSettings, Sensing};
+use crate::coordinator::{Decision, HeldOutReading, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::files;
@@ -101,6 +101,15 @@ pub struct SenseLine {
     /// Cosines between the gradients. In the file the key is `gram`, which is part of the format.
     #[serde(rename = "gram", alias = "cosine", deserialize_with = "rows_with_nulls_as_nan")]
     pub cosine: Vec<Vec<f64>>,
+    /// Losses on held-out samples; empty if the method does not plan with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "nulls_as_nan")]
+    pub held_out: Vec<f64>,
+    /// Expected falls of the held-out losses (rows) by a step on each objective (columns).
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "rows_with_nulls_as_nan")]
+    pub transfer: Vec<Vec<f64>>,
+    /// Floating-point operations of a step on each objective.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "nulls_as_nan")]
+    pub cost: Vec<f64>,
     /// Difficulties, reference points, priorities and planned shares.
     #[serde(flatten)]
     pub sensing: Sensing,
@@ -166,18 +175,35 @@ pub struct BlockLine {
     /// line before the block is trained.
     #[serde(deserialize_with = "null_as_nan")]
     pub loss: f64,
+    /// Losses on held-out samples after the last block of an epoch; empty if nothing is held out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_out: Vec<f64>,
     /// Milliseconds of the steps.
     pub ms: f64,
 }
 
 impl SenseLine {
+    /// The line of a reading and what was derived from it, without position and time.
+    pub fn of(reading: Reading, sensing: Sensing) -> SenseLine {
+        let Reading { loss, grad_norm, cosine, rq, held_out } = reading;
+        let HeldOutReading { loss: held_out, transfer, cost } = held_out.unwrap_or_default();
+        let (epoch, block, step, ms) = (0, 0, 0, 0.0);
+        SenseLine { epoch, block, step, loss, grad_norm, rq, cosine, held_out, transfer, cost, sensing, ms }
+    }
+
     /// The measurements.
     pub fn reading(&self) -> Reading {
+        let held_out = HeldOutReading {
+            loss: self.held_out.clone(),
+            transfer: self.transfer.clone(),
+            cost: self.cost.clone(),
+        };
         Reading {
             loss: self.loss.clone(),
             grad_norm: self.grad_norm.clone(),
             cosine: self.cosine.clone(),
             rq: self.rq.clone(),
+            held_out: (!self.held_out.is_empty()).then_some(held_out),
         }
     }
 }

@@ -15,7 +15,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use controlg::compare::{
-    self, Comparison, ComparisonReport, Grid, Job, JobProgress, JsonlStore, Manifest, ResultCell,
+    self, Comparison, ComparisonReport, Grid, Job, JobProgress, JsonlStore, Manifest, PoolSuite, ResultCell,
 };
 use controlg::config::{Config, Preset};
 use controlg::data::{self, LoadOptions, catalog};
@@ -122,6 +122,7 @@ fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Res
     let mut comparison = Comparison {
         data: join_dataset_settings(&args.data),
         methods: args.methods.clone(),
+        pools: args.pool.map(PoolSuite::pools).unwrap_or_default(),
         preset: preset(args, console)?,
         seeds: (0..args.seeds.get() as u64).collect(),
         tasks: args.tasks.clone(),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use controlg::config::{self, Config, Preset};
 use controlg::coordinator::METHODS;
-use controlg::objective::{self, BASELINES, OBJECTIVES, Objective};
+use controlg::objective::{self, BASELINES, OBJECTIVES, Objective, STRESS};
 use controlg::registry::{Entry, EntrySummary};
 use controlg::{Error, Result};
 
@@ -31,7 +31,13 @@ pub(super) fn run(
             let methods = METHODS.iter().map(|method| method.summary());
             let baselines = BASELINES.iter().map(|entry| entry.summary());
             let singles = OBJECTIVES.iter().map(single);
-            methods.chain(baselines).chain(singles).chain(controlg::eval::floors::SUMMARIES).collect()
+            let stress = STRESS.iter().map(|entry| entry.summary());
+            methods
+                .chain(baselines)
+                .chain(singles)
+                .chain(stress)
+                .chain(controlg::eval::floors::SUMMARIES)
+                .collect()
         }
         Listing::Objectives => objective::all().map(|entry| entry.summary()).collect(),
         Listing::Encoders => controlg::encoder::ENCODERS.iter().map(|entry| entry.summary()).collect(),

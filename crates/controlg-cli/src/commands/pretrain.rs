@@ -202,6 +202,9 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
         let seed = i64::try_from(seed).map_err(|_| Error::value("--seed", seed, "at most 2⁶³ − 1"))?;
         table.insert("seed".to_owned(), seed.into());
     }
+    if let Some(epochs) = args.stop_when_flat {
+        config::set(&mut table, &format!("train.stop_when_flat={epochs}"))?;
+    }
     if let Some(features) = args.features {
         table.insert("features".to_owned(), features.name().into());
     }

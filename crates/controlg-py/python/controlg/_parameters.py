@@ -62,6 +62,7 @@ class Parameters:
         train__fanout: Optional[int] = None,
         train__recompute: Optional[Literal["auto", "always", "never"]] = None,
         train__coupled_decay: Optional[bool] = None,
+        train__stop_when_flat: Optional[int] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
         embed__features: Optional[int] = None,
@@ -143,6 +144,13 @@ class Parameters:
         objective__gca__drop_edges_2: Optional[float] = None,
         objective__gca__mask_features_1: Optional[float] = None,
         objective__gca__mask_features_2: Optional[float] = None,
+        objective__x_noise__classes: Optional[int] = None,
+        objective__x_noise__seed: Optional[int] = None,
+        objective__x_shuffle__mask: Optional[float] = None,
+        objective__x_shuffle__seed: Optional[int] = None,
+        objective__x_memorize__hidden: Optional[int] = None,
+        objective__x_memorize__batch: Optional[int] = None,
+        objective__x_memorize__sense_batch: Optional[int] = None,
         sense__period: Optional[int] = None,
         sense__alpha: Optional[float] = None,
         sense__beta: Optional[float] = None,
@@ -152,10 +160,14 @@ class Parameters:
         sense__difficulty_max: Optional[float] = None,
         sense__whole_up_to: Optional[int] = None,
         sense__probe_nodes: Optional[int] = None,
-        plan__mode: Optional[Literal["log-hypervolume", "uniform"]] = None,
+        sense__held_out: Optional[float] = None,
+        plan__mode: Optional[Literal["log-hypervolume", "gain", "uniform"]] = None,
         plan__gamma: Optional[float] = None,
         plan__floor: Optional[float] = None,
         plan__delta: Optional[float] = None,
+        plan__weights: Optional[Literal["equal", "log-hypervolume"]] = None,
+        plan__temperature: Optional[float] = None,
+        plan__rho: Optional[float] = None,
         control__mode: Optional[Literal["pid", "max-deficit", "draw"]] = None,
         control__kp: Optional[Union[float, Sequence[float]]] = None,
         control__ki: Optional[Union[float, Sequence[float]]] = None,
@@ -265,6 +277,8 @@ class Parameters:
             MB (auto, always, never; default "auto").
         train__coupled_decay : add weight decay to the gradient (Adam) instead of decoupling it (AdamW) (true or
             false; default false).
+        train__stop_when_flat : epochs without a lower held-out loss of any objective after which the run stops;
+            0: never (0 to 1000000; default 0).
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
         embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
@@ -403,6 +417,16 @@ class Parameters:
             below 1; default 0.1).
         objective__gca__mask_features_2 : mean probability of masking a column in the second view (at least 0
             and below 1; default 0.1).
+        objective__x_noise__classes : number of classes (2 to 1048576; default 10).
+        objective__x_noise__seed : random seed of the classes, independent of the run's seed (0 to 2147483647;
+            default 0).
+        objective__x_shuffle__mask : fraction of nodes whose features are masked (at least 0.000001 and below 1;
+            default 0.5).
+        objective__x_shuffle__seed : random seed of the permutation, independent of the run's seed (0 to
+            2147483647; default 0).
+        objective__x_memorize__hidden : hidden width of the MLP (1 to 65536; default 256).
+        objective__x_memorize__batch : edges per step, with as many non-edges (1 to 1073741824; default 8192).
+        objective__x_memorize__sense_batch : edges per sensing (1 to 1073741824; default 50000).
         sense__period : blocks between sensings (1 to 1000000; default 10).
         sense__alpha : weight of the Rayleigh quotient in the difficulty (a number from 0 to 1000000; default
             1.0).
@@ -416,13 +440,19 @@ class Parameters:
             50000).
         sense__probe_nodes : nodes of the fixed subgraph that is sensed for larger graphs (2 to 1099511627776;
             default 20000).
-        plan__mode : shares from the log-hypervolume's sensitivity damped by difficulty, or equal shares (log-
-            hypervolume, uniform; default "log-hypervolume").
+        sense__held_out : share of each objective's samples that is held out to measure losses; 0: none (a
+            number from 0 to 0.5; default 0.0).
+        plan__mode : shares from the log-hypervolume's sensitivity damped by difficulty, from expected gains on
+            held-out losses, or equal shares (log-hypervolume, gain, uniform; default "log-hypervolume").
         plan__gamma : how strongly difficulty lowers an objective's share (a number from 0 to 1000000; default
             1.0).
         plan__floor : minimum share of an objective; must be below 1/K (at least 0 and below 1; default 0.1).
         plan__delta : minimum distance between the reference point and the loss (a number from 0.000000001 to
             1000000; default 0.1).
+        plan__weights : mode = gain: what the fall of each loss counts (equal, log-hypervolume; default
+            "equal").
+        plan__temperature : mode = gain: temperature of the shares (a number from 0.01 to 100; default 1.0).
+        plan__rho : mode = gain: EMA coefficient of new gains (a number from 0.000001 to 1; default 0.3).
         control__mode : sample from PID logits, take the largest deficit, or sample from the plan independently
             (pid, max-deficit, draw; default "pid").
         control__kp : proportional gain: weight of the deficit (a number from 0 to 1000000, or a list with one
@@ -524,6 +554,7 @@ class Parameters:
         self.train__fanout = train__fanout
         self.train__recompute = train__recompute
         self.train__coupled_decay = train__coupled_decay
+        self.train__stop_when_flat = train__stop_when_flat
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
         self.embed__features = embed__features
@@ -605,6 +636,13 @@ class Parameters:
         self.objective__gca__drop_edges_2 = objective__gca__drop_edges_2
         self.objective__gca__mask_features_1 = objective__gca__mask_features_1
         self.objective__gca__mask_features_2 = objective__gca__mask_features_2
+        self.objective__x_noise__classes = objective__x_noise__classes
+        self.objective__x_noise__seed = objective__x_noise__seed
+        self.objective__x_shuffle__mask = objective__x_shuffle__mask
+        self.objective__x_shuffle__seed = objective__x_shuffle__seed
+        self.objective__x_memorize__hidden = objective__x_memorize__hidden
+        self.objective__x_memorize__batch = objective__x_memorize__batch
+        self.objective__x_memorize__sense_batch = objective__x_memorize__sense_batch
         self.sense__period = sense__period
         self.sense__alpha = sense__alpha
         self.sense__beta = sense__beta
@@ -614,10 +652,14 @@ class Parameters:
         self.sense__difficulty_max = sense__difficulty_max
         self.sense__whole_up_to = sense__whole_up_to
         self.sense__probe_nodes = sense__probe_nodes
+        self.sense__held_out = sense__held_out
         self.plan__mode = plan__mode
         self.plan__gamma = plan__gamma
         self.plan__floor = plan__floor
         self.plan__delta = plan__delta
+        self.plan__weights = plan__weights
+        self.plan__temperature = plan__temperature
+        self.plan__rho = plan__rho
         self.control__mode = control__mode
         self.control__kp = control__kp
         self.control__ki = control__ki

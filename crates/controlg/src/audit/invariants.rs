@@ -37,6 +37,19 @@ pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Re
     Ok(())
 }
 
+/// The measurements on held-out samples are there if the planner needs them: finite numbers, positive costs.
+pub(super) fn held_out(line: &SenseLine, k: usize, expected: bool, place: PlaceOf<'_, '_>) -> Result<()> {
+    let count = if expected { k } else { 0 };
+    finite(&line.held_out, count, &place("held_out"))?;
+    finite(&line.cost, count, &place("cost"))?;
+    within(&line.cost, f64::MIN_POSITIVE, f64::INFINITY, &place("cost"))?;
+    if line.transfer.len() != count {
+        let expected = format_args!("{count} rows");
+        return Err(place("transfer").differs(format_args!("{} rows", line.transfer.len()), expected));
+    }
+    line.transfer.iter().try_for_each(|row| finite(row, count, &place("transfer")))
+}
+
 /// The weights are the min-norm point of the simplex, conflicts are in [0, 1], difficulties are within their bounds,
 /// reference points never decrease and keep their distance, and shares sum to one and respect the floor.
 pub(super) fn sensed(

@@ -26,7 +26,7 @@ use self::place::{Place, PlaceOf};
 use self::settings::{AuditSettings, AuditedMethod};
 use self::statistics::Statistics;
 use crate::config::{Config, Custom};
-use crate::coordinator::{ControlMode, Coordinator, Decision, Sensing};
+use crate::coordinator::{ControlMode, Coordinator, Decision, FlatWatch, Sensing};
 use crate::error::{Error, Result};
 use crate::run_files;
 use crate::setting;
@@ -120,6 +120,8 @@ struct Audit {
     /// Whether the sensing of the next block has been seen.
     sensed: bool,
     state: Option<Sensing>,
+    /// The held-out losses so far.
+    watch: FlatWatch,
     statistics: Statistics,
 }
 
@@ -160,6 +162,7 @@ impl Audit {
             blocks: 0,
             sensed: false,
             state: None,
+            watch: FlatWatch::default(),
             statistics: Statistics::new(k),
         }
     }
@@ -195,7 +198,9 @@ impl Audit {
             }
             _ => return Err(place("kind").differs("a sensing", "none before this block")),
         };
+        let with_held_out = coordinator.needs_held_out();
         invariants::measured(found, self.settings.k(), place)?;
+        invariants::held_out(found, self.settings.k(), with_held_out, place)?;
         let Some(derived) = coordinator.sense(&found.reading()) else {
             return Err(place("kind").differs("a sensing", "none with this method"));
         };
@@ -210,6 +215,7 @@ impl Audit {
             ("loss_scale", &a.state.loss_scale, &b.state.loss_scale),
             ("reference", &a.state.reference, &b.state.reference),
             ("hv_weight", &a.plan.hv_weight, &b.plan.hv_weight),
+            ("gain", &a.plan.gain, &b.plan.gain),
             ("priority", &a.plan.priority, &b.plan.priority),
             ("plan", &a.plan.plan, &b.plan.plan),
         ] {
@@ -233,7 +239,7 @@ impl Audit {
             AuditedMethod::Mix(_) => None,
         };
         self.check_position(found.epoch, found.block, found.step, place)?;
-        if self.settings.ended(self.steps) {
+        if self.settings.ended(self.steps) || self.settings.is_flat(&self.watch) {
             return Err(place("kind").differs("a block", "the end of the run"));
         }
         self.sensed = false;
@@ -252,6 +258,13 @@ impl Audit {
         }
         self.steps += steps;
         self.blocks += 1;
+        let measured = self.settings.holds_out()
+            && (found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps));
+        let count = if measured { self.settings.k() } else { 0 };
+        invariants::finite(&found.held_out, count, &place("held_out"))?;
+        if measured {
+            self.watch.observe(&found.held_out);
+        }
         match decision {
             Some(decision) => {
                 self.statistics.count(&decision, found.block == self.settings.blocks_per_epoch());

@@ -1,7 +1,7 @@
 //! The settings that a record must follow: those of a run, or of a recorded scheduler.
 
 use crate::config::Config;
-use crate::coordinator::{ActiveMethod, Coordinator, Scheduler, SchedulerSettings, WeightBounds};
+use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch, Scheduler, SchedulerSettings, WeightBounds};
 use crate::error::Result;
 use crate::trace::{BlockLine, SchedulerLine};
 
@@ -84,6 +84,16 @@ impl AuditSettings {
             Some(config) => config.steps_of_block(found.block, done),
             None => found.steps.max(1),
         }
+    }
+
+    /// Whether held-out losses are measured after each epoch.
+    pub(super) fn holds_out(&self) -> bool {
+        self.run.as_ref().is_some_and(|config| config.sense.held_out > 0.0)
+    }
+
+    /// Whether the run ends because its held-out losses have stopped falling.
+    pub(super) fn is_flat(&self, watch: &FlatWatch) -> bool {
+        self.run.as_ref().is_some_and(|config| watch.stops_after(config.train.stop_when_flat))
     }
 
     /// Whether block lines contain a loss.

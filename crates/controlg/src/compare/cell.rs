@@ -11,6 +11,9 @@ pub struct ResultCell {
     pub data: String,
     /// Method.
     pub method: String,
+    /// Name of the pool of objectives, in a comparison over pools.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub pool: String,
     /// Seed.
     pub seed: u64,
     /// `nc`, `lp` or `cluster`.

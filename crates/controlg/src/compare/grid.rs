@@ -193,6 +193,7 @@ impl Grid {
                             jobs.push(comparison.job(
                                 data,
                                 method,
+                                None,
                                 seed,
                                 edges,
                                 &[task],

@@ -14,6 +14,8 @@ pub struct Job {
     pub data: String,
     /// Method or floor.
     pub method: String,
+    /// Name of the pool of objectives; empty if the comparison has none, or the job trains no pool.
+    pub pool: String,
     /// Seed.
     pub seed: u64,
     /// Training edges.
@@ -57,6 +59,7 @@ impl Job {
 
     /// Short description for log messages.
     pub fn title(&self) -> String {
-        format!("{} {} seed {}", self.data, self.method, self.seed)
+        let pool = if self.pool.is_empty() { String::new() } else { format!(", {}", self.pool) };
+        format!("{}{pool} {} seed {}", self.data, self.method, self.seed)
     }
 }

@@ -9,6 +9,7 @@ mod grid;
 mod job;
 mod jsonl;
 mod manifest;
+mod pool;
 mod run_jobs;
 pub mod table;
 mod tables;
@@ -19,6 +20,7 @@ pub use grid::{Grid, GridTrial};
 pub use job::{EmbeddingSource, Job};
 pub use jsonl::JsonlStore;
 pub use manifest::Manifest;
+pub use pool::{ObjectivePool, PoolSuite};
 pub use run_jobs::{JobProgress, run_jobs};
 pub use tables::{ComparisonReport, TaskTables};
 
@@ -32,7 +34,7 @@ use crate::coordinator::UNTRAINED;
 use crate::data::{FeatureSource, PROTOCOLS};
 use crate::error::{Error, Result};
 use crate::eval::{EmbeddingNormalization, Probe, Task, floors};
-use crate::objective::OBJECTIVES;
+use crate::objective::{self, OBJECTIVES};
 
 /// Definition of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,9 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// Downstream tasks.
     pub tasks: Vec<Task>,
+    /// The pools of objectives to train; if there are none, the one of the settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<ObjectivePool>,
     /// The presets of the data sets. A comparison without this field was made by version 0.1.
     #[serde(default = "paper")]
     pub preset: Preset,
@@ -136,15 +141,21 @@ impl Comparison {
         for &seed in &self.seeds {
             for data in &self.data {
                 for method in &self.methods {
-                    for edges in [EdgeScope::All, EdgeScope::Train] {
-                        let tasks: Vec<Task> =
-                            self.tasks.iter().copied().filter(|task| edge_scope(*task) == edges).collect();
-                        if tasks.is_empty() {
-                            continue;
+                    for pool in self.pools_of(method) {
+                        for edges in [EdgeScope::All, EdgeScope::Train] {
+                            let tasks: Vec<Task> = self
+                                .tasks
+                                .iter()
+                                .copied()
+                                .filter(|task| edge_scope(*task) == edges)
+                                .collect();
+                            if tasks.is_empty() {
+                                continue;
+                            }
+                            let chosen = choices.iter().find(|choice| choice.applies_to(data, method, edges));
+                            let settings = chosen.map(|choice| choice.settings.clone()).unwrap_or_default();
+                            jobs.push(self.job(data, method, pool, seed, edges, &tasks, settings)?);
                         }
-                        let chosen = choices.iter().find(|choice| choice.applies_to(data, method, edges));
-                        let settings = chosen.map(|choice| choice.settings.clone()).unwrap_or_default();
-                        jobs.push(self.job(data, method, seed, edges, &tasks, settings)?);
                     }
                 }
             }
@@ -152,10 +163,21 @@ impl Comparison {
         Ok(jobs)
     }
 
+    /// The pools that a method trains: none of them for what trains no pool.
+    fn pools_of(&self, method: &str) -> Vec<Option<&ObjectivePool>> {
+        let is_floor = floors::NAMES.contains(&method);
+        if self.pools.is_empty() || is_floor || objective::find(method).is_ok() {
+            return vec![None];
+        }
+        self.pools.iter().map(Some).collect()
+    }
+
+    #[allow(clippy::too_many_arguments)] // the coordinates of a job
     fn job(
         &self,
         data: &str,
         method: &str,
+        pool: Option<&ObjectivePool>,
         seed: u64,
         edges: EdgeScope,
         tasks: &[Task],
@@ -163,21 +185,23 @@ impl Comparison {
     ) -> Result<Job> {
         let source = match floors::COMPUTED.into_iter().find(|name| *name == method) {
             Some(floor) => EmbeddingSource::Floor(floor),
-            None => EmbeddingSource::Run(Box::new(self.config(data, method, seed, edges, &settings)?)),
+            None => EmbeddingSource::Run(Box::new(self.config(data, method, pool, seed, edges, &settings)?)),
         };
         let (data, method) = (data.to_owned(), method.to_owned());
-        Ok(Job { data, method, seed, edges, tasks: tasks.to_vec(), source, settings })
+        let pool = pool.map(|pool| pool.name.clone()).unwrap_or_default();
+        Ok(Job { data, method, pool, seed, edges, tasks: tasks.to_vec(), source, settings })
     }
 
     /// Feature source of all runs and floors on a data set.
     pub fn feature_source(&self, data: &str) -> Result<FeatureSource> {
-        Ok(self.config(data, UNTRAINED, 0, EdgeScope::All, &[])?.features)
+        Ok(self.config(data, UNTRAINED, None, 0, EdgeScope::All, &[])?.features)
     }
 
     fn config(
         &self,
         data: &str,
         method: &str,
+        pool: Option<&ObjectivePool>,
         seed: u64,
         edges: EdgeScope,
         settings: &[String],
@@ -189,6 +213,9 @@ impl Comparison {
         let seed = i64::try_from(seed).map_err(|_| Error::value("--seeds", seed, "at most 2⁶³ − 1"))?;
         table.insert("data".to_owned(), data.into());
         table.insert("method".to_owned(), method.into());
+        if let Some(pool) = pool {
+            table.insert("objectives".to_owned(), pool.objectives.clone().into());
+        }
         table.insert("seed".to_owned(), seed.into());
         table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
         let config = Config::from_table(table.clone())?;
@@ -219,6 +246,7 @@ impl Comparison {
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.normalize.name());
         cell.data == job.data
             && cell.method == job.method
+            && cell.pool == job.pool
             && cell.seed == job.seed
             && cell.task == task.name()
             && job.source.hash().is_ok_and(|hash| hash == cell.config_hash)

@@ -115,6 +115,7 @@ mod tests {
         let job = |seed| Job {
             data: "a".into(),
             method: "raw".into(),
+            pool: String::new(),
             seed,
             edges: EdgeScope::All,
             tasks: Vec::new(),

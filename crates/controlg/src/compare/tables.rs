@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::table::{ResultRow, ResultTable, TextTable, html_escape};
-use super::{Budget, Comparison, ResultCell};
+use super::{Budget, Comparison, ResultCell, pool};
 use crate::config::Preset;
 use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
@@ -16,7 +16,7 @@ use crate::objective::OBJECTIVES;
 /// All tables of a comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct ComparisonReport {
-    /// Definition of the comparison.
+    /// Definition of the comparison; with pools, its data sets are the columns of the tables.
     pub comparison: Comparison,
     /// Tables by task.
     pub tasks: Vec<TaskTables>,
@@ -49,6 +49,13 @@ impl ComparisonReport {
         reference: &str,
         against_paper: bool,
     ) -> Result<Self> {
+        if !comparison.pools.is_empty() {
+            let data = pool::columns(comparison);
+            let cells = pool::by_column(&comparison.pools, cells);
+            let shown = Comparison { data: data.clone(), pools: Vec::new(), ..comparison.clone() };
+            let report = ComparisonReport::new(&shown, &cells, reference, against_paper)?;
+            return Ok(ComparisonReport { comparison: Comparison { data, ..comparison.clone() }, ..report });
+        }
         let mut tasks = Vec::new();
         for &task in &comparison.tasks {
             let task_cells: Vec<&ResultCell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
@@ -67,6 +74,14 @@ impl ComparisonReport {
         }
         let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
         Ok(ComparisonReport { comparison: comparison.clone(), tasks, costs, equal_steps })
+    }
+
+    /// The results by the columns of the tables: in a comparison over pools, data set and pool.
+    pub(crate) fn by_column(&self, cells: &[ResultCell]) -> Vec<ResultCell> {
+        match &self.comparison.pools[..] {
+            [] => cells.to_vec(),
+            pools => pool::by_column(pools, cells),
+        }
     }
 
     /// Renders all tables as Markdown.
@@ -150,8 +165,15 @@ impl ComparisonReport {
             EmbeddingNormalization::None => "unnormalized",
             EmbeddingNormalization::Zscore => "standardized",
         };
+        let pools: Vec<String> = self
+            .comparison
+            .pools
+            .iter()
+            .map(|pool| format!("{}: {}", pool.name, pool.objectives.join(" ")))
+            .collect();
+        let pools = if pools.is_empty() { String::new() } else { format!(" Pools: {}.", pools.join("; ")) };
         format!(
-            "{} seeds ({}), {budget}, {set}. Values are percent, mean ± 95 % t-interval over seeds; first, second and third are \
+            "{} seeds ({}), {budget}, {set}.{pools} Values are percent, mean ± 95 % t-interval over seeds; first, second and third are \
              bold, underlined and italic. The average rank covers the data sets for which a method has a value. Node \
              classification uses the {} probe on {} embeddings. Probe settings are chosen on validation data, never on test \
              data.",

@@ -4,6 +4,7 @@ fn comparison() -> Comparison {
     let mut comparison = Comparison {
         data: vec!["cora".into(), "citeseer".into()],
         methods: vec!["controlg".into(), "raw".into(), "controlg".into()],
+        pools: vec![],
         preset: Preset::Paper,
         seeds: vec![0, 1],
         tasks: vec![Task::Cluster, Task::Nc, Task::Lp],
@@ -383,4 +384,38 @@ fn best_single_objective_is_chosen_on_validation() {
     (unequal[0].steps, unequal[1].steps) = (1000, 50);
     let report = ComparisonReport::new(&comparison, &unequal, "controlg", true).unwrap();
     assert!(report.markdown().contains("as set for each method"));
+}
+
+#[test]
+fn pools_are_columns_and_what_trains_no_pool_runs_once() {
+    let comparison = Comparison {
+        methods: ["random", "controlg-gain", "p_par", "raw"].map(str::to_owned).to_vec(),
+        tasks: vec![Task::Nc],
+        seeds: vec![0],
+        pools: PoolSuite::Stress.pools(),
+        set: vec!["encoder.width=8".into()],
+        ..comparison()
+    };
+    let jobs = comparison.jobs(&[]).unwrap();
+    assert_eq!(jobs.len(), 2 * (4 + 4 + 1 + 1));
+    let EmbeddingSource::Run(config) = &jobs[1].source else { panic!("a run") };
+    assert_eq!((jobs[1].pool.as_str(), config.objectives.len()), ("five+1bad", 6));
+    let cells: Vec<ResultCell> =
+        jobs.iter().map(|job| ResultCell { pool: job.pool.clone(), ..cell_of(job, Task::Nc) }).collect();
+    assert!(jobs.iter().all(|job| comparison.remaining(job, &cells).is_none()));
+    // A result of one pool is not one of another.
+    assert!(comparison.remaining(&jobs[1], &cells[..1]).is_some());
+    let report = ComparisonReport::new(&comparison, &cells, "random", false).unwrap();
+    let text = report.markdown();
+    for part in
+        ["cora, five+1bad", "citeseer, two+3bad", "two+3bad: p_recon p_minsg x_noise x_shuffle x_memorize"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let rows = &report.tasks[0].table.rows;
+    assert!(rows.iter().all(|row| row.cells.iter().all(Option::is_some)), "{text}");
+    assert_eq!(
+        "strees".parse::<PoolSuite>().unwrap_err().to_string(),
+        "unknown suite of pools 'strees', did you mean 'stress'?"
+    );
 }

@@ -18,17 +18,26 @@ impl Config {
     }
 
     /// The number of objective evaluations in the whole run, with or without gradients: one per step, or one per
-    /// objective and step for a method that mixes; plus one per objective in every warm-up round, every sensing and every
-    /// step of a weight search. The extra encoder passes of `was` (one per step, without gradients) and `autossl` (one
+    /// objective and step for a method that mixes; plus one per objective in every warm-up round, every sensing (two if it
+    /// includes held-out samples), every measurement of held-out losses and every step of a weight search. The extra encoder passes of `was` (one per step, without gradients) and `autossl` (one
     /// every `meta_every` steps) evaluate no objective and do not count.
     pub fn evaluations(&self) -> u64 {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
         if let Some(mixer) = self.build_mixer() {
             let search = mixer.weight_search().map_or(0, |search| search.total_steps());
-            return steps.saturating_add(search).saturating_mul(k);
+            let measured = k * self.held_out_measurements();
+            return steps.saturating_add(search).saturating_mul(k).saturating_add(measured);
         }
         let rounds = if self.warms_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
-        steps + k * (rounds + self.sensings())
+        let per_sensing = if self.senses_held_out() { 2 } else { 1 };
+        steps + k * (rounds + per_sensing * self.sensings() + self.held_out_measurements())
+    }
+
+    /// How often the held-out losses are measured apart from sensings: after every epoch.
+    fn held_out_measurements(&self) -> u64 {
+        let scheduled = self.total_steps() - self.warm_up_steps();
+        let epochs = scheduled.div_ceil(self.train.batches_per_epoch as u64);
+        if self.sense.held_out > 0.0 { epochs } else { 0 }
     }
 
     /// The number of sensings in the whole run; zero for a method that does not sense.

@@ -69,6 +69,12 @@ names! {
         CcaSsg = "cca-ssg",
         /// GCA.
         Gca = "gca",
+        /// For testing: random classes.
+        Noise = "x_noise",
+        /// For testing: another node's features.
+        Shuffle = "x_shuffle",
+        /// For testing: edges that the encoder sees.
+        Memorize = "x_memorize",
     }
 }
 
@@ -77,6 +83,8 @@ names! {
     MethodKind {
         /// The feedback loop of the paper.
         ControlG = "controlg",
+        /// The feedback loop with shares from expected gains on held-out losses.
+        ControlGGain = "controlg-gain",
         /// A uniform random objective per block.
         Random = "random",
         /// The objectives in turn.
@@ -143,6 +151,12 @@ names! {
         CcaSsg = "cca-ssg",
         /// GCA.
         Gca = "gca",
+        /// For testing: random classes.
+        Noise = "x_noise",
+        /// For testing: another node's features.
+        Shuffle = "x_shuffle",
+        /// For testing: edges that the encoder sees.
+        Memorize = "x_memorize",
     }
 }
 

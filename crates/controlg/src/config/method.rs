@@ -102,4 +102,9 @@ impl Config {
     pub(super) fn senses(&self) -> bool {
         self.mix.is_empty() && self.build_coordinator().is_ok_and(|coordinator| coordinator.needs_reading())
     }
+
+    /// Whether sensings include held-out samples.
+    pub(crate) fn senses_held_out(&self) -> bool {
+        self.mix.is_empty() && self.build_coordinator().is_ok_and(|coordinator| coordinator.needs_held_out())
+    }
 }

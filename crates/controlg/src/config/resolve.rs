@@ -86,6 +86,16 @@ impl Config {
             let expected = format!("false with method = {}", self.method);
             return Err(Error::value("train.coupled_decay", true, expected));
         }
+        #[allow(clippy::float_cmp)] // exactly 0 is none
+        if self.senses_held_out() && self.sense.held_out == 0.0 {
+            let expected = "more than 0 with plan.mode = gain, which measures gains on held-out samples";
+            return Err(Error::value("sense.held_out", self.sense.held_out, expected));
+        }
+        #[allow(clippy::float_cmp)] // exactly 0 is none
+        if self.train.stop_when_flat > 0 && self.sense.held_out == 0.0 {
+            let expected = "more than 0 with train.stop_when_flat, which watches losses on held-out samples";
+            return Err(Error::value("sense.held_out", self.sense.held_out, expected));
+        }
         let warm_up = self.warm_up_steps();
         if warm_up > 0 && warm_up >= self.total_steps() {
             let found = format!("{} rounds of {} steps", self.train.warmup_rounds, self.objectives.len());
@@ -113,6 +123,11 @@ fn with_presets(mut table: Table) -> Result<Table> {
     let Base { settings: mut merged, implied } = preset::base(preset, &data, method, edges);
     if !single_objectives().contains(&method) {
         adapt_to_pool(&mut merged, &table, &data);
+        adapt_to_gain(&mut merged, &table, method);
+    }
+    let flat = table.get("train").and_then(|train| train.get("stop_when_flat")).and_then(Value::as_integer);
+    if flat.is_some_and(|epochs| epochs > 0) {
+        insert(&mut merged, "sense", "held_out", HELD_OUT);
     }
     drop_foreign_encoder_settings(&mut merged, &table);
     keep_given_width(&mut merged, &table);
@@ -141,6 +156,30 @@ fn adapt_to_pool(preset: &mut Table, given: &Table, data: &str) {
     let floor = plan.get("floor").and_then(Value::as_float).unwrap_or(PlanSettings::default().floor);
     if names.len() > OBJECTIVES.len() && floor > most {
         plan.insert("floor".to_owned(), most.into());
+    }
+}
+
+/// Share of the samples that is held out where a setting needs it.
+const HELD_OUT: f64 = 0.05;
+/// Share of the blocks that planning by expected gain spreads over all objectives.
+const EQUAL_SHARE: f64 = 0.25;
+
+/// Adapts the preset of a data set to planning by expected gain, which needs held-out samples. It senses the gains of
+/// objectives that it does not train, so smaller shares suffice to notice that one has become useful.
+fn adapt_to_gain(preset: &mut Table, given: &Table, method: &str) {
+    let mode = given.get("plan").and_then(|plan| plan.get("mode")).and_then(Value::as_str);
+    let is_gain = METHODS.iter().any(|known| known.name == method && known.plans_by_gain());
+    if !is_gain && mode != Some("gain") {
+        return;
+    }
+    let k = given.get("objectives").and_then(Value::as_array).map_or(OBJECTIVES.len(), Vec::len);
+    insert(preset, "plan", "floor", EQUAL_SHARE / k.max(1) as f64);
+    insert(preset, "sense", "held_out", HELD_OUT);
+}
+
+fn insert(preset: &mut Table, table: &str, name: &str, value: f64) {
+    if let Value::Table(inner) = preset.entry(table).or_insert_with(|| Table::new().into()) {
+        inner.insert(name.to_owned(), value.into());
     }
 }
 

@@ -40,6 +40,8 @@ pub struct TrainSettings {
     pub recompute: Recompute,
     /// Whether weight decay is added to the gradient (Adam) instead of being decoupled (AdamW).
     pub coupled_decay: bool,
+    /// Epochs without a lower held-out loss of any objective after which the run stops; 0 for never.
+    pub stop_when_flat: usize,
 }
 
 /// How a training step samples the graph.
@@ -114,6 +116,7 @@ impl Default for TrainSettings {
             fanout: 8,
             recompute: Recompute::Auto,
             coupled_decay: false,
+            stop_when_flat: 0,
         }
     }
 }
@@ -169,6 +172,12 @@ impl TrainSettings {
             "add weight decay to the gradient (Adam) instead of decoupling it (AdamW)",
         )
         .added_later(Scalar::Flag(false)),
+        Key::new(
+            "stop_when_flat",
+            Range::Whole(0, 1_000_000),
+            "epochs without a lower held-out loss of any objective after which the run stops; 0: never",
+        )
+        .added_later(Scalar::Whole(0)),
     ];
 
     pub(super) fn check(&self) -> Result<()> {

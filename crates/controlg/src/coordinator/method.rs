@@ -23,13 +23,23 @@ pub struct Method {
 
 #[derive(Clone, Copy)]
 enum Strategy {
-    /// The feedback loop of the paper schedules one objective per block. An ablation switches part of the loop off,
-    /// whatever the run file says.
-    Feedback { ablation: Option<fn(&mut SchedulerSettings)> },
+    /// The feedback loop of the paper schedules one objective per block.
+    Feedback(Variant),
     /// A fixed rule schedules one objective per block, given the number of objectives and the seed.
     Schedule(BuildScheduler),
     /// Every step mixes the gradients of all objectives; settings in the table `[mix.NAME]`.
     Mix(&'static Entry<MixerFactory>),
+}
+
+/// A variant of the feedback loop, which changes settings whatever the run file says.
+#[derive(Clone, Copy)]
+enum Variant {
+    /// As in the run file.
+    Unchanged,
+    /// A part of the loop is switched off.
+    Ablation(fn(&mut SchedulerSettings)),
+    /// Shares follow expected gains.
+    Gain,
 }
 
 const PAPER: &str = "ControlG";
@@ -43,7 +53,13 @@ pub const METHODS: &[Method] = &[
         name: "controlg",
         summary: "sense difficulty and conflict, plan shares, track them with a PID controller",
         paper: PAPER,
-        strategy: Strategy::Feedback { ablation: None },
+        strategy: Strategy::Feedback(Variant::Unchanged),
+    },
+    Method {
+        name: "controlg-gain",
+        summary: "plan shares by the expected fall of all held-out losses per operation, track them with a PID controller",
+        paper: "",
+        strategy: Strategy::Feedback(Variant::Gain),
     },
     Method {
         name: "random",
@@ -145,18 +161,25 @@ impl Method {
 
     /// Whether the feedback loop schedules, complete or ablated: it warms up and senses all gradients.
     pub fn is_feedback_loop(&self) -> bool {
-        matches!(self.strategy, Strategy::Feedback { .. })
+        matches!(self.strategy, Strategy::Feedback(_))
     }
 
     /// Whether it is the feedback loop with a part switched off.
     pub fn is_ablation(&self) -> bool {
-        matches!(self.strategy, Strategy::Feedback { ablation: Some(_) })
+        matches!(self.strategy, Strategy::Feedback(Variant::Ablation(_)))
     }
 
-    /// Applies an ablation to the settings of the feedback loop; other methods change nothing.
+    /// Whether it is the feedback loop that plans by expected gain.
+    pub fn plans_by_gain(&self) -> bool {
+        matches!(self.strategy, Strategy::Feedback(Variant::Gain))
+    }
+
+    /// Applies a variant to the settings of the feedback loop; other methods change nothing.
     pub fn adjust(&self, settings: &mut SchedulerSettings) {
-        if let Strategy::Feedback { ablation: Some(switch_off) } = self.strategy {
-            switch_off(settings);
+        match self.strategy {
+            Strategy::Feedback(Variant::Ablation(switch_off)) => switch_off(settings),
+            Strategy::Feedback(Variant::Gain) => settings.plan.mode = PlanMode::Gain,
+            _ => {}
         }
     }
 
@@ -175,7 +198,7 @@ impl Method {
         settings: &SchedulerSettings,
     ) -> Result<Box<dyn Coordinator>> {
         match self.strategy {
-            Strategy::Feedback { .. } => Ok(Box::new(Scheduler::new(objectives.to_vec(), settings.clone())?)),
+            Strategy::Feedback(_) => Ok(Box::new(Scheduler::new(objectives.to_vec(), settings.clone())?)),
             Strategy::Schedule(build) => Ok(build(objectives.len(), settings.seed)),
             Strategy::Mix(_) => Err(Error::value("method", self.name, "a method that schedules objectives")),
         }
@@ -191,7 +214,8 @@ const fn ablation(
     summary: &'static str,
     switch_off: fn(&mut SchedulerSettings),
 ) -> Method {
-    Method { name, summary, paper: PAPER, strategy: Strategy::Feedback { ablation: Some(switch_off) } }
+    let strategy = Strategy::Feedback(Variant::Ablation(switch_off));
+    Method { name, summary, paper: PAPER, strategy }
 }
 
 fn random(n_objectives: usize, seed: u64) -> Box<dyn Coordinator> {

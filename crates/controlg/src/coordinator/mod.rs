@@ -7,6 +7,7 @@
 //! `mix/`.
 
 mod feedback;
+mod flat;
 mod method;
 pub mod min_norm;
 mod mix;
@@ -14,6 +15,7 @@ mod random;
 mod round_robin;
 
 pub use feedback::*;
+pub use flat::FlatWatch;
 pub use method::{METHODS, Method, UNTRAINED};
 pub(crate) use mix::cma;
 pub use mix::{
@@ -37,6 +39,11 @@ pub trait Coordinator: Send {
 
     /// Whether it needs a reading before the next decision.
     fn needs_reading(&self) -> bool {
+        false
+    }
+
+    /// Whether readings must include held-out samples; see [`Reading::held_out`].
+    fn needs_held_out(&self) -> bool {
         false
     }
 

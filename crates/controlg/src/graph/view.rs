@@ -235,24 +235,31 @@ impl EdgeDropper {
         self.keep_edges(adjacency, |_, _| stream.uniform() >= rate)
     }
 
-    /// Hides ⌈share·m⌉ of the m undirected edges, drawn uniformly, in both directions. Returns the operator of the others and
-    /// the hidden edges (smaller, larger) in ascending order.
+    /// Hides the edges `always` (smaller, larger), in ascending order, and ⌈share·m⌉ of the m others, drawn uniformly, in both
+    /// directions. Returns the operator of the rest and the drawn edges in ascending order.
     pub fn hide_edges(
         &mut self,
         adjacency: &Adjacency,
         share: f64,
+        always: &[(u32, u32)],
         stream: &mut Stream,
     ) -> (Arc<Operator>, Vec<(u32, u32)>) {
-        let m = adjacency.n_entries() / 2;
+        let all = adjacency.n_entries() / 2;
+        let m = all - always.len();
         let count = ((share * m as f64).ceil() as usize).min(m);
         if self.shape_only {
-            return (self.stand_in(adjacency, share), vec![(0, 0); count]);
+            let always = always.len() as f64 / all.max(1) as f64;
+            return (self.stand_in(adjacency, always + (1.0 - always) * share), vec![(0, 0); count]);
         }
         let mut is_hidden = vec![false; m];
         stream.sample(m, count).into_iter().for_each(|edge| is_hidden[edge as usize] = true);
         let mut hidden = Vec::with_capacity(count);
         let mut edge = 0;
+        let mut always = always.iter().peekable();
         let operator = self.keep_edges(adjacency, |u, v| {
+            if always.next_if(|&&pair| pair == (u, v)).is_some() {
+                return false;
+            }
             let keep = !is_hidden[edge];
             edge += 1;
             if !keep {
@@ -352,7 +359,7 @@ mod tests {
         let adjacency = ring(50);
         for spec in [OperatorSpec::GCN, OperatorSpec { kind: OperatorKind::Mean, self_loops: false }] {
             let stream = &mut Stream::new(1, "test", "", 0);
-            let (operator, hidden) = EdgeDropper::new(spec).hide_edges(&adjacency, 0.7, stream);
+            let (operator, hidden) = EdgeDropper::new(spec).hide_edges(&adjacency, 0.7, &[], stream);
             assert_eq!(hidden.len(), 35);
             assert!(hidden.is_sorted());
             for matrix in [operator.forward(), operator.backward()] {

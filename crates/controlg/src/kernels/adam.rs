@@ -45,6 +45,22 @@ pub fn adamw(settings: AdamWParams, params: &mut [Real], grads: &[Real], m: &mut
     chunks.zip(moments).for_each(|((p, g), (m, v))| update(factors, p, g, m, v));
 }
 
+/// What a gradient moves the parameters by, in the end: `out` = lr·g/(√v′/√(1−β₂ᵗ) + ε), v′ = β₂v + (1−β₂)g², with the second
+/// moment `v` before the step. The first moment spreads this over the steps that follow, whose shares add up to one.
+pub fn preconditioned(settings: AdamWParams, grads: &[Real], v: &[Real], out: &mut [Real]) {
+    assert!(grads.len() == v.len() && grads.len() == out.len());
+    let AdamWParams { step, lr, beta2, eps, .. } = settings;
+    let root = (1.0 / (1.0 - beta2.powf(step as f64)).sqrt()) as Real;
+    let (lr, beta2, rest2, eps) = (lr as Real, beta2 as Real, (1.0 - beta2) as Real, eps as Real);
+    let chunks = out.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK)).zip(v.par_chunks(CHUNK));
+    chunks.for_each(|((out, grads), v)| {
+        for ((out, &g), &v) in out.iter_mut().zip(grads).zip(v) {
+            let square = beta2 * v + rest2 * g * g;
+            *out = lr * g / (square.sqrt() * root + eps);
+        }
+    });
+}
+
 /// Differentiates through a step: `out` = ∂L/∂g = ∂L/∂θ ⊙ ∂θ/∂g, where L is a loss after the step and g the gradient that the
 /// step used.
 ///

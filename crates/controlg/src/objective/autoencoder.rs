@@ -1,5 +1,5 @@
-//! Masked autoencoders: reconstruct the features of masked nodes. `p_recon` and `graphmae` are this objective with
-//! different settings.
+//! Masked autoencoders: reconstruct the features of masked nodes. `p_recon`, `graphmae` and `x_shuffle` are this objective
+//! with different settings.
 //!
 //! L = (1/|M|) Σ_{v∈M} (1 − cos(x̂_v, x_v))^γ, the scaled cosine error of GraphMAE, over the masked nodes M. The codes are
 //! R = Z·W₀ with R_v = 0 for v ∈ M (re-masking), and the decoder is one layer:
@@ -12,9 +12,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes, prepared_on};
+use super::held_out::{Hidden, NodeSplit};
+use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes};
 use crate::error::Result;
-use crate::graph::{Graph, Subgraph};
+use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::rng::Stream;
 use crate::setting::{Key, Range};
 use crate::tensor::{Activation, Attention, AttentionParams, Distance, Init, Params, Tape, Var};
@@ -86,11 +87,38 @@ pub(super) enum DecoderInit {
     Normal,
 }
 
+/// Whose features a masked node is reconstructed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Its own.
+    Own,
+    /// Those of another node, by a random permutation of the nodes.
+    Permuted { seed: u64 },
+}
+
 /// A masked autoencoder, under the name of its objective.
 #[derive(Clone)]
 pub(super) struct Autoencoder {
-    pub(super) name: &'static str,
-    pub(super) settings: AutoencoderSettings,
+    name: &'static str,
+    settings: AutoencoderSettings,
+    target: Target,
+    /// For each node the one whose features are its target; empty if that is itself.
+    source: Vec<u32>,
+    /// The nodes whose features are held out: masked in every view.
+    split: Option<NodeSplit>,
+}
+
+impl Autoencoder {
+    /// Not prepared for a graph yet.
+    pub(super) fn new(name: &'static str, settings: AutoencoderSettings, target: Target) -> Autoencoder {
+        Autoencoder { name, settings, target, source: vec![], split: None }
+    }
+
+    /// The masked nodes that are reconstructed for this purpose.
+    fn reconstructed(&self, masked: &[u32], purpose: Purpose) -> Vec<u32> {
+        let Some(split) = &self.split else { return masked.to_vec() };
+        masked.iter().copied().filter(|&node| split.contains(node) == (purpose == Purpose::HeldOut)).collect()
+    }
 }
 
 impl Objective for Autoencoder {
@@ -98,8 +126,33 @@ impl Objective for Autoencoder {
         check_masked_nodes(self.name, self.settings.mask, graph)
     }
 
+    fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        if let Target::Permuted { seed } = self.target {
+            let n = graph.n_nodes();
+            self.source = Stream::new(seed, "objective", self.name, 0).sample(n, n);
+        }
+        Ok(())
+    }
+
+    fn prepared_bytes(&self, graph: &Graph) -> usize {
+        if self.target == Target::Own { 0 } else { graph.n_nodes() * size_of::<u32>() }
+    }
+
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(self.clone(), batch)
+        let split = self.split.as_ref().map(|split| split.on_batch(batch));
+        let mut on_batch = Autoencoder { split, ..self.clone() };
+        on_batch.check(&batch.graph)?;
+        on_batch.prepare(&batch.graph)?;
+        Ok(Box::new(on_batch))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        self.split = Some(NodeSplit::draw(self.name, graph, share, 1, stream)?);
+        Ok(())
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.held_out.len())
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -121,6 +174,18 @@ impl Objective for Autoencoder {
     fn views(&self) -> Vec<ViewSpec> {
         let AutoencoderSettings { mask, replace, drop_edges, .. } = self.settings;
         vec![ViewSpec { mask_nodes: mask, replace, drop_edges, ..ViewSpec::default() }]
+    }
+
+    fn augment<'a>(
+        &'a self,
+        spec: &ViewSpec,
+        graph: &'a Graph,
+        prepared: &'a EncoderInput<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> AugmentedView<'a> {
+        let hidden = Hidden { nodes: self.split.as_ref(), edges: &[] };
+        spec.sample_without(hidden, graph, prepared, dropper, stream)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
@@ -147,8 +212,13 @@ impl Objective for Autoencoder {
                 tape.attention(view.view.operator(), r, params, shape, dropout)
             }
         };
-        let r = tape.gather(r, masked.ids().to_vec());
+        let ids = self.reconstructed(masked.ids(), input.purpose);
+        let targets = match self.target {
+            Target::Own => ids.clone(),
+            Target::Permuted { .. } => ids.iter().map(|&node| self.source[node as usize]).collect(),
+        };
+        let r = tape.gather(r, ids);
         let distance = Distance::Cosine { gamma: self.settings.exponent, least: self.settings.min_norm };
-        tape.reconstruct(r, weight, Some(bias), input.prepared, masked.ids().to_vec(), distance)
+        tape.reconstruct(r, weight, Some(bias), input.prepared, targets, distance)
     }
 }

@@ -17,7 +17,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&DecorrelationSettings::default()),
     build: |table| {
         let settings = setting::settings("objective.p_decor", KEYS, table)?;
-        Ok(Box::new(Decorrelation { name: "p_decor", settings }))
+        Ok(Box::new(Decorrelation::new("p_decor", settings)))
     },
 };
 

@@ -10,7 +10,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
+use super::held_out::NodeSplit;
+use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph};
 use crate::rng::Stream;
@@ -75,8 +76,32 @@ const EPSILON: f64 = 1e-5;
 /// Decorrelation, under the name of its objective.
 #[derive(Clone)]
 pub(super) struct Decorrelation {
-    pub(super) name: &'static str,
-    pub(super) settings: DecorrelationSettings,
+    name: &'static str,
+    settings: DecorrelationSettings,
+    /// The nodes that are held out.
+    split: Option<NodeSplit>,
+}
+
+impl Decorrelation {
+    /// Not prepared for a graph yet.
+    pub(super) fn new(name: &'static str, settings: DecorrelationSettings) -> Decorrelation {
+        Decorrelation { name, settings, split: None }
+    }
+
+    /// The nodes whose columns are compared; `None` for all.
+    fn rows(&self, input: &mut LossInput<'_, '_>) -> Option<Vec<u32>> {
+        let DecorrelationSettings { all_up_to, batch, .. } = self.settings;
+        let Some(split) = &self.split else {
+            let n = input.graph.n_nodes();
+            return (n > all_up_to).then(|| input.stream.sample(n, batch));
+        };
+        let nodes = split.nodes(input.purpose == Purpose::HeldOut);
+        if nodes.len() <= all_up_to {
+            return Some(nodes.to_vec());
+        }
+        let drawn = input.stream.sample(nodes.len(), batch);
+        Some(drawn.into_iter().map(|at| nodes[at as usize]).collect())
+    }
 }
 
 impl Objective for Decorrelation {
@@ -88,7 +113,18 @@ impl Objective for Decorrelation {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(self.clone(), batch)
+        self.check(&batch.graph)?;
+        let split = self.split.as_ref().map(|split| split.on_batch(batch));
+        Ok(Box::new(Decorrelation { split, ..self.clone() }))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        self.split = Some(NodeSplit::draw(self.name, graph, share, 2, stream)?);
+        Ok(())
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.held_out.len())
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -99,9 +135,8 @@ impl Objective for Decorrelation {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        let n = input.graph.n_nodes();
-        let rows = (n > self.settings.all_up_to).then(|| input.stream.sample(n, self.settings.batch));
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, mut input: LossInput<'a, '_>) -> Var {
+        let rows = self.rows(&mut input);
         let head = tape.group(input.group);
         let sample = self.settings.deviation == Deviation::Sample;
         let [y1, y2] = [input.z[0], input.z[1]].map(|z| {

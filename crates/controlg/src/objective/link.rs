@@ -1,4 +1,4 @@
-//! `p_link`, link prediction: tell edges from non-edges.
+//! `p_link`, link prediction: tell edges from non-edges. `x_memorize` is this objective with other settings.
 //!
 //! L = −mean_{E⁺} log σ(s_uv) − mean_{E⁻} log(1 − σ(s_uv)), with U = relu(norm(Z)·W + b), s_uv = wᵀ(U_u ⊙ U_v) + c.
 //! Positives are edges, negatives as many sampled non-edges. Z: n×h, W: h×hidden, w: 1×hidden. The initial loss is about
@@ -10,11 +10,14 @@
 //!
 //! Rows are normalized before the head because plain dot products start with very large logits.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, prepared_on, unsuitable};
-use crate::error::{Error, Result};
-use crate::graph::{Graph, Subgraph};
+use super::held_out::{Hidden, PairSplit};
+use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
+use crate::error::Result;
+use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range, Scalar};
@@ -28,20 +31,19 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
             Self-supervised Graph Neural Networks Enable Stronger Task Generalization, ICLR 2023",
     keys: KEYS,
     defaults: || setting::table_of(&LinkSettings::default()),
-    build: |table| {
-        Ok(Box::new(Link {
-            settings: setting::settings("objective.p_link", KEYS, table)?,
-            edges: vec![],
-            non_edges: vec![],
-        }))
-    },
+    build: |table| Ok(Box::new(Link::new("p_link", setting::settings("objective.p_link", KEYS, table)?))),
 };
+
+pub(super) const HIDDEN: Key = Key::new("hidden", Range::Whole(1, 65_536), "hidden width of the MLP");
+pub(super) const BATCH: Key =
+    Key::new("batch", Range::Whole(1, 1 << 30), "edges per step, with as many non-edges");
+pub(super) const SENSE_BATCH: Key = Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges per sensing");
 
 const KEYS: &[Key] = &[
     Key::new("decoder", Range::OneOf(&["mlp", "dot"]), "score of a pair: an MLP or the dot product"),
-    Key::new("hidden", Range::Whole(1, 65_536), "hidden width of the MLP"),
-    Key::new("batch", Range::Whole(1, 1 << 30), "edges per step, with as many non-edges"),
-    Key::new("sense_batch", Range::Whole(1, 1 << 30), "edges per sensing"),
+    HIDDEN,
+    BATCH,
+    SENSE_BATCH,
     Key::new(
         "mean",
         Range::OneOf(&["separate", "joint"]),
@@ -65,20 +67,20 @@ const KEYS: &[Key] = &[
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct LinkSettings {
-    decoder: Decoder,
-    hidden: usize,
-    batch: usize,
-    sense_batch: usize,
-    mean: PairMean,
-    mask: f64,
-    dropout: f64,
-    negatives: Negatives,
+pub(super) struct LinkSettings {
+    pub(super) decoder: Decoder,
+    pub(super) hidden: usize,
+    pub(super) batch: usize,
+    pub(super) sense_batch: usize,
+    pub(super) mean: PairMean,
+    pub(super) mask: f64,
+    pub(super) dropout: f64,
+    pub(super) negatives: Negatives,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Negatives {
+pub(super) enum Negatives {
     /// Any pair without an edge is equally likely.
     Uniform,
     /// Nodes are drawn like the ends of random edges. Then the degree alone does not tell positives from negatives.
@@ -87,14 +89,14 @@ enum Negatives {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Decoder {
+pub(super) enum Decoder {
     Mlp,
     Dot,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum PairMean {
+pub(super) enum PairMean {
     Separate,
     Joint,
 }
@@ -117,21 +119,26 @@ impl Default for LinkSettings {
 /// Attempts to draw a non-edge by degree before it is drawn uniformly.
 const DEGREE_ATTEMPTS: usize = 32;
 
+/// Link prediction, under the name of its objective.
 #[derive(Clone)]
-struct Link {
+pub(super) struct Link {
+    name: &'static str,
     settings: LinkSettings,
+    /// The edges to train on.
     edges: Vec<(u32, u32)>,
-    /// All non-edges of a dense graph, where rejection sampling would be slow; empty otherwise.
+    /// All non-edges to train on of a dense graph, where rejection sampling would be slow; empty otherwise.
     non_edges: Vec<(u32, u32)>,
+    /// The pairs that are held out: those edges are hidden in every view.
+    split: Option<PairSplit>,
 }
 
 impl Objective for Link {
     fn check(&self, graph: &Graph) -> Result<()> {
         let pairs = graph.n_nodes() as u128 * (graph.n_nodes() as u128 - 1) / 2;
         match graph.n_edges() as u128 {
-            0 => Err(unsuitable("p_link", "a graph without edges", "at least one edge to predict")),
+            0 => Err(unsuitable(self.name, "a graph without edges", "at least one edge to predict")),
             all if all == pairs => Err(unsuitable(
-                "p_link",
+                self.name,
                 "a graph with every possible edge",
                 "a pair of nodes without an edge",
             )),
@@ -141,7 +148,7 @@ impl Objective for Link {
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
         u32::try_from(graph.n_edges()).map_err(|_| {
-            Error::value("objective p_link", format_args!("{} edges", graph.n_edges()), "fewer than 2³²")
+            unsuitable(self.name, format_args!("{} edges", graph.n_edges()), "fewer than 2³²")
         })?;
         self.edges = graph.edges().collect();
         let n = graph.n_nodes() as u32;
@@ -153,7 +160,37 @@ impl Objective for Link {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(Link { settings: self.settings.clone(), edges: vec![], non_edges: vec![] }, batch)
+        let mut on_batch = Link::new(self.name, self.settings.clone());
+        on_batch.check(&batch.graph)?;
+        on_batch.prepare(&batch.graph)?;
+        if let Some(split) = &self.split {
+            on_batch.keep_aside(split.on_batch(batch))?;
+        }
+        Ok(Box::new(on_batch))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        let mut edges: Vec<(u32, u32)> = graph.edges().collect();
+        let count = (share * edges.len() as f64).ceil() as usize;
+        let drawn = stream.sample(edges.len(), count);
+        edges = drawn.into_iter().map(|at| edges[at as usize]).collect();
+        edges.sort_unstable();
+        // A dense graph may have fewer non-edges; half of them stay for training.
+        let most = if self.non_edges.is_empty() { usize::MAX } else { self.non_edges.len() / 2 };
+        let mut non_edges = BTreeSet::new();
+        while non_edges.len() < edges.len().min(most) {
+            let (u, v) = self.negative(graph, stream);
+            non_edges.insert((u.min(v), u.max(v)));
+        }
+        if non_edges.is_empty() {
+            let found = format!("{} non-edges with sense.held_out = {share}", self.non_edges.len());
+            return Err(unsuitable(self.name, found, "at least one held out and one to train on"));
+        }
+        self.keep_aside(PairSplit { edges, non_edges: non_edges.into_iter().collect() })
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.edges.len().min(split.non_edges.len()))
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -171,19 +208,32 @@ impl Objective for Link {
     }
 
     fn views(&self) -> Vec<ViewSpec> {
-        vec![ViewSpec { hide_edges: self.settings.mask, ..ViewSpec::default() }]
+        let custom = self.split.is_some();
+        vec![ViewSpec { hide_edges: self.settings.mask, custom, ..ViewSpec::default() }]
+    }
+
+    fn augment<'a>(
+        &'a self,
+        spec: &ViewSpec,
+        graph: &'a Graph,
+        prepared: &'a EncoderInput<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> AugmentedView<'a> {
+        let edges = self.split.as_ref().map_or(&[][..], |split| &split.edges);
+        spec.sample_without(Hidden { nodes: None, edges }, graph, prepared, dropper, stream)
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        let count = match input.purpose {
-            Purpose::Training => self.settings.batch,
-            Purpose::Sensing => self.settings.sense_batch,
-        };
         let edges = match self.settings.mask > 0.0 {
             true => &input.views[0].hidden_edges[..],
             false => &self.edges[..],
         };
-        let (us, vs, n_positive) = self.pairs(input.graph, edges, count, input.stream);
+        let (us, vs, n_positive) = match (input.purpose, &self.split) {
+            (Purpose::HeldOut, Some(split)) => held_out_pairs(split, self.settings.sense_batch),
+            (Purpose::Training, _) => self.pairs(input.graph, edges, self.settings.batch, input.stream),
+            _ => self.pairs(input.graph, edges, self.settings.sense_batch, input.stream),
+        };
         let scores = match self.settings.decoder {
             Decoder::Dot => tape.pair_dot(input.z[0], us, vs),
             Decoder::Mlp => {
@@ -206,6 +256,25 @@ impl Objective for Link {
 }
 
 impl Link {
+    /// Not prepared for a graph yet.
+    pub(super) fn new(name: &'static str, settings: LinkSettings) -> Link {
+        Link { name, settings, edges: vec![], non_edges: vec![], split: None }
+    }
+
+    /// Takes the held-out pairs from those to train on.
+    fn keep_aside(&mut self, split: PairSplit) -> Result<()> {
+        // Prepared for batches, it has no edges of the whole graph.
+        let is_prepared = !self.edges.is_empty();
+        self.edges.retain(|&edge| !split.has_edge(edge));
+        if is_prepared && self.edges.is_empty() {
+            let found = format!("{} edges, all of them held out", split.edges.len());
+            return Err(unsuitable(self.name, found, "at least one edge to train on"));
+        }
+        self.non_edges.retain(|&pair| !split.has_non_edge(pair));
+        self.split = Some(split);
+        Ok(())
+    }
+
     /// Samples up to `count` of the edges, or takes all in order if there are no more, and as many non-edges. Returns the
     /// sources, the targets and the number of edges.
     fn pairs(
@@ -240,7 +309,7 @@ impl Link {
             // Hubs may be adjacent to nearly all likely partners, so the attempts are limited.
             for _ in 0..DEGREE_ATTEMPTS {
                 let [u, v] = [(); 2].map(|()| self.random_end(stream));
-                if u != v && !graph.adjacency().contains(u, v) {
+                if u != v && !graph.adjacency().contains(u, v) && !self.is_held_out((u, v)) {
                     return (u, v);
                 }
             }
@@ -248,10 +317,14 @@ impl Link {
         loop {
             let n = graph.n_nodes();
             let (u, v) = (stream.below(n) as u32, stream.below(n) as u32);
-            if u != v && !graph.adjacency().contains(u, v) {
+            if u != v && !graph.adjacency().contains(u, v) && !self.is_held_out((u, v)) {
                 return (u, v);
             }
         }
+    }
+
+    fn is_held_out(&self, non_edge: (u32, u32)) -> bool {
+        self.split.as_ref().is_some_and(|split| split.has_non_edge(non_edge))
     }
 
     /// A random end of a random edge.
@@ -260,4 +333,12 @@ impl Link {
         let (u, v) = self.edges[at / 2];
         if at.is_multiple_of(2) { u } else { v }
     }
+}
+
+/// Sources, targets and number of edges of the held-out pairs, at most `count` of each kind.
+fn held_out_pairs(split: &PairSplit, count: usize) -> (Vec<u32>, Vec<u32>, usize) {
+    let edges = &split.edges[..split.edges.len().min(count)];
+    let non_edges = &split.non_edges[..split.non_edges.len().min(count)];
+    let (us, vs) = edges.iter().chain(non_edges).copied().unzip();
+    (us, vs, edges.len())
 }

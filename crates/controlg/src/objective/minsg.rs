@@ -11,7 +11,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
-use super::{HeadDims, LossInput, Objective, ViewSpec, prepared_on, unsuitable};
+use super::held_out::NodeSplit;
+use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, OperatorKind, Subgraph};
 use crate::registry::Entry;
@@ -27,7 +28,8 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     keys: KEYS,
     defaults: || setting::table_of(&MinsgSettings::default()),
     build: |table| {
-        Ok(Box::new(Minsg { settings: setting::settings("objective.p_minsg", KEYS, table)?, operator: None }))
+        let settings = setting::settings("objective.p_minsg", KEYS, table)?;
+        Ok(Box::new(Minsg { settings, operator: None, split: None }))
     },
 };
 
@@ -114,6 +116,8 @@ struct Minsg {
     settings: MinsgSettings,
     /// One step of the walk, or the mean over neighborhoods.
     operator: Option<Operator>,
+    /// The anchors that are held out.
+    split: Option<NodeSplit>,
 }
 
 impl Objective for Minsg {
@@ -142,7 +146,20 @@ impl Objective for Minsg {
     }
 
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
-        prepared_on(Minsg { settings: self.settings.clone(), operator: None }, batch)
+        self.check(&batch.graph)?;
+        let split = self.split.as_ref().map(|split| split.on_batch(batch));
+        let mut on_batch = Minsg { settings: self.settings.clone(), operator: None, split };
+        on_batch.prepare(&batch.graph)?;
+        Ok(Box::new(on_batch))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        self.split = Some(NodeSplit::draw("p_minsg", graph, share, 2, stream)?);
+        Ok(())
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.held_out.len())
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -160,8 +177,8 @@ impl Objective for Minsg {
         ViewSpec::equal_views(self.settings.drop_edges, self.settings.mask_features)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        let anchors = input.stream.sample(input.graph.n_nodes(), self.settings.batch);
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, mut input: LossInput<'a, '_>) -> Var {
+        let (anchors, n_held_out) = self.anchors(&mut input);
         let head = tape.group(input.group);
         let contexts = self.contexts(tape, input.z[1]);
         let [p, q] = [input.z[0], contexts].map(|rows| {
@@ -177,11 +194,48 @@ impl Objective for Minsg {
             intra_view: self.settings.intra_view,
             both_directions: self.settings.symmetric,
         };
-        tape.info_nce(p, q, contrast)
+        match n_held_out {
+            0 => tape.info_nce(p, q, contrast),
+            n => held_out_contrast(tape, p, q, n, contrast),
+        }
     }
 }
 
+/// The loss of the first `n` pairs of rows with all rows as negatives: as many as in training, so that the levels of both
+/// losses compare.
+fn held_out_contrast(tape: &mut Tape<'_>, p: Var, q: Var, n: usize, contrast: Contrast) -> Var {
+    let first: Vec<u32> = (0..n as u32).collect();
+    let mut direction = |from: Var, to: Var| {
+        let anchors = tape.gather(from, first.clone());
+        let scores = tape.matmul_transposed(anchors, to);
+        let scores = tape.scale(scores, 1.0 / contrast.temperature);
+        tape.cross_entropy(scores, first.clone())
+    };
+    let forth = direction(p, q);
+    if !contrast.both_directions {
+        return forth;
+    }
+    let back = direction(q, p);
+    tape.weighted_sum(&[(0.5, forth), (0.5, back)])
+}
+
 impl Minsg {
+    /// The nodes to contrast, and how many of them, the first ones, are held-out anchors. The others are then their negatives
+    /// only.
+    fn anchors(&self, input: &mut LossInput<'_, '_>) -> (Vec<u32>, usize) {
+        let batch = self.settings.batch;
+        let Some(split) = &self.split else {
+            return (input.stream.sample(input.graph.n_nodes(), batch), 0);
+        };
+        let held_out = match input.purpose {
+            Purpose::HeldOut => &split.held_out[..split.held_out.len().min(batch)],
+            Purpose::Training | Purpose::Sensing => &[],
+        };
+        let others = input.stream.sample(split.trained.len(), batch - held_out.len());
+        let others = others.into_iter().map(|at| split.trained[at as usize]);
+        (held_out.iter().copied().chain(others).collect(), held_out.len())
+    }
+
     /// Entries of the operator, at most; `None` if there is none.
     fn operator_entries(&self, graph: &Graph) -> Option<usize> {
         let MinsgSettings { readout, ego_nodes, .. } = self.settings;

@@ -9,13 +9,16 @@ mod baselines;
 mod decor;
 mod decorrelation;
 mod head;
+mod held_out;
 mod link;
 mod minsg;
 mod par;
 mod recon;
+mod stress;
 mod view_spec;
 
 pub use baselines::BASELINES;
+pub use stress::STRESS;
 pub use view_spec::{AugmentedView, ViewSpec};
 
 use crate::encoder::Encoder;
@@ -25,7 +28,8 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::tensor::{Params, Tape, Var};
 
-/// The paper's objectives in its order, which are the default pool. [`BASELINES`] lists more; all of them can be combined.
+/// The paper's objectives in its order, which are the default pool. [`BASELINES`] lists more, [`STRESS`] those for testing;
+/// all of them can be combined.
 pub const OBJECTIVES: &[Entry<dyn Objective>] =
     &[link::ENTRY, recon::ENTRY, minsg::ENTRY, decor::ENTRY, par::ENTRY];
 
@@ -56,6 +60,19 @@ pub trait Objective: CloneObjective + Send + Sync {
     /// fills in placeholders of the right sizes.
     fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
         self.prepare(graph)
+    }
+
+    /// Keeps a share of its samples (edges, nodes) aside, drawn from the stream. From then on no training loss uses them, and
+    /// [`Purpose::HeldOut`] is the loss on them. Called once, after [`Objective::prepare`] or
+    /// [`Objective::prepare_for_batches`]; [`Objective::on_batch`] keeps the split. An objective that cannot do this does
+    /// nothing.
+    fn hold_out(&mut self, _graph: &Graph, _share: f64, _stream: &mut Stream) -> Result<()> {
+        Ok(())
+    }
+
+    /// How many samples it keeps aside on the graph that it is prepared for.
+    fn n_held_out(&self) -> usize {
+        0
     }
 
     /// The same objective, with the same head, on a mini-batch of the graph that it was prepared for.
@@ -157,17 +174,19 @@ pub struct LossInput<'a, 's> {
     pub z: &'s [Var],
     /// Random numbers.
     pub stream: &'s mut Stream,
-    /// Whether the loss is for training or sensing.
+    /// Whether the loss is for training or a measurement.
     pub purpose: Purpose,
 }
 
-/// The purpose of a loss. Sensing uses larger samples, the same at every sensing of a run.
+/// The purpose of a loss. Measurements use larger samples, the same at every sensing of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A training step.
     Training,
-    /// A measurement.
+    /// A measurement on samples that the objective trains on.
     Sensing,
+    /// A measurement on the samples that it keeps aside; see [`Objective::hold_out`].
+    HeldOut,
 }
 
 /// Builds an objective by name from its table of the run file.
@@ -181,9 +200,9 @@ pub fn find(name: &str) -> Result<&'static Entry<dyn Objective>> {
     found.ok_or_else(|| Error::unknown("objective", name, all().map(|entry| entry.name)))
 }
 
-/// All objectives, each of which can be trained alone or with others: [`OBJECTIVES`] and [`BASELINES`].
+/// All objectives, each of which can be trained alone or with others: [`OBJECTIVES`], [`BASELINES`] and [`STRESS`].
 pub fn all() -> impl Iterator<Item = &'static Entry<dyn Objective>> {
-    OBJECTIVES.iter().chain(BASELINES)
+    OBJECTIVES.iter().chain(BASELINES).chain(STRESS)
 }
 
 /// Checks an objective against a mini-batch and prepares it.

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HeadDims, LossInput, Objective, ViewSpec, unsuitable};
+use super::held_out::NodeSplit;
+use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
 use crate::error::Result;
 use crate::graph::{Graph, Subgraph, partition};
 use crate::registry::Entry;
@@ -24,7 +25,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&ParSettings::default()),
     build: |table| {
         let settings: ParSettings = setting::settings("objective.p_par", KEYS, table)?;
-        Ok(Box::new(Par { parts: settings.parts, settings, cluster: vec![] }))
+        Ok(Box::new(Par { parts: settings.parts, settings, cluster: vec![], split: None }))
     },
 };
 
@@ -58,6 +59,8 @@ struct Par {
     parts: usize,
     /// The cluster of each node.
     cluster: Vec<u32>,
+    /// The nodes whose clusters are held out.
+    split: Option<NodeSplit>,
 }
 
 impl Par {
@@ -101,7 +104,17 @@ impl Objective for Par {
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         // The head predicts the clusters of the whole graph, so a node keeps its own.
         let cluster = batch.nodes.iter().map(|&node| self.cluster[node as usize]).collect();
-        Ok(Box::new(Par { cluster, ..self.clone() }))
+        let split = self.split.as_ref().map(|split| split.on_batch(batch));
+        Ok(Box::new(Par { cluster, split, ..self.clone() }))
+    }
+
+    fn hold_out(&mut self, graph: &Graph, share: f64, stream: &mut Stream) -> Result<()> {
+        self.split = Some(NodeSplit::draw("p_par", graph, share, 1, stream)?);
+        Ok(())
+    }
+
+    fn n_held_out(&self) -> usize {
+        self.split.as_ref().map_or(0, |split| split.held_out.len())
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
@@ -118,8 +131,25 @@ impl Objective for Par {
     }
 
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
-        let head = tape.group(input.group);
-        let logits = tape.linear(input.z[0], head[0], Some(head[1]), Activation::Identity);
-        tape.cross_entropy(logits, &self.cluster)
+        classify(tape, &input, &self.cluster, self.split.as_ref())
     }
+}
+
+/// The mean cross-entropy of Z·W + b and the class of each node, over all nodes or one side of a split.
+pub(super) fn classify<'a>(
+    tape: &mut Tape<'a>,
+    input: &LossInput<'a, '_>,
+    class: &'a [u32],
+    split: Option<&'a NodeSplit>,
+) -> Var {
+    let head = tape.group(input.group);
+    let Some(split) = split else {
+        let logits = tape.linear(input.z[0], head[0], Some(head[1]), Activation::Identity);
+        return tape.cross_entropy(logits, class);
+    };
+    let nodes = split.nodes(input.purpose == Purpose::HeldOut);
+    let z = tape.gather(input.z[0], nodes);
+    let logits = tape.linear(z, head[0], Some(head[1]), Activation::Identity);
+    let targets: Vec<u32> = nodes.iter().map(|&node| class[node as usize]).collect();
+    tape.cross_entropy(logits, targets)
 }

@@ -4,7 +4,7 @@
 
 use super::Objective;
 use super::autoencoder::{
-    ATTENTION_DROPOUT, Autoencoder, AutoencoderSettings, DROP_EDGES, DROPOUT, EXPONENT, MASK, REPLACE,
+    ATTENTION_DROPOUT, Autoencoder, AutoencoderSettings, DROP_EDGES, DROPOUT, EXPONENT, MASK, REPLACE, Target,
 };
 use crate::registry::Entry;
 use crate::setting::{self, Key, Range, Scalar};
@@ -18,7 +18,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&AutoencoderSettings::default()),
     build: |table| {
         let settings = setting::settings("objective.p_recon", KEYS, table)?;
-        Ok(Box::new(Autoencoder { name: "p_recon", settings }))
+        Ok(Box::new(Autoencoder::new("p_recon", settings, Target::Own)))
     },
 };
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::held_out::{Hidden, NodeSplit};
 use crate::graph::{EdgeDropper, EncoderInput, Graph, NodeSet, View, view};
 use crate::rng::Stream;
 
@@ -80,13 +81,27 @@ impl ViewSpec {
         dropper: &mut EdgeDropper,
         stream: &mut Stream,
     ) -> AugmentedView<'a> {
+        self.sample_without(Hidden::default(), graph, prepared, dropper, stream)
+    }
+
+    /// Samples the view without what is held out: those edges are gone, and those nodes are masked in addition to the sampled
+    /// ones.
+    pub(super) fn sample_without<'a>(
+        &self,
+        hidden: Hidden<'_>,
+        graph: &'a Graph,
+        prepared: &'a EncoderInput<'a>,
+        dropper: &mut EdgeDropper,
+        stream: &mut Stream,
+    ) -> AugmentedView<'a> {
         let n = graph.n_nodes();
         let mut view = prepared.whole();
         let mut hidden_edges: Arc<[(u32, u32)]> = Arc::from([]);
-        if self.hide_edges > 0.0 {
-            let (operator, hidden) = dropper.hide_edges(graph.adjacency(), self.hide_edges, stream);
+        if self.hide_edges > 0.0 || !hidden.edges.is_empty() {
+            let (operator, sampled) =
+                dropper.hide_edges(graph.adjacency(), self.hide_edges, hidden.edges, stream);
             view = view.on(operator);
-            hidden_edges = hidden.into();
+            hidden_edges = sampled.into();
         } else if self.drop_edges > 0.0 {
             view = view.on(dropper.drop_edges(graph.adjacency(), self.drop_edges, stream));
         }
@@ -99,16 +114,37 @@ impl ViewSpec {
         if !self.uses_mask_token() {
             return AugmentedView { view, masked: None, hidden_edges };
         }
-        let drawn = stream.sample(n, (self.mask_nodes * n as f64) as usize);
+        // The first `count` nodes are sampled, the others always masked.
+        let (mut drawn, count) = match hidden.nodes {
+            None => {
+                let count = (self.mask_nodes * n as f64) as usize;
+                (stream.sample(n, count), count)
+            }
+            Some(NodeSplit { trained, .. }) => {
+                // At least one, so that there is a loss to train on.
+                let count = ((self.mask_nodes * trained.len() as f64) as usize).max(1);
+                let drawn = stream.sample(trained.len(), count);
+                (drawn.into_iter().map(|at| trained[at as usize]).collect(), count)
+            }
+        };
+        drawn.extend(hidden.nodes.into_iter().flat_map(|split| &split.held_out));
         let masked = Arc::new(NodeSet::new(n, &drawn));
-        let (replaced, tokens) = drawn.split_at((self.replace * drawn.len() as f64) as usize);
+        let (replaced, tokens) = drawn.split_at((self.replace * count as f64) as usize);
         if replaced.is_empty() {
             let view = view.with_masked(masked.clone());
             return AugmentedView { view, masked: Some(masked), hidden_edges };
         }
         let mut order: Vec<u32> = (0..n as u32).collect();
-        replaced.iter().for_each(|&node| order[node as usize] = stream.below(n) as u32);
+        replaced.iter().for_each(|&node| order[node as usize] = other_node(n, hidden.nodes, stream));
         let view = view.with_order(order).with_masked(Arc::new(NodeSet::new(n, tokens)));
         AugmentedView { view, masked: Some(masked), hidden_edges }
+    }
+}
+
+/// A node whose features may be seen.
+fn other_node(n: usize, split: Option<&NodeSplit>, stream: &mut Stream) -> u32 {
+    match split {
+        None => stream.below(n) as u32,
+        Some(split) => split.trained[stream.below(split.trained.len())],
     }
 }

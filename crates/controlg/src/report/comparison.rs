@@ -22,6 +22,7 @@ const FLOOR_COLOR: usize = 7;
 
 /// All figures for which the comparison has data.
 pub(super) fn figures(report: &ComparisonReport, cells: &[ResultCell]) -> Vec<Figure> {
+    let cells = &report.by_column(cells)[..];
     [ranks(report), cost(report, cells), against_paper(cells)].into_iter().flatten().collect()
 }
 

@@ -96,6 +96,19 @@ impl RunTrace {
         (0..self.n_objectives()).map(line).collect()
     }
 
+    /// Losses of each objective on its held-out samples, from sensings and from the ends of epochs.
+    pub(super) fn held_out_losses(&self) -> Vec<Vec<(f64, f64)>> {
+        let sensed = self.sensings.iter().map(|line| (line.step, &line.held_out));
+        let ends = self.blocks.iter().map(|block| (block.step + block.steps, &block.held_out));
+        let mut all: Vec<(u64, &Vec<f64>)> =
+            sensed.chain(ends).filter(|(_, loss)| !loss.is_empty()).collect();
+        // The end of an epoch and the sensing at the start of the next measure the same.
+        all.sort_by_key(|(step, _)| *step);
+        all.dedup_by_key(|(step, _)| *step);
+        let line = |k: usize| all.iter().map(|(step, loss)| (*step as f64, value_at(loss, k))).collect();
+        (0..self.n_objectives()).map(line).collect()
+    }
+
     /// Share of each objective in the last `window` blocks, at every block.
     pub(super) fn recent_shares(&self, window: usize) -> Vec<Vec<(f64, f64)>> {
         let mut shares = vec![Vec::with_capacity(self.blocks.len()); self.n_objectives()];

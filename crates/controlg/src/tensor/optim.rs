@@ -166,6 +166,21 @@ impl AdamW {
         (settings, mean, square)
     }
 
+    /// What a gradient of a group moves its parameters by, up to the sign: the gradient times the learning rate of the given
+    /// step and the diagonal preconditioner as it would be in that step. Clipping and weight decay are left out.
+    pub(crate) fn preconditioned(&self, step: u64, group: usize, gradient: &[Real], out: &mut [Real]) {
+        let (state, settings) = (&self.states[group], &self.settings);
+        let settings = adam::AdamWParams {
+            step: state.steps + 1,
+            lr: settings.rate * settings.schedule.share(step),
+            beta1: settings.beta1,
+            beta2: settings.beta2,
+            eps: settings.eps,
+            decay: 0.0,
+        };
+        adam::preconditioned(settings, gradient, &state.square, out);
+    }
+
     /// The whole state as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.byte_len());
@@ -313,6 +328,25 @@ mod tests {
         let gap = |a: &[Real], b: &[Real]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, Real::max);
         assert!(gap(&coupled, &by_hand) < 1e-6, "{}", gap(&coupled, &by_hand));
         assert!(gap(&coupled, &decoupled) > 1e-4);
+    }
+
+    #[test]
+    fn a_preconditioned_gradient_is_the_step_without_momentum() {
+        let mut params = two_groups();
+        let settings = OptimizerSettings { beta1: 0.0, ..OptimizerSettings::default() };
+        let mut optimizer = AdamW::new(&params, settings);
+        let mut grads = Grads::new(&params);
+        for at in 0..4 {
+            let mut expected = vec![0.0; 20];
+            optimizer.preconditioned(at, 0, &gradient(at), &mut expected);
+            let before = params.groups()[0].data().to_vec();
+            grads.reset();
+            grads.set_group(0, &gradient(at));
+            optimizer.step(&mut params, &mut grads);
+            for ((before, after), moved) in before.iter().zip(params.groups()[0].data()).zip(expected) {
+                assert!((before - after - moved).abs() < 1e-6, "step {at}: {before} {after} {moved}");
+            }
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 //! [`Tape::shape`].
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use super::backward::{BackwardCtx, BackwardFn};
 use super::params::{Grads, ParamId, Params};
@@ -36,6 +37,8 @@ pub struct Tape<'a> {
     recording: bool,
     /// Whether parameters added from now on are constants.
     frozen: bool,
+    /// Floating-point operations so far, see [`Tape::flops`].
+    flops: Cell<u64>,
 }
 
 pub(super) struct TapeNode<'a> {
@@ -68,7 +71,15 @@ pub(super) enum NodeOrigin<'a> {
 impl<'a> Tape<'a> {
     /// A tape for training: records everything that depends on a parameter.
     pub fn new(params: &'a Params, pool: &'a Pool) -> Self {
-        Tape { params, pool, nodes: Vec::new(), gradients: Vec::new(), recording: true, frozen: false }
+        Tape {
+            params,
+            pool,
+            nodes: Vec::new(),
+            gradients: Vec::new(),
+            recording: true,
+            frozen: false,
+            flops: Cell::new(0),
+        }
     }
 
     /// A tape for inference: saves nothing for a backward pass.
@@ -79,6 +90,12 @@ impl<'a> Tape<'a> {
     /// Whether this is a shape pass: values have shapes but no numbers.
     pub fn is_shape_only(&self) -> bool {
         self.pool.is_shape_only()
+    }
+
+    /// Floating-point operations of everything on the tape, counted from shapes: of the forward pass and, if it is recorded,
+    /// of a backward pass from its end. Products count in full, all else as four operations per element and pass.
+    pub fn flops(&self) -> u64 {
+        self.flops.get()
     }
 
     /// Treats parameters that are used from now on as constants, so that a backward pass reaches leaves only. Sensing needs
@@ -304,6 +321,12 @@ impl<'a> Tape<'a> {
         if self.is_shape_only() { T::default() } else { kernel() }
     }
 
+    /// Counts a product of `flops` operations, whose backward pass takes as many for each input with a gradient.
+    pub(super) fn count_product(&self, flops: usize, inputs: &[Var]) {
+        let passes = 1 + inputs.iter().filter(|&&input| self.recording && self.requires_grad(input)).count();
+        self.flops.set(self.flops.get() + (flops * passes) as u64);
+    }
+
     /// In a shape pass, records the scratch buffers that a kernel uses at the same time, given as numbers of elements.
     pub(super) fn record_scratch(&self, elements: impl FnOnce() -> Vec<usize>) {
         if self.is_shape_only() {
@@ -349,6 +372,8 @@ impl<'a> Tape<'a> {
         backward: impl FnMut(&mut BackwardCtx<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
         let requires_grad = self.recording && inputs.iter().any(|&var| self.requires_grad(var));
+        let passes = if requires_grad { 2 } else { 1 };
+        self.flops.set(self.flops.get() + (4 * passes * shape.0 * shape.1) as u64);
         let origin = if requires_grad { NodeOrigin::Op(Some(Box::new(backward))) } else { NodeOrigin::Leaf };
         self.node(shape, value, origin, requires_grad)
     }

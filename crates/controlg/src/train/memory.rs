@@ -131,6 +131,7 @@ fn pass_bytes<'g>(
         },
         ActiveMethod::Schedule(coordinator) => ExtraPasses {
             senses: coordinator.needs_warm_up() || coordinator.needs_reading(),
+            senses_held_out: coordinator.needs_held_out(),
             // A warm-up trains the objectives in their order first.
             any_order: !coordinator.needs_warm_up(),
             ..ExtraPasses::default()

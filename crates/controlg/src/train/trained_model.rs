@@ -11,6 +11,7 @@ use super::run::model_file::{RunIdentity, model_file};
 use super::run::safetensors::TensorFile;
 use super::training::{Timings, Training};
 use crate::config::{self, Config, Custom};
+use crate::coordinator::FlatWatch;
 use crate::data::{self, limits};
 use crate::error::{Error, Result};
 use crate::files;
@@ -163,11 +164,16 @@ impl TrainedModel {
 
     /// Whether training was stopped before its last step; see [`pretrain_until`](super::pretrain_until).
     pub fn is_partial(&self) -> bool {
-        let last = self.record.iter().rev().find_map(|line| match line {
-            Record::Block(block) => Some(block.step + block.steps),
-            _ => None,
-        });
-        last.unwrap_or_default() < self.parts.config.total_steps()
+        let config = &self.parts.config;
+        let (mut last, mut watch) = (0, FlatWatch::default());
+        for line in &self.record {
+            let Record::Block(block) = line else { continue };
+            last = block.step + block.steps;
+            if !block.held_out.is_empty() {
+                watch.observe(&block.held_out);
+            }
+        }
+        last < config.total_steps() && !watch.stops_after(config.train.stop_when_flat)
     }
 
     /// How the training time was spent; `None` for a model that was loaded.

@@ -10,7 +10,7 @@ use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
 use super::normalization::Normalization;
 use crate::config::{Config, RecordedConfig};
-use crate::coordinator::{ActiveMethod, Coordinator};
+use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch};
 use crate::error::Result;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 
@@ -47,7 +47,7 @@ enum Driver {
 }
 
 /// How far a run has come.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainProgress {
     /// Warm-up rounds done. The last one only measures losses.
     pub rounds: usize,
@@ -55,6 +55,9 @@ pub struct TrainProgress {
     pub blocks: u64,
     /// Steps done, including those of the warm-up.
     pub steps: u64,
+    /// The held-out losses so far.
+    #[serde(default, skip_serializing_if = "FlatWatch::is_new")]
+    pub held_out: FlatWatch,
 }
 
 /// Where the time went, in seconds.
@@ -115,14 +118,14 @@ impl<'g> Training<'g> {
 
     /// Runs the next warm-up round or block and returns its lines of the record; `None` at the end.
     pub fn advance(&mut self) -> Result<Option<Vec<Record>>> {
-        let (rounds, steps) = (self.progress.rounds, self.progress.steps);
+        let (rounds, steps, is_flat) = (self.progress.rounds, self.progress.steps, self.is_flat());
         match &mut self.method {
             Driver::Schedule(coordinator)
                 if coordinator.needs_warm_up() && rounds <= self.config.train.warmup_rounds =>
             {
                 Ok(Some(vec![self.round()?]))
             }
-            _ if steps >= self.config.total_steps() => Ok(None),
+            _ if is_flat || steps >= self.config.total_steps() => Ok(None),
             Driver::Schedule(coordinator) if coordinator.needs_reading() => {
                 let sensed = self.sense()?;
                 Ok(Some(sensed.into_iter().chain([self.block()?]).collect()))
@@ -156,7 +159,11 @@ impl<'g> Training<'g> {
         let (epoch, block) = self.position();
         let step = self.progress.steps;
         let start = Instant::now();
-        let reading = self.model.measure(step)?;
+        let held_out = matches!(&self.method, Driver::Schedule(method) if method.needs_held_out());
+        let reading = match held_out {
+            true => self.model.measure_with_held_out(step)?,
+            false => self.model.measure(step)?,
+        };
         let measured = start.elapsed().as_secs_f64();
         let sensing = match &mut self.method {
             Driver::Schedule(coordinator) => coordinator.sense(&reading),
@@ -165,17 +172,8 @@ impl<'g> Training<'g> {
         self.timings.sensing += measured;
         self.timings.planning += start.elapsed().as_secs_f64() - measured;
         Ok(sensing.map(|sensing| {
-            Record::Sense(Box::new(SenseLine {
-                epoch,
-                block,
-                step,
-                loss: reading.loss,
-                grad_norm: reading.grad_norm,
-                rq: reading.rq,
-                cosine: reading.cosine,
-                sensing,
-                ms: milliseconds(start),
-            }))
+            let ms = milliseconds(start);
+            Record::Sense(Box::new(SenseLine { epoch, block, step, ms, ..SenseLine::of(reading, sensing) }))
         }))
     }
 
@@ -214,7 +212,29 @@ impl<'g> Training<'g> {
         self.progress.steps += steps;
         self.progress.blocks += 1;
         let ms = milliseconds(start);
-        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, ms, ..line })))
+        let held_out = self.held_out_losses()?;
+        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, ms, ..line })))
+    }
+
+    /// The losses on held-out samples, if there are some and an epoch or the run has just ended.
+    fn held_out_losses(&mut self) -> Result<Vec<f64>> {
+        let ended = self.progress.steps >= self.config.total_steps();
+        if !ended && !self.at_epoch_end() {
+            return Ok(Vec::new());
+        }
+        let start = Instant::now();
+        let losses = self.model.held_out_losses(self.progress.steps)?;
+        self.timings.sensing += start.elapsed().as_secs_f64();
+        let losses = losses.unwrap_or_default();
+        if self.config.train.stop_when_flat > 0 {
+            self.progress.held_out.observe(&losses);
+        }
+        Ok(losses)
+    }
+
+    /// Whether the run ends here because the held-out losses have stopped falling (`train.stop_when_flat`).
+    pub fn is_flat(&self) -> bool {
+        self.progress.held_out.stops_after(self.config.train.stop_when_flat)
     }
 
     /// The next epoch and the next block within it, both counted from 1.

@@ -36,10 +36,19 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(graph: Graph, encoder: &str, name: &str, table: &str) -> Bench {
+        Bench::holding_out(graph, encoder, name, table, 0.0)
+    }
+
+    /// With a share of the samples held out, if it is not 0.
+    pub(crate) fn holding_out(graph: Graph, encoder: &str, name: &str, table: &str, share: f64) -> Bench {
         let graph = forever(graph);
         let mut objective = objective(name, table);
         objective.check(graph).expect("a suitable graph");
         objective.prepare(graph).expect("a suitable graph");
+        if share > 0.0 {
+            let stream = &mut Stream::new(2, "held-out", name, 0);
+            objective.hold_out(graph, share, stream).expect("enough samples");
+        }
         Bench {
             graph,
             prepared: forever(EncoderInput::new(graph)),
@@ -203,6 +212,7 @@ pub(crate) fn spec(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, l
         seed: SEED,
         total_steps: 100,
         recompute,
+        held_out: 0.0,
     }
 }
 

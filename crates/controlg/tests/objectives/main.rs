@@ -9,6 +9,7 @@ mod differences;
 mod baselines;
 mod bench;
 mod derivatives;
+mod held_out;
 mod pool;
 mod real;
 mod sensing;
@@ -79,6 +80,9 @@ fn tables(name: &str) -> &'static [&'static str] {
             "mask = 0.7\nreplace = 0.3\ndrop_edges = 0.2\nexponent = 2.5",
         ],
         "mvgrl" => &["", "alpha = 0.5\nthreshold = 0.01"],
+        "x_noise" => &["classes = 3"],
+        "x_shuffle" => &["", "mask = 0.7\nseed = 2"],
+        "x_memorize" => &["hidden = 5", "hidden = 5\nbatch = 4\nsense_batch = 60"],
         _ => &[""],
     }
 }
@@ -86,7 +90,7 @@ fn tables(name: &str) -> &'static [&'static str] {
 /// Settings for training on a few hundred nodes.
 fn trained_table(name: &str) -> &'static str {
     match name {
-        "p_link" => "hidden = 32",
+        "p_link" | "x_memorize" => "hidden = 32",
         "p_decor" => "width = 32",
         _ => "",
     }

@@ -152,6 +152,7 @@ fn cell(
     ResultCell {
         data: job.data.clone(),
         method: job.method.clone(),
+        pool: job.pool.clone(),
         seed: job.seed,
         task: task.name().to_owned(),
         value: score.value,

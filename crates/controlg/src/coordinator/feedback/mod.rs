@@ -21,12 +21,15 @@
 //! ```
 
 mod control;
+mod gain;
 mod plan;
 mod sense;
 
 pub use control::{ControlMode, ControlSettings, Decision, Gain, Tracking};
-pub use plan::{Plan, PlanMode, PlanSettings, plan};
-pub use sense::{LoopState, Reading, SenseSettings, Sensed, robust_norm, sense};
+pub use plan::{GainWeights, Plan, PlanMode, PlanSettings, plan};
+pub use sense::{HeldOutReading, LoopState, Reading, SenseSettings, Sensed, robust_norm, sense};
+
+use gain::GainState;
 
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +158,8 @@ pub struct Scheduler {
     /// Blocks decided so far, over all epochs.
     blocks: u64,
     warmed_up: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gain: Option<GainState>,
 }
 
 impl Scheduler {
@@ -180,6 +185,7 @@ impl Scheduler {
             tracking: Tracking::new(k),
             blocks: 0,
             warmed_up: false,
+            gain: None,
         })
     }
 
@@ -207,13 +213,16 @@ impl Scheduler {
     }
 
     /// Updates the state from a reading and makes a new plan. Without a warm-up, the losses of the first reading set the
-    /// scale.
+    /// scale. Planning by expected gain needs a reading of held-out samples; without one all shares are equal.
     pub fn sense(&mut self, reading: &Reading) -> (Sensed, Plan) {
         if !self.warmed_up {
             self.warm_up(&reading.loss);
         }
         let sensed = sense(reading, &mut self.state, &self.settings.sense);
-        let planned = plan(&mut self.state, &self.settings.plan);
+        let mut planned = plan(&mut self.state, &self.settings.plan);
+        if let (PlanMode::Gain, Some(held_out)) = (self.settings.plan.mode, &reading.held_out) {
+            planned = gain::replan(&mut self.gain, held_out, planned, &self.settings.plan);
+        }
         self.shares.clone_from(&planned.plan);
         (sensed, planned)
     }
@@ -257,6 +266,10 @@ impl Coordinator for Scheduler {
 
     fn needs_reading(&self) -> bool {
         self.sensing_due()
+    }
+
+    fn needs_held_out(&self) -> bool {
+        self.settings.plan.mode == PlanMode::Gain
     }
 
     fn sense(&mut self, reading: &Reading) -> Option<Sensing> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::sense::LoopState;
-use crate::setting::{Key, Range};
+use crate::setting::{Key, Range, Scalar};
 
 /// Added to the slack r − L̃ before dividing by it.
 const SLACK_EPSILON: f64 = 1e-8;
@@ -20,6 +20,12 @@ pub struct PlanSettings {
     pub floor: f64,
     /// The minimum distance between the reference point and the loss.
     pub delta: f64,
+    /// What the expected fall of each loss counts (`mode = gain`).
+    pub weights: GainWeights,
+    /// The temperature of the shares (`mode = gain`): below 1 they follow the gains more sharply, above 1 less so.
+    pub temperature: f64,
+    /// EMA coefficient of new gains (`mode = gain`).
+    pub rho: f64,
 }
 
 /// What determines the shares.
@@ -29,8 +35,21 @@ pub enum PlanMode {
     /// The sensitivity of the log-hypervolume, damped by difficulty, as in the paper.
     #[default]
     LogHypervolume,
+    /// The expected fall of all held-out losses by the work of a step.
+    Gain,
     /// Equal shares.
     Uniform,
+}
+
+/// What the expected fall of each loss counts when shares follow expected gains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GainWeights {
+    /// The same.
+    #[default]
+    Equal,
+    /// The sensitivity of the log-hypervolume: the gain is then the expected rise of the log-hypervolume.
+    LogHypervolume,
 }
 
 impl PlanSettings {
@@ -38,8 +57,9 @@ impl PlanSettings {
     pub const KEYS: &[Key] = &[
         Key::new(
             "mode",
-            Range::OneOf(&["log-hypervolume", "uniform"]),
-            "shares from the log-hypervolume's sensitivity damped by difficulty, or equal shares",
+            Range::OneOf(&["log-hypervolume", "gain", "uniform"]),
+            "shares from the log-hypervolume's sensitivity damped by difficulty, from expected gains on held-out losses, \
+             or equal shares",
         ),
         Key::new("gamma", Range::Number(0.0, 1e6), "how strongly difficulty lowers an objective's share"),
         Key::new("floor", Range::Below(0.0, 1.0), "minimum share of an objective; must be below 1/K"),
@@ -48,12 +68,30 @@ impl PlanSettings {
             Range::Number(1e-9, 1e6),
             "minimum distance between the reference point and the loss",
         ),
+        Key::new(
+            "weights",
+            Range::OneOf(&["equal", "log-hypervolume"]),
+            "mode = gain: what the fall of each loss counts",
+        )
+        .added_later(Scalar::Text("equal")),
+        Key::new("temperature", Range::Number(0.01, 100.0), "mode = gain: temperature of the shares")
+            .added_later(Scalar::Number(1.0)),
+        Key::new("rho", Range::Number(1e-6, 1.0), "mode = gain: EMA coefficient of new gains")
+            .added_later(Scalar::Number(0.3)),
     ];
 }
 
 impl Default for PlanSettings {
     fn default() -> Self {
-        PlanSettings { mode: PlanMode::default(), gamma: 1.0, floor: 0.1, delta: 0.1 }
+        PlanSettings {
+            mode: PlanMode::default(),
+            gamma: 1.0,
+            floor: 0.1,
+            delta: 0.1,
+            weights: GainWeights::default(),
+            temperature: 1.0,
+            rho: 0.3,
+        }
     }
 }
 
@@ -62,10 +100,22 @@ impl Default for PlanSettings {
 pub struct Plan {
     /// Sensitivities w_k = 1/(r_k − L̃_k + ε).
     pub hv_weight: Vec<f64>,
-    /// Priorities a_k = w_k/(1 + γD_k).
+    /// Expected gains U_k; empty unless they determine the shares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gain: Vec<f64>,
+    /// Priorities a_k = w_k/(1 + γD_k), or max(Ū_k, 0)^(1/τ) with the smoothed gains Ū.
     pub priority: Vec<f64>,
     /// Shares f_k = floor + (1 − K·floor)·a_k/Σa; they sum to 1.
     pub plan: Vec<f64>,
+}
+
+/// Shares floor + (1 − K·floor)·a_k/Σa; equal ones if all priorities are zero.
+pub(super) fn shares(priority: &[f64], floor: f64) -> Vec<f64> {
+    let (k, total) = (priority.len() as f64, priority.iter().sum::<f64>());
+    match total > 0.0 {
+        true => priority.iter().map(|a| floor + (1.0 - k * floor) * a / total).collect(),
+        false => vec![1.0 / k; priority.len()],
+    }
 }
 
 /// Raises the reference point where a loss comes within δ of it (r ← max(r, L̃ + δ)) and plans the shares.
@@ -82,9 +132,10 @@ pub fn plan(state: &mut LoopState, settings: &PlanSettings) -> Plan {
     let free = 1.0 - k as f64 * settings.floor;
     let plan = match settings.mode {
         PlanMode::LogHypervolume => priority.iter().map(|a| settings.floor + free * a / total).collect(),
-        PlanMode::Uniform => vec![1.0 / k as f64; k],
+        // Without measurements on held-out samples there are no gains to follow.
+        PlanMode::Uniform | PlanMode::Gain => vec![1.0 / k as f64; k],
     };
-    Plan { hv_weight, priority, plan }
+    Plan { hv_weight, gain: Vec::new(), priority, plan }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::coordinator::min_norm;
-use crate::setting::{Key, Range};
+use crate::setting::{Key, Range, Scalar};
 
 /// Added to the scale of a loss before dividing by it.
 pub(super) const SCALE_EPSILON: f64 = 1e-12;
@@ -30,6 +30,8 @@ pub struct SenseSettings {
     pub whole_up_to: usize,
     /// Nodes of the fixed subgraph that is sensed instead of a larger graph.
     pub probe_nodes: usize,
+    /// Share of the samples of each objective that is held out; 0 for none.
+    pub held_out: f64,
 }
 
 impl SenseSettings {
@@ -52,6 +54,12 @@ impl SenseSettings {
             Range::Whole(2, 1 << 40),
             "nodes of the fixed subgraph that is sensed for larger graphs",
         ),
+        Key::new(
+            "held_out",
+            Range::Number(0.0, 0.5),
+            "share of each objective's samples that is held out to measure losses; 0: none",
+        )
+        .added_later(Scalar::Number(0.0)),
     ];
 }
 
@@ -67,6 +75,7 @@ impl Default for SenseSettings {
             difficulty_max: 3.0,
             whole_up_to: 50_000,
             probe_nodes: 20_000,
+            held_out: 0.0,
         }
     }
 }
@@ -83,6 +92,21 @@ pub struct Reading {
     pub cosine: Vec<Vec<f64>>,
     /// Rayleigh quotients of the gradients with respect to the embeddings, in [0, 2].
     pub rq: Vec<f64>,
+    /// Measurements on held-out samples, which planning by expected gain needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOutReading>,
+}
+
+/// Measurements on held-out samples at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeldOutReading {
+    /// Losses on the held-out samples.
+    pub loss: Vec<f64>,
+    /// Row j, column k: the inner product of the gradient of held-out loss j and what a step on objective k moves the shared
+    /// parameters by, which to first order is the fall of loss j.
+    pub transfer: Vec<Vec<f64>>,
+    /// Cost of a step on each objective, in any unit.
+    pub cost: Vec<f64>,
 }
 
 impl Reading {
@@ -99,7 +123,7 @@ impl Reading {
             }
         };
         let cosine = (0..loss.len()).map(|k| (0..loss.len()).map(|j| cosine(k, j)).collect()).collect();
-        Reading { loss, grad_norm, cosine, rq }
+        Reading { loss, grad_norm, cosine, rq, held_out: None }
     }
 
     /// Whether objective `k` was measured successfully. If its gradient is zero or a value is not finite, it is left out
@@ -220,7 +244,7 @@ mod tests {
 
     fn reading(cosine: Vec<Vec<f64>>) -> Reading {
         let k = cosine.len();
-        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], cosine, rq: vec![1.0; k] }
+        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], cosine, rq: vec![1.0; k], held_out: None }
     }
 
     fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {

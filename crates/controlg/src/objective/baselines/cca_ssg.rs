@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&CcaSsgSettings::default()),
     build: |table| {
         let settings: CcaSsgSettings = setting::settings("objective.cca-ssg", KEYS, table)?;
-        Ok(Box::new(Decorrelation { name: "cca-ssg", settings: settings.into() }))
+        Ok(Box::new(Decorrelation::new("cca-ssg", settings.into())))
     },
 };
 

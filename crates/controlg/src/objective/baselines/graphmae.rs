@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::objective::Objective;
 use crate::objective::autoencoder::{
     ATTENTION_DROPOUT, Autoencoder, AutoencoderSettings, DROP_EDGES, DROPOUT, DecoderInit, EXPONENT,
-    FeatureDecoder, MASK, REPLACE,
+    FeatureDecoder, MASK, REPLACE, Target,
 };
 use crate::registry::Entry;
 use crate::setting::{self, Key};
@@ -22,7 +22,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&GraphMaeSettings::default()),
     build: |table| {
         let settings: GraphMaeSettings = setting::settings("objective.graphmae", KEYS, table)?;
-        Ok(Box::new(Autoencoder { name: "graphmae", settings: settings.into() }))
+        Ok(Box::new(Autoencoder::new("graphmae", settings.into(), Target::Own)))
     },
 };
 

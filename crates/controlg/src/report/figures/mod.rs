@@ -1,6 +1,7 @@
 //! Figures of a run: the paper's diagnostics, each with the data it was drawn from.
 
 mod cost;
+mod held_out;
 mod schedule;
 mod sensing;
 
@@ -43,9 +44,11 @@ const WINDOW: usize = 25;
 
 /// All figures for which the record has data, in reading order.
 pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
-    let figures: [fn(&RunTrace) -> Option<Figure>; 12] = [
+    let figures: [fn(&RunTrace) -> Option<Figure>; 14] = [
         sensing::losses,
+        held_out::losses,
         schedule::plan,
+        held_out::gains,
         cost::weights,
         schedule::schedule,
         schedule::tracking,

@@ -61,6 +61,7 @@ impl<'a> Tape<'a> {
         assert_eq!(c % settings.heads, 0, "heads of the same width");
         let width = c / settings.heads;
         let per_entry = operator.matrix().n_entries() * settings.heads;
+        self.count_product(4 * n * c + 2 * operator.matrix().n_entries() * c + 8 * per_entry, &[h, source]);
         let pool = self.pool();
         let (mut alpha, mut slopes, mut out) = (pool.take(per_entry), pool.take(per_entry), pool.take(n * c));
         let factors = stream.filter(|_| settings.dropout > 0.0).map(|stream| {

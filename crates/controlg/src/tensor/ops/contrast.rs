@@ -11,6 +11,8 @@ impl Tape<'_> {
     pub fn info_nce(&mut self, p: Var, q: Var, how: Contrast) -> Var {
         let (n, c) = self.shape(p);
         assert_eq!((n, c), self.shape(q), "rows come in pairs");
+        let scores = if how.intra_view { 2 } else { 1 } * if how.both_directions { 2 } else { 1 };
+        self.count_product(2 * scores * n * n * c, &[p, q]);
         let (mut dp, mut dq) = (self.pool().take(n * c), self.pool().take(n * c));
         self.record_scratch(|| infonce::scratch_lens(n, c, how));
         let value =

@@ -27,6 +27,7 @@ impl Tape<'_> {
     pub fn barlow(&mut self, y1: Var, y2: Var, lambda: f64) -> Var {
         let (n, c) = self.shape(y1);
         assert_eq!((n, c), self.shape(y2), "two views of the same nodes");
+        self.count_product(2 * n * c * c, &[y1, y2]);
         let (mut d1, mut d2) = (self.pool().take(n * c), self.pool().take(n * c));
         let value = self
             .compute(|| correlate::barlow(n, c, self.value(y1), self.value(y2), lambda, &mut d1, &mut d2));
@@ -38,6 +39,8 @@ impl Tape<'_> {
     pub fn cca_ssg(&mut self, y1: Var, y2: Var, lambda: f64) -> Var {
         let (n, c) = self.shape(y1);
         assert_eq!((n, c), self.shape(y2), "two views of the same nodes");
+        self.count_product(2 * n * c * c, &[y1]);
+        self.count_product(2 * n * c * c, &[y2]);
         let (mut d1, mut d2) = (self.pool().take(n * c), self.pool().take(n * c));
         let value = self
             .compute(|| correlate::cca_ssg(n, c, self.value(y1), self.value(y2), lambda, &mut d1, &mut d2));

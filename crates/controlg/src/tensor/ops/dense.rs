@@ -17,6 +17,7 @@ impl<'a> Tape<'a> {
     pub fn linear(&mut self, x: Var, w: Var, bias: Option<Var>, activation: Activation) -> Var {
         let ((n, k), (inner, c)) = (self.shape(x), self.shape(w));
         assert_eq!(k, inner, "inner sizes of a product");
+        self.count_product(2 * n * k * c, &[x, w]);
         let epilogue = Epilogue { bias, activation };
         let mut out = self.pool().take(n * c);
         let saved = self.multiply((n, k, c), self.value(x), self.value(w), &mut out, epilogue);
@@ -48,6 +49,7 @@ impl<'a> Tape<'a> {
     pub fn matmul_transposed(&mut self, a: Var, b: Var) -> Var {
         let ((m, k), (n, inner)) = (self.shape(a), self.shape(b));
         assert_eq!(k, inner, "inner sizes of a product");
+        self.count_product(2 * m * k * n, &[a, b]);
         let mut out = self.pool().take(m * n);
         self.compute(|| matmul::nt(m, k, n, self.value(a), self.value(b), &mut out, false));
         self.push((m, n), out, &[a, b], move |ctx, gradient| {

@@ -16,6 +16,7 @@ impl<'a> Tape<'a> {
     /// (1×d) or as zero. X: n×d, W: d×c. dW = Xᵀ·dY; the token's gradient is (Σ masked rows of dY)·Wᵀ.
     pub fn project(&mut self, view: &View<'a>, w: Var, token: Option<Var>) -> Var {
         let c = self.shape(w).1;
+        self.count_product(feature_product(view, c), &[w]);
         let out = self.project_value(view, w, token);
         let view = view.clone();
         let inputs: Vec<Var> = std::iter::once(w).chain(token).collect();
@@ -44,6 +45,7 @@ impl<'a> Tape<'a> {
             return self.convolve_smoothed(view, smoothed, w, epilogue);
         }
         let operator = view.operator();
+        self.count_product(feature_product(view, c) + 2 * operator.matrix().n_entries() * c, &[w]);
         let mut out = self.pool().take(n * c);
         if let Some((x, xt)) = chained_features(view, &operator, c) {
             let fused = self.fused(epilogue);
@@ -89,6 +91,7 @@ impl<'a> Tape<'a> {
             return self.propagate(operator, h);
         };
         let n = view.of().features().n_rows();
+        self.count_product(feature_product(view, c) + 4 * operator.matrix().n_entries() * c, &[w]);
         let (mut hidden, mut out) = (self.pool().take(n * c), self.pool().take(n * c));
         self.record_scratch(|| spmm_chain::scratch_lens(operator.forward(), x, c));
         self.compute(|| {
@@ -158,6 +161,10 @@ impl<'a> Tape<'a> {
     ) -> Var {
         let (k, c) = self.shape(w);
         let n = view.of().features().n_rows();
+        if let SmoothedFeatures::Owned(_) = smoothed {
+            self.count_product(2 * view.operator().matrix().n_entries() * k, &[]);
+        }
+        self.count_product(2 * n * k * c, &[w]);
         let mut out = self.pool().take(n * c);
         let weight = self.unmasked_rows(view, w);
         let weight = weight.as_deref().unwrap_or(self.value(w));
@@ -230,6 +237,15 @@ impl<'a> Tape<'a> {
         clear_rows(&mut unmasked, self.shape(w).1, keep);
         Some(unmasked)
     }
+}
+
+/// Operations of X·W, where W has `width` columns.
+fn feature_product(view: &View<'_>, width: usize) -> usize {
+    2 * width
+        * match view.of().features() {
+            Features::Sparse(x) => x.n_entries(),
+            Features::Dense(x) => x.n_rows() * x.n_cols(),
+        }
 }
 
 /// X and Xᵀ if X is sparse, the view shows all of it, and it is large enough for chained products with Â in both passes.

@@ -17,6 +17,7 @@ impl<'a> Tape<'a> {
         let (us, vs) = (us.into(), vs.into());
         let (n, c) = self.shape(z);
         check(n, &us, &vs);
+        self.count_product(2 * us.len() * c, &[z, z]);
         let mut out = self.pool().take(us.len());
         self.compute(|| pairs::pair_dot(self.value(z), c, &us, &vs, &mut out));
         self.push((us.len(), 1), out, &[z], move |ctx, gradient| {
@@ -31,6 +32,7 @@ impl<'a> Tape<'a> {
     pub fn link_loss(&mut self, z: Var, us: &[u32], vs: &[u32], n_positive: usize, mean: Averaging) -> Var {
         let (n, c) = self.shape(z);
         check(n, us, vs);
+        self.count_product(2 * us.len() * c, &[z, z]);
         let graph = self.pool().pair_graph(n, us, vs);
         let mut saved = self.pool().take(n * c);
         let value = self.compute(|| links::link_loss(&graph, self.value(z), c, n_positive, mean, &mut saved));

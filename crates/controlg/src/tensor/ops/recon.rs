@@ -30,6 +30,9 @@ impl<'a> Tape<'a> {
         };
         let (n, width) = self.shape(r);
         assert_eq!(n, ids.len(), "one row per node");
+        // The Gram matrix of the weights, its product with R, and the features' part.
+        let entries = x.n_entries() * n / x.n_rows().max(1);
+        self.count_product(2 * width * (x.n_cols() * width + n * width + entries), &[r, weight]);
         let pool = self.pool();
         let mut dr = pool.take(n * width);
         let learned = self.requires_grad(weight);

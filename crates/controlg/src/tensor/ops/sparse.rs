@@ -13,6 +13,7 @@ impl<'a> Tape<'a> {
     pub fn propagate(&mut self, operator: impl Into<Operand<'a, Operator>>, h: Var) -> Var {
         let operator = operator.into();
         let (n, c) = (operator.forward().n_rows, self.shape(h).1);
+        self.count_product(2 * operator.matrix().n_entries() * c, &[h]);
         let mut out = self.pool().take(n * c);
         self.record_scratch(|| spmm::scratch_lens(operator.forward(), c));
         self.compute(|| spmm::spmm(operator.forward(), self.value(h), c, &mut out, false));
@@ -31,6 +32,7 @@ impl<'a> Tape<'a> {
     ) -> Var {
         let operator = operator.into();
         let (n, c) = (operator.forward().n_rows, self.shape(h).1);
+        self.count_product(2 * operator.matrix().n_entries() * c, &[h]);
         let epilogue = Epilogue { bias, activation };
         let mut out = self.pool().take(n * c);
         let saved = self.propagate_into(&operator, self.value(h), c, &mut out, epilogue);
@@ -44,6 +46,7 @@ impl<'a> Tape<'a> {
     pub fn walk_mean(&mut self, operator: impl Into<Operand<'a, Operator>>, h: Var, hops: usize) -> Var {
         let operator = operator.into();
         let shape @ (_, c) = self.shape(h);
+        self.count_product(2 * hops * operator.matrix().n_entries() * c, &[h]);
         let out = walk_mean(operator.forward(), c, hops, || self.copy(h));
         self.push(shape, out, &[h], move |ctx, gradient| {
             ctx.accumulate_grad(h, walk_mean(operator.backward(), c, hops, || gradient.clone()));
@@ -67,6 +70,8 @@ impl<'a> Tape<'a> {
         assert_eq!(k, inner, "inner sizes of a product");
         let epilogue = Epilogue { bias, activation };
         let mut out = self.pool().take(n * c);
+        self.count_product(2 * n * k * c, &[h, w]);
+        self.count_product(2 * operator.matrix().n_entries() * k.min(c), &[if k < c { h } else { w }]);
         if k < c {
             let mut sh = self.pool().take(n * k);
             self.compute(|| spmm::spmm(operator.forward(), self.value(h), k, &mut sh, false));

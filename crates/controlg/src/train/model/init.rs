@@ -36,6 +36,8 @@ pub struct ModelSpec {
     pub total_steps: u64,
     /// Whether steps recompute activations in the backward pass.
     pub recompute: Recompute,
+    /// Share of the samples of each objective that is held out; 0 for none.
+    pub held_out: f64,
 }
 
 impl ModelSpec {
@@ -50,6 +52,7 @@ impl ModelSpec {
             seed: config.seed,
             total_steps: config.total_steps(),
             recompute: config.train.recompute,
+            held_out: config.sense.held_out,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod aux_network;
 pub(super) mod data;
 mod forward;
+mod held_out;
 pub(super) mod init;
 mod sense;
 mod shape_pass;
@@ -19,12 +20,12 @@ pub(super) use self::shape_pass::ExtraPasses;
 use self::data::{PreparedGraph, TrainData};
 use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
-use self::sense::{Measured, Sensor, ViewGroup, group_views};
+use self::sense::{Measured, Measurement, Sensor, ViewGroup, group_views};
 use super::batch::BatchLoader;
 use super::readout::{EmbeddingReadout, ReadoutState};
 use crate::Real;
 use crate::config::{EmbedSettings, Recompute};
-use crate::coordinator::Reading;
+use crate::coordinator::{HeldOutReading, Reading};
 use crate::encoder::{self, Encoder, Network};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, Graph, Subgraph};
@@ -62,6 +63,10 @@ pub struct Model<'g> {
     dropper: EdgeDropper,
     /// Nodes of the largest mini-batch so far.
     largest_batch: usize,
+    /// Whether the objectives hold samples out.
+    holds_out: bool,
+    /// Cost of a step on each objective; empty until it is needed.
+    step_costs: Vec<f64>,
 }
 
 impl<'g> Model<'g> {
@@ -88,8 +93,16 @@ impl<'g> Model<'g> {
         spec: ModelSpec,
         shape_only: bool,
     ) -> Result<Self> {
-        let ModelSpec { encoder, objectives, optimizer, per_task_moments, seed, total_steps, recompute } =
-            spec;
+        let ModelSpec {
+            encoder,
+            objectives,
+            optimizer,
+            per_task_moments,
+            seed,
+            total_steps,
+            recompute,
+            held_out: share,
+        } = spec;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             objectives.into_iter().map(|NamedObjective { name, objective }| (name, objective)).unzip();
         if shape_only {
@@ -97,12 +110,15 @@ impl<'g> Model<'g> {
         } else {
             prepare(&names, &mut objectives, graph, loader.is_some())?;
         }
+        held_out::hold_out(&names, &mut objectives, graph, share, seed)?;
         let operator = encoder.operator();
         let probe = match probe {
             Some(probe) => {
                 let on_probe =
                     objectives.iter().map(|objective| objective.on_batch(probe)).collect::<Result<_>>()?;
-                Some(PreparedGraph::new(&probe.graph, operator, on_probe, shape_only))
+                let probe = PreparedGraph::new(&probe.graph, operator, on_probe, shape_only);
+                held_out::check_probe(&names, &probe, share)?;
+                Some(probe)
             }
             None => None,
         };
@@ -131,6 +147,8 @@ impl<'g> Model<'g> {
                 false => EdgeDropper::new(operator),
             },
             largest_batch: 0,
+            holds_out: share > 0.0,
+            step_costs: Vec::new(),
         })
     }
 
@@ -202,7 +220,15 @@ impl<'g> Model<'g> {
 
     /// The losses of all objectives on their fixed sensing samples. Changes nothing.
     pub fn losses(&mut self, step: u64) -> Result<Vec<f64>> {
-        Ok(self.measure_all(step, false)?.loss)
+        Ok(self.measure_all(step, Measurement::Losses)?.loss)
+    }
+
+    /// The losses of all objectives on what they hold out; `None` if they do not. Changes nothing.
+    pub fn held_out_losses(&mut self, step: u64) -> Result<Option<Vec<f64>>> {
+        if !self.holds_out {
+            return Ok(None);
+        }
+        Ok(Some(self.measure_all(step, Measurement::HeldOutLosses)?.held_out_loss))
     }
 
     /// Senses all objectives on their fixed samples: losses, Rayleigh quotients of the gradients at the
@@ -211,11 +237,39 @@ impl<'g> Model<'g> {
     /// Objectives with the same views share their forward passes: the five of the paper take five forward and seven
     /// backward passes.
     pub fn measure(&mut self, step: u64) -> Result<Reading> {
-        let Measured { loss, rq, products } = self.measure_all(step, true)?;
+        let Measured { loss, rq, products, .. } = self.measure_all(step, Measurement::Gradients)?;
         Ok(Reading::from_products(loss, &products, rq))
     }
 
-    fn measure_all(&mut self, step: u64, gradients: bool) -> Result<Measured> {
+    /// [`Model::measure`] with measurements on the held-out samples: the gradients of the losses there against what a step on
+    /// each objective moves the encoder by. Takes twice as many backward passes.
+    ///
+    /// # Panics
+    /// If the objectives do not hold samples out.
+    pub fn measure_with_held_out(&mut self, step: u64) -> Result<Reading> {
+        assert!(self.holds_out, "objectives that hold samples out");
+        if self.step_costs.is_empty() {
+            self.step_costs = self.step_costs()?;
+        }
+        let measured = self.measure_all(step, Measurement::Transfer)?;
+        let Measured { loss, rq, products, held_out_loss, transfer } = measured;
+        let held_out = HeldOutReading { loss: held_out_loss, transfer, cost: self.step_costs.clone() };
+        Ok(Reading { held_out: Some(held_out), ..Reading::from_products(loss, &products, rq) })
+    }
+
+    /// The parts that forward passes read.
+    fn context(&self) -> ForwardContext<'_> {
+        ForwardContext {
+            encoder: &*self.encoder,
+            params: &self.params,
+            pool: &self.pool,
+            names: &self.names,
+            aux_groups: &self.aux_groups,
+            seed: self.seed,
+        }
+    }
+
+    fn measure_all(&mut self, step: u64, measurement: Measurement) -> Result<Measured> {
         self.trim_pool();
         let sensor = Sensor {
             context: ForwardContext {
@@ -228,8 +282,9 @@ impl<'g> Model<'g> {
             },
             data: self.probe.as_ref().unwrap_or_else(|| self.data.clean(None)),
             groups: &self.view_groups,
+            optimizers: &self.optimizers,
             step,
-            gradients,
+            measurement,
         };
         let measured = sensor.measure_all(&mut self.grads, &mut self.dropper);
         self.trim_pool();

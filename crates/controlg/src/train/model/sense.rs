@@ -2,13 +2,14 @@
 
 use super::data::PreparedGraph;
 use super::forward::{ENCODER, ForwardContext, ObjectivePass};
+use super::held_out;
 use crate::Real;
 use crate::error::Result;
 use crate::graph::EdgeDropper;
 use crate::kernels::reduce;
 use crate::objective::{AugmentedView, Objective, Purpose, ViewSpec};
 use crate::rng::Stream;
-use crate::tensor::{Buffer, Grads, Tape, Var};
+use crate::tensor::{AdamW, Buffer, Grads, Tape, Var};
 
 /// What one sensing measures.
 pub(in crate::train) struct Measured {
@@ -17,6 +18,43 @@ pub(in crate::train) struct Measured {
     pub(in crate::train) rq: Vec<f64>,
     /// Inner products of the gradients at the encoder's parameters.
     pub(in crate::train) products: Vec<Vec<f64>>,
+    /// Losses on held-out samples.
+    pub(in crate::train) held_out_loss: Vec<f64>,
+    /// Effects of steps on these losses; see [`held_out::transfer`].
+    pub(in crate::train) transfer: Vec<Vec<f64>>,
+}
+
+/// What to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::train) enum Measurement {
+    /// Losses.
+    Losses,
+    /// Losses on held-out samples.
+    HeldOutLosses,
+    /// Losses and gradients.
+    Gradients,
+    /// Losses and gradients, also on held-out samples.
+    Transfer,
+}
+
+impl Measurement {
+    fn differentiates(self) -> bool {
+        matches!(self, Measurement::Gradients | Measurement::Transfer)
+    }
+
+    fn purposes(self) -> &'static [Purpose] {
+        match self {
+            Measurement::Losses | Measurement::Gradients => &[Purpose::Sensing],
+            Measurement::HeldOutLosses => &[Purpose::HeldOut],
+            Measurement::Transfer => &[Purpose::Sensing, Purpose::HeldOut],
+        }
+    }
+}
+
+/// The purpose of the random streams of views and losses. Held-out losses have views of their own: a training step draws new
+/// ones too, and gradients of the same views would agree more than those of two draws.
+fn draws(purpose: Purpose) -> &'static str {
+    if purpose == Purpose::HeldOut { "held-out loss" } else { "sense" }
 }
 
 /// Objectives with the same views, which share their forward passes.
@@ -44,9 +82,15 @@ pub(in crate::train) struct Sensor<'m> {
     pub(in crate::train) context: ForwardContext<'m>,
     pub(in crate::train) data: &'m PreparedGraph<'m>,
     pub(in crate::train) groups: &'m [ViewGroup],
+    pub(in crate::train) optimizers: &'m [AdamW],
     pub(in crate::train) step: u64,
-    /// Whether to compute gradients; without them only the losses are measured.
-    pub(in crate::train) gradients: bool,
+    pub(in crate::train) measurement: Measurement,
+}
+
+/// The encoder gradients of all objectives. Those that are not measured are empty.
+struct EncoderGrads<'m> {
+    trained: Vec<Buffer<'m>>,
+    held_out: Vec<Buffer<'m>>,
 }
 
 impl<'m> Sensor<'m> {
@@ -56,32 +100,46 @@ impl<'m> Sensor<'m> {
         grads: &mut Grads,
         dropper: &mut EdgeDropper,
     ) -> Result<Measured> {
-        let k = self.context.names.len();
-        let mut measured = Measured { loss: vec![0.0; k], rq: vec![0.0; k], products: Vec::new() };
-        let mut encoder_grads: Vec<Buffer<'_>> = (0..k).map(|_| self.context.pool.take(0)).collect();
-        for group in self.groups {
-            self.measure_group(group, grads, dropper, &mut measured, &mut encoder_grads)?;
+        let (k, pool) = (self.context.names.len(), self.context.pool);
+        let mut measured = Measured {
+            loss: vec![0.0; k],
+            rq: vec![0.0; k],
+            products: Vec::new(),
+            held_out_loss: vec![0.0; k],
+            transfer: Vec::new(),
+        };
+        let empty = || (0..k).map(|_| pool.take(0)).collect();
+        let mut gradients = EncoderGrads { trained: empty(), held_out: empty() };
+        for &purpose in self.measurement.purposes() {
+            for group in self.groups {
+                self.measure_group(group, purpose, grads, dropper, &mut measured, &mut gradients)?;
+            }
         }
-        measured.products = inner_products(&encoder_grads);
+        let EncoderGrads { trained, held_out } = gradients;
+        measured.products = inner_products(&trained);
+        if self.measurement == Measurement::Transfer {
+            measured.transfer = held_out::transfer(&held_out, &trained, self.optimizers, self.step, pool);
+        }
         Ok(measured)
     }
 
     fn measure_group(
         &self,
         group: &ViewGroup,
+        purpose: Purpose,
         grads: &mut Grads,
         dropper: &mut EdgeDropper,
         measured: &mut Measured,
-        encoder_grads: &mut [Buffer<'m>],
+        encoder_grads: &mut EncoderGrads<'m>,
     ) -> Result<()> {
         let (seed, pool) = (self.context.seed, self.context.pool);
-        let first = self.pass(group.members[0]);
+        let first = self.pass(group.members[0], purpose);
         let augment = |spec: &ViewSpec| {
-            let mut stream = Stream::new(seed, "sense", "view", u64::from(spec.index));
+            let mut stream = Stream::new(seed, draws(purpose), "view", u64::from(spec.index));
             first.augment(spec, dropper, &mut stream)
         };
         let augmented: Vec<AugmentedView<'_>> = group.views.iter().map(augment).collect();
-        let mut tape = if self.gradients {
+        let mut tape = if self.measurement.differentiates() {
             Tape::new(self.context.params, pool)
         } else {
             Tape::forward_only(self.context.params, pool)
@@ -90,41 +148,66 @@ impl<'m> Sensor<'m> {
         let z: Vec<Var> = encoded.iter().map(|&z| tape.detached_leaf(z)).collect();
         tape.freeze_params();
         for &member in &group.members {
-            let pass = self.pass(member);
-            let mark = tape.mark();
-            let mut stream = Stream::new(seed, "sense", pass.name(), 0);
-            let (loss, value) = pass.loss(&mut tape, &augmented, &z, &mut stream, self.step)?;
-            measured.loss[member] = value;
-            if !self.gradients {
-                tape.truncate(mark);
-                continue;
+            let head = HeadLoss { pass: self.pass(member, purpose), augmented: &augmented };
+            let (value, rq, gradient) = self.measure_head(head, &mut tape, (&encoded, &z), grads)?;
+            if purpose == Purpose::HeldOut {
+                measured.held_out_loss[member] = value;
+                encoder_grads.held_out[member] = gradient;
+            } else {
+                (measured.loss[member], measured.rq[member]) = (value, rq);
+                encoder_grads.trained[member] = gradient;
             }
-            grads.reset();
-            tape.backward_since(mark, loss, grads);
-            let z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
-            let blocks: Vec<&[Real]> = z_grads.iter().filter_map(|grad| grad.as_deref()).collect();
-            if !tape.is_shape_only() {
-                measured.rq[member] = self.data.laplacian.rayleigh(&blocks);
-            }
-            for (&encoded, z_grad) in encoded.iter().zip(z_grads) {
-                if let Some(z_grad) = z_grad {
-                    tape.backward_from(encoded, z_grad, grads);
-                }
-            }
-            encoder_grads[member] = pool.copy(grads.group(ENCODER).unwrap_or_default());
         }
         Ok(())
     }
 
-    fn pass(&self, task: usize) -> ObjectivePass<'m> {
+    /// The loss of one objective, and with gradients its Rayleigh quotient and the gradient at the encoder. `encoded` are the
+    /// representations of the views and `z` the leaves that heads start from.
+    fn measure_head(
+        &self,
+        head: HeadLoss<'_, 'm>,
+        tape: &mut Tape<'m>,
+        (encoded, z): (&[Var], &[Var]),
+        grads: &mut Grads,
+    ) -> Result<(f64, f64, Buffer<'m>)> {
+        let (seed, pool) = (self.context.seed, self.context.pool);
+        let HeadLoss { pass, augmented } = head;
+        let mark = tape.mark();
+        let mut stream = Stream::new(seed, draws(pass.purpose), pass.name(), 0);
+        let (loss, value) = pass.loss(tape, augmented, z, &mut stream, self.step)?;
+        if !self.measurement.differentiates() {
+            tape.truncate(mark);
+            return Ok((value, 0.0, pool.take(0)));
+        }
+        grads.reset();
+        tape.backward_since(mark, loss, grads);
+        let z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
+        let blocks: Vec<&[Real]> = z_grads.iter().filter_map(|grad| grad.as_deref()).collect();
+        let measures_rq = !tape.is_shape_only() && pass.purpose == Purpose::Sensing;
+        let rq = if measures_rq { self.data.laplacian.rayleigh(&blocks) } else { 0.0 };
+        for (&encoded, z_grad) in encoded.iter().zip(z_grads) {
+            if let Some(z_grad) = z_grad {
+                tape.backward_from(encoded, z_grad, grads);
+            }
+        }
+        Ok((value, rq, pool.copy(grads.group(ENCODER).unwrap_or_default())))
+    }
+
+    fn pass(&self, task: usize, purpose: Purpose) -> ObjectivePass<'m> {
         ObjectivePass {
             context: self.context,
             task,
             objective: &*self.data.objectives[task],
             data: self.data,
-            purpose: Purpose::Sensing,
+            purpose,
         }
     }
+}
+
+/// One objective's loss of the views of its group.
+struct HeadLoss<'s, 'm> {
+    pass: ObjectivePass<'m>,
+    augmented: &'s [AugmentedView<'m>],
 }
 
 /// The K × K inner products. A gradient that did not reach the encoder is empty and counts as zero.

@@ -1,6 +1,7 @@
 //! The peak memory of a step, from a pass over shapes without numbers.
 
 use super::data::TrainData;
+use super::sense::Measurement;
 use super::{ENCODER, Model, ModelSpec};
 use crate::Real;
 use crate::config::EmbedSettings;
@@ -39,7 +40,7 @@ impl<'g> Model<'g> {
             // The buffers of one objective serve the next, so what there is in the end depends on the first steps.
             self.pool.trim();
             if passes.senses {
-                self.measure_all(0, false)?;
+                self.measure_all(0, Measurement::Losses)?;
             }
             for round in 0..2 {
                 for &task in &order {
@@ -50,7 +51,11 @@ impl<'g> Model<'g> {
                     self.clean_pass(&self.pool, passes.looks_ahead);
                 }
                 if passes.senses && round == 0 {
-                    self.measure_all(0, true)?;
+                    let transfer = passes.senses_held_out;
+                    self.measure_all(
+                        0,
+                        if transfer { Measurement::Transfer } else { Measurement::Gradients },
+                    )?;
                 }
             }
             stream.shuffle(&mut order);
@@ -105,6 +110,8 @@ const ORDERS: usize = 12;
 pub(in crate::train) struct ExtraPasses {
     /// Whether all objectives are sensed.
     pub(in crate::train) senses: bool,
+    /// Whether they are sensed on held-out samples too.
+    pub(in crate::train) senses_held_out: bool,
     /// Whether the objectives come in any order.
     pub(in crate::train) any_order: bool,
     /// Whether steps compute the representations of the unaugmented graph.
@@ -131,7 +138,9 @@ mod tests {
             let spec = ModelSpec::from_config(&config, &config.build_method().unwrap());
             let mut model = Model::build(&input.graph, input.probe.as_ref(), None, spec, shape_only).unwrap();
             assert_eq!(model.pool.is_shape_only(), shape_only);
-            model.peak_step_bytes(ExtraPasses { senses: true, ..ExtraPasses::default() }).unwrap();
+            let senses_held_out = config.senses_held_out();
+            let passes = ExtraPasses { senses: true, senses_held_out, ..ExtraPasses::default() };
+            model.peak_step_bytes(passes).unwrap();
             model.pool.peak_bytes()
         })
     }
@@ -143,7 +152,7 @@ mod tests {
         let dense = Features::dense(400, 70, vec![0.5; 400 * 70]).unwrap();
         let dense = sparse.clone().with_features(dense).unwrap();
         let mut methods: Vec<&str> = objective::all().map(|entry| entry.name).collect();
-        methods.push("controlg");
+        methods.extend(["controlg", "controlg-gain"]);
         for graph in [&sparse, &dense] {
             for method in &methods {
                 for encoder in ["gcn", "sage", "gat"] {

@@ -206,10 +206,18 @@ impl<'a> RunFolder<'a> {
                 last = Instant::now();
             }
             let (steps, total) = (training.progress().steps, self.config.total_steps());
-            if steps < total && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            if steps < total
+                && !training.is_flat()
+                && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+            {
                 save(&training, &trace.sync()?)?;
                 return Err(Error::Interrupted(format!("interrupted after step {steps} of {total}")));
             }
+        }
+        if training.is_flat() {
+            let (steps, epochs) = (training.progress().steps, self.config.train.stop_when_flat);
+            let note = format!("stopped after step {steps}: no held-out loss has fallen for {epochs} epochs");
+            on_event(RunEvent::Note(&note));
         }
         save(&training, &trace.sync()?)?;
         self.write_results(&training, &input, &identity)?;
