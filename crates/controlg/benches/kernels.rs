@@ -11,6 +11,7 @@ use controlg::kernels::infonce::{Contrast, infonce};
 use controlg::kernels::loss::{Averaging, bce_with_logits, softmax_cross_entropy};
 use controlg::kernels::memory::prefer_large_pages;
 use controlg::kernels::pairs::{PairGraph, pair_dot};
+use controlg::kernels::precision::Precision;
 use controlg::kernels::recon::{self, Distance, SparseReconInput};
 use controlg::kernels::rowwise::{self, Act, SavedActivation};
 use controlg::kernels::{CsrView, correlate, layer_norm, matmul, norm, reduce, rows, select, spmm};
@@ -175,6 +176,7 @@ impl Matrix {
 const REAL: f64 = size_of::<Real>() as f64;
 
 type Product = fn(usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
+type RoundedProduct = fn(Precision, usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
 type HeadDims = &'static [(usize, usize, usize)];
 
 fn dense(bench: &Bench) {
@@ -222,6 +224,17 @@ fn dense(bench: &Bench) {
             let flops = Flops(2.0 * (m * k * n) as f64);
             bench.run(&name, flops, || product(m, k, n, &a, &b, &mut c, false));
         }
+    }
+    let forms: [(&str, RoundedProduct); 3] =
+        [("nn", Precision::nn), ("nt", Precision::nt), ("tn", Precision::tn)];
+    for ((form, product), (m, k, n)) in
+        forms.into_iter().zip([(2708, 512, 512), (2708, 512, 512), (512, 2708, 512)])
+    {
+        let (a, b, mut c) = (numbers(m * k), numbers(k * n), numbers(m * n));
+        let flops = Flops(2.0 * (m * k * n) as f64);
+        bench.run(&format!("matmul bf16 {form} {m}x{k}x{n}"), flops, || {
+            product(Precision::Bf16, m, k, n, &a, &b, &mut c, false);
+        });
     }
 }
 
@@ -405,14 +418,14 @@ fn losses(bench: &Bench) {
     let flops = 6.0 * (n * n * width) as f64;
     let how = Contrast { temperature: 20.0, intra_view: false, both_directions: false };
     bench.run("infonce 2708x512", Flops(flops), || {
-        infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+        infonce(Precision::Full, n, width, &p, &q, how, &mut dp, &mut dq);
     });
     let how = Contrast { intra_view: true, both_directions: true, ..how };
     bench.run("infonce 2708x512 intra-view both directions", Flops(4.0 * flops), || {
-        infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+        infonce(Precision::Full, n, width, &p, &q, how, &mut dp, &mut dq);
     });
     bench.run("barlow 2708x512", Flops(flops / n as f64 * width as f64), || {
-        correlate::barlow(n, width, &p, &q, 0.01, &mut dp, &mut dq);
+        correlate::barlow(Precision::Full, n, width, &p, &q, 0.01, &mut dp, &mut dq);
     });
     let mut std = numbers(width);
     bench.run("standardize 2708x512", Bytes((4 * n * width) as f64 * REAL), || {

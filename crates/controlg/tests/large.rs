@@ -393,6 +393,7 @@ fn a_probe_of_pubmed_senses_like_the_full_graph() {
             seed: 0,
             total_steps: 60,
             recompute: config.train.recompute,
+            precision: config.train.precision.factors(),
         };
         Model::new(&input.graph, probe, parts).unwrap()
     };

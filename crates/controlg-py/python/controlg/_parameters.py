@@ -62,6 +62,7 @@ class Parameters:
         train__fanout: Optional[int] = None,
         train__recompute: Optional[Literal["auto", "always", "never"]] = None,
         train__coupled_decay: Optional[bool] = None,
+        train__precision: Optional[Literal["f32", "bf16", "auto"]] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
         embed__features: Optional[int] = None,
@@ -265,6 +266,8 @@ class Parameters:
             MB (auto, always, never; default "auto").
         train__coupled_decay : add weight decay to the gradient (Adam) instead of decoupling it (AdamW) (true or
             false; default false).
+        train__precision : factors of dense products in training steps; sums and all else are f32; auto: f32
+            (f32, bf16, auto; default "f32").
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
         embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
@@ -524,6 +527,7 @@ class Parameters:
         self.train__fanout = train__fanout
         self.train__recompute = train__recompute
         self.train__coupled_decay = train__coupled_decay
+        self.train__precision = train__precision
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
         self.embed__features = embed__features

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::setting::{Key, Range, Scalar};
-use crate::tensor::{self, Decay, Schedule};
+use crate::tensor::{self, Decay, Precision, Schedule};
 
 /// Settings of the training loop and its optimizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub struct TrainSettings {
     pub recompute: Recompute,
     /// Whether weight decay is added to the gradient (Adam) instead of being decoupled (AdamW).
     pub coupled_decay: bool,
+    /// The precision of the dense products of training steps.
+    pub precision: TrainPrecision,
 }
 
 /// How a training step samples the graph.
@@ -86,6 +88,28 @@ pub enum Recompute {
     Never,
 }
 
+/// The precision of the factors of dense products in training steps. Their sums, weights, optimizer state, norms, sensing,
+/// embeddings and evaluation are f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainPrecision {
+    /// f32. `auto` is read as f32, so that a run is stored with what it used even if `auto` means something else one day.
+    #[serde(alias = "auto")]
+    F32,
+    /// bf16, where the CPU multiplies such numbers, and f32 elsewhere.
+    Bf16,
+}
+
+impl TrainPrecision {
+    /// The precision that dense products are asked for.
+    pub fn factors(self) -> Precision {
+        match self {
+            TrainPrecision::F32 => Precision::Full,
+            TrainPrecision::Bf16 => Precision::Bf16,
+        }
+    }
+}
+
 /// Learning-rate schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -114,6 +138,7 @@ impl Default for TrainSettings {
             fanout: 8,
             recompute: Recompute::Auto,
             coupled_decay: false,
+            precision: TrainPrecision::F32,
         }
     }
 }
@@ -169,6 +194,12 @@ impl TrainSettings {
             "add weight decay to the gradient (Adam) instead of decoupling it (AdamW)",
         )
         .added_later(Scalar::Flag(false)),
+        Key::new(
+            "precision",
+            Range::OneOf(&["f32", "bf16", "auto"]),
+            "factors of dense products in training steps; sums and all else are f32; auto: f32",
+        )
+        .added_later(Scalar::Text("f32")),
     ];
 
     pub(super) fn check(&self) -> Result<()> {

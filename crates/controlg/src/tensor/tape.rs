@@ -15,6 +15,7 @@ use super::backward::{BackwardCtx, BackwardFn};
 use super::params::{Grads, ParamId, Params};
 use super::pool::{Buffer, Pool};
 use crate::Real;
+use crate::kernels::precision::Precision;
 
 /// A value on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Tape<'a> {
     /// For each node the gradient accumulated so far: on its way to the node's inputs, or final at a leaf.
     gradients: Vec<Option<Buffer<'a>>>,
     recording: bool,
+    /// The precision of the factors of dense products.
+    precision: Precision,
     /// Whether parameters added from now on are constants.
     frozen: bool,
 }
@@ -68,12 +71,27 @@ pub(super) enum NodeOrigin<'a> {
 impl<'a> Tape<'a> {
     /// A tape for training: records everything that depends on a parameter.
     pub fn new(params: &'a Params, pool: &'a Pool) -> Self {
-        Tape { params, pool, nodes: Vec::new(), gradients: Vec::new(), recording: true, frozen: false }
+        Tape {
+            params,
+            pool,
+            nodes: Vec::new(),
+            gradients: Vec::new(),
+            recording: true,
+            precision: Precision::Full,
+            frozen: false,
+        }
     }
 
     /// A tape for inference: saves nothing for a backward pass.
     pub fn forward_only(params: &'a Params, pool: &'a Pool) -> Self {
         Tape { recording: false, ..Tape::new(params, pool) }
+    }
+
+    /// Sets the precision of the factors of dense products, forward and backward. What is not a dense product is computed in
+    /// full precision.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Tape { precision, ..self }
     }
 
     /// Whether this is a shape pass: values have shapes but no numbers.
@@ -256,13 +274,13 @@ impl<'a> Tape<'a> {
     }
 
     fn run_backward(&mut self, from: Var, seed: Buffer<'a>, grads: &mut Grads, last: bool) {
-        let Tape { nodes, gradients, pool, .. } = self;
-        BackwardCtx { nodes, gradients, grads, pool, last }.accumulate_grad(from, seed);
+        let &mut Tape { ref mut nodes, ref mut gradients, pool, precision, .. } = self;
+        BackwardCtx { nodes, gradients, grads, pool, precision, last }.accumulate_grad(from, seed);
         for at in (0..=from.0).rev() {
             let NodeOrigin::Op(op) = &mut nodes[at].origin else { continue };
             let Some(gradient) = gradients[at].take() else { continue };
             let Some(mut op) = op.take() else { unreachable!("a closure is only away while it runs") };
-            op(&mut BackwardCtx { nodes, gradients, grads, pool, last }, gradient);
+            op(&mut BackwardCtx { nodes, gradients, grads, pool, precision, last }, gradient);
             if last {
                 // Everything that uses this value comes after it on the tape and is done.
                 drop(op);
@@ -281,6 +299,11 @@ impl<'a> Tape<'a> {
     /// The pool that buffers come from.
     pub(super) fn pool(&self) -> &'a Pool {
         self.pool
+    }
+
+    /// The precision of the factors of dense products.
+    pub(super) fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// The handle that the next pushed value will get.

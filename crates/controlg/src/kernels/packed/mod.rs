@@ -1,4 +1,4 @@
-//! Dense matrix products whose factors are packed first: on AMX tiles, or on AVX-512 vectors.
+//! Dense matrix products whose factors are packed first: on AMX tiles, or on AVX-512 vectors, of f32 or bf16 factors.
 //!
 //! The factors are rearranged into panels, in the order in which a kernel reads them, and cut into blocks that stay in the
 //! caches. The order of summation of an element of C depends on the inner dimension alone, so a row of the result does not
@@ -6,19 +6,24 @@
 
 mod amx;
 mod avx512;
+mod avx512_bf16;
 mod layout;
+mod pairs;
 
 pub(super) use amx::is_available as has_amx;
 pub(super) use avx512::is_available as has_avx512;
+pub(super) use pairs::is_available as has_bf16;
 
 use super::gemm::MatrixRef;
 use super::matmul::GemmEpilogue;
 use super::parallel::{SharedSlice, each};
+use super::precision::Precision;
 use super::rowwise::activate;
 use super::scratch::{self, Scratch};
 use super::simd;
-use amx::TileUnit;
+use amx::{Bf16TileUnit, TileUnit};
 use avx512::VectorUnit;
+use avx512_bf16::Bf16VectorUnit;
 
 /// A unit of the processor that multiplies packed panels, and the sizes that suit it.
 trait Unit {
@@ -59,26 +64,40 @@ const MAX_BLOCK: usize = 32 * 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnitKind {
     Amx,
+    AmxBf16,
     Avx512,
+    Avx512Bf16,
 }
 
 /// The unit on which a product is profitable, if any.
-pub(super) fn unit(m: usize, k: usize, n: usize) -> Option<UnitKind> {
-    if simd::has_amx() && m >= 64 && k >= 16 && n >= 16 {
-        Some(UnitKind::Amx)
-    } else if simd::has_avx512() && m >= 28 && k >= 16 && n >= 16 {
-        Some(UnitKind::Avx512)
+pub(super) fn unit(precision: Precision, m: usize, k: usize, n: usize) -> Option<UnitKind> {
+    let rounds = precision == Precision::Bf16 && has_bf16();
+    if k < 16 || n < 16 {
+        None
+    } else if simd::has_amx() && m >= 64 {
+        Some(if rounds { UnitKind::AmxBf16 } else { UnitKind::Amx })
+    } else if simd::has_avx512() && m >= 28 {
+        Some(if rounds { UnitKind::Avx512Bf16 } else { UnitKind::Avx512 })
     } else {
         None
     }
 }
 
+/// Calls a generic function with the type of a unit.
+macro_rules! on {
+    ($unit:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        match $unit {
+            UnitKind::Amx => $function::<TileUnit>($($argument),*),
+            UnitKind::AmxBf16 => $function::<Bf16TileUnit>($($argument),*),
+            UnitKind::Avx512 => $function::<VectorUnit>($($argument),*),
+            UnitKind::Avx512Bf16 => $function::<Bf16VectorUnit>($($argument),*),
+        }
+    };
+}
+
 /// Whether B is packed once for all threads by [`product`].
 pub(super) fn shares_b(unit: UnitKind, k: usize, n: usize) -> bool {
-    match unit {
-        UnitKind::Amx => fits::<TileUnit>(k, n),
-        UnitKind::Avx512 => fits::<VectorUnit>(k, n),
-    }
+    on!(unit, fits(k, n))
 }
 
 /// C (m × n) = A·B on all threads, then the epilogue, for a B that is packed once ([`shares_b`]). With `add`, the product is
@@ -94,10 +113,7 @@ pub(super) fn product(
     add: bool,
     epilogue: Option<GemmEpilogue<'_>>,
 ) {
-    match unit {
-        UnitKind::Amx => product_on::<TileUnit>(m, k, n, a, b, c, add, epilogue),
-        UnitKind::Avx512 => product_on::<VectorUnit>(m, k, n, a, b, c, add, epilogue),
-    }
+    on!(unit, product_on(m, k, n, a, b, c, add, epilogue))
 }
 
 /// C (m × n) = A·B on this thread, then the epilogue. With `add`, the product is added to C. Rows of C are `stride` apart.
@@ -113,10 +129,7 @@ pub(super) fn gemm(
     add: bool,
     epilogue: Option<GemmEpilogue<'_>>,
 ) {
-    match unit {
-        UnitKind::Amx => gemm_on::<TileUnit>(m, k, n, a, b, c, stride, add, epilogue),
-        UnitKind::Avx512 => gemm_on::<VectorUnit>(m, k, n, a, b, c, stride, add, epilogue),
-    }
+    on!(unit, gemm_on(m, k, n, a, b, c, stride, add, epilogue))
 }
 
 fn fits<U: Unit>(k: usize, n: usize) -> bool {
@@ -319,24 +332,57 @@ mod tests {
 
     /// The units of this processor.
     fn units() -> Vec<UnitKind> {
-        let units: Vec<UnitKind> = [(UnitKind::Amx, has_amx()), (UnitKind::Avx512, has_avx512())]
-            .into_iter()
-            .filter_map(|(unit, is_here)| is_here.then_some(unit))
-            .collect();
+        let units: Vec<UnitKind> = [
+            (UnitKind::Amx, has_amx()),
+            (UnitKind::AmxBf16, has_amx() && has_bf16()),
+            (UnitKind::Avx512, has_avx512()),
+            (UnitKind::Avx512Bf16, has_bf16()),
+        ]
+        .into_iter()
+        .filter_map(|(unit, is_here)| is_here.then_some(unit))
+        .collect();
         if units.is_empty() {
             eprintln!("skipped: neither AMX nor AVX-512 is available");
         }
         units
     }
 
-    /// The largest error of a product, relative to Σ|a·b|, and that of f32 sums.
-    fn errors(m: usize, k: usize, n: usize, a: MatrixRef<'_>, b: MatrixRef<'_>, c: &[f32]) -> [f64; 2] {
+    /// What a unit makes of a factor: bf16 numbers, rounded to nearest, ties to even, or the number itself.
+    fn rounded(unit: UnitKind, x: f32) -> f32 {
+        match unit {
+            UnitKind::Amx | UnitKind::Avx512 => x,
+            UnitKind::AmxBf16 | UnitKind::Avx512Bf16 => {
+                let bits = x.to_bits();
+                f32::from_bits((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff_0000)
+            }
+        }
+    }
+
+    /// The inner indices in the order in which a unit adds their products.
+    fn order(unit: UnitKind, k: usize) -> Vec<usize> {
+        match unit {
+            UnitKind::Amx | UnitKind::AmxBf16 | UnitKind::Avx512 => (0..k).collect(),
+            UnitKind::Avx512Bf16 => {
+                let pair = |at: usize| [at / 16 * 32 + at % 16 + 16, at / 16 * 32 + at % 16];
+                (0..k.div_ceil(32) * 16).flat_map(pair).filter(|&p| p < k).collect()
+            }
+        }
+    }
+
+    /// The largest error of a product, relative to Σ|a·b|, and that of f32 sums in this order.
+    fn errors(
+        order: &[usize],
+        (m, n): (usize, usize),
+        a: MatrixRef<'_>,
+        b: MatrixRef<'_>,
+        c: &[f32],
+    ) -> [f64; 2] {
         let at = |f: MatrixRef<'_>, row: usize, column: usize| {
             f.data[row * f.row_stride + column * f.column_stride]
         };
         let mut worst = [0.0; 2];
         for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
-            let terms = (0..k).map(|p| (at(a, i, p), at(b, p, j)));
+            let terms = order.iter().map(|&p| (at(a, i, p), at(b, p, j)));
             let exact: f64 = terms.clone().map(|(x, y)| f64::from(x) * f64::from(y)).sum();
             let size: f64 = terms.clone().map(|(x, y)| (f64::from(x) * f64::from(y)).abs()).sum();
             let single = terms.fold(0.0, |sum: f32, (x, y)| x.mul_add(y, sum));
@@ -348,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn all_forms_are_as_accurate_as_f32() {
+    fn all_forms_are_as_accurate_as_f32_sums() {
         for unit in units() {
             let mut numbers = Numbers::new(51);
             for (m, k, n) in
@@ -369,7 +415,10 @@ mod tests {
                     ] {
                         let mut c = vec![7.0; m * n];
                         gemm(unit, m, k, n, a, b, &mut c, n, false, None);
-                        let [ours, single] = errors(m, k, n, a, b, &c);
+                        let [exact_a, exact_b] =
+                            [a, b].map(|f| f.data.iter().map(|&x| rounded(unit, x)).collect::<Vec<f32>>());
+                        let (a, b) = (MatrixRef { data: &exact_a, ..a }, MatrixRef { data: &exact_b, ..b });
+                        let [ours, single] = errors(&order(unit, k), (m, n), a, b, &c);
                         // The worst of many sums depends on their order a little. Short sums average out few errors: allow
                         // a unit in the last place.
                         let bound = if k < 100 { f64::max(1.5 * single, 2.4e-7) } else { 1.2 * single };

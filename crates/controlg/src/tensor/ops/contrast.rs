@@ -13,8 +13,9 @@ impl Tape<'_> {
         assert_eq!((n, c), self.shape(q), "rows come in pairs");
         let (mut dp, mut dq) = (self.pool().take(n * c), self.pool().take(n * c));
         self.record_scratch(|| infonce::scratch_lens(n, c, how));
-        let value =
-            self.compute(|| infonce::infonce(n, c, self.value(p), self.value(q), how, &mut dp, &mut dq));
+        let value = self.compute(|| {
+            infonce::infonce(self.precision(), n, c, self.value(p), self.value(q), how, &mut dp, &mut dq)
+        });
         self.push_loss(value, [(p, dp), (q, dq)])
     }
 }

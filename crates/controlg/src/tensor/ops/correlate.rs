@@ -28,8 +28,18 @@ impl Tape<'_> {
         let (n, c) = self.shape(y1);
         assert_eq!((n, c), self.shape(y2), "two views of the same nodes");
         let (mut d1, mut d2) = (self.pool().take(n * c), self.pool().take(n * c));
-        let value = self
-            .compute(|| correlate::barlow(n, c, self.value(y1), self.value(y2), lambda, &mut d1, &mut d2));
+        let value = self.compute(|| {
+            correlate::barlow(
+                self.precision(),
+                n,
+                c,
+                self.value(y1),
+                self.value(y2),
+                lambda,
+                &mut d1,
+                &mut d2,
+            )
+        });
         self.push_loss(value, [(y1, d1), (y2, d2)])
     }
 
@@ -39,8 +49,18 @@ impl Tape<'_> {
         let (n, c) = self.shape(y1);
         assert_eq!((n, c), self.shape(y2), "two views of the same nodes");
         let (mut d1, mut d2) = (self.pool().take(n * c), self.pool().take(n * c));
-        let value = self
-            .compute(|| correlate::cca_ssg(n, c, self.value(y1), self.value(y2), lambda, &mut d1, &mut d2));
+        let value = self.compute(|| {
+            correlate::cca_ssg(
+                self.precision(),
+                n,
+                c,
+                self.value(y1),
+                self.value(y2),
+                lambda,
+                &mut d1,
+                &mut d2,
+            )
+        });
         self.push_loss(value, [(y1, d1), (y2, d2)])
     }
 }

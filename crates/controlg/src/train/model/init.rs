@@ -10,7 +10,7 @@ use crate::coordinator::ActiveMethod;
 use crate::encoder::Encoder;
 use crate::objective::{HeadDims, Objective};
 use crate::rng::Stream;
-use crate::tensor::{OptimizerSettings, Params};
+use crate::tensor::{OptimizerSettings, Params, Precision};
 
 /// An objective with its name.
 pub struct NamedObjective {
@@ -36,6 +36,8 @@ pub struct ModelSpec {
     pub total_steps: u64,
     /// Whether steps recompute activations in the backward pass.
     pub recompute: Recompute,
+    /// The precision of the dense products of training steps.
+    pub precision: Precision,
 }
 
 impl ModelSpec {
@@ -50,6 +52,7 @@ impl ModelSpec {
             seed: config.seed,
             total_steps: config.total_steps(),
             recompute: config.train.recompute,
+            precision: config.train.precision.factors(),
         }
     }
 }
