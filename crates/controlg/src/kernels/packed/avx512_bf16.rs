@@ -74,12 +74,10 @@ unsafe fn micro_kernel(pairs: usize, a: *const u32, b: *const u32, c: *mut f32, 
     unsafe {
         for p in 0..pairs {
             let (a, b) = (a.add(p * ROWS), b.add(p * COLUMNS));
-            let columns: [__m512bh; VECTORS] = [
-                transmute::<__m512i, _>(_mm512_loadu_si512(b.cast())),
-                transmute::<__m512i, _>(_mm512_loadu_si512(b.add(LANES).cast())),
-            ];
+            let columns = [_mm512_loadu_si512(b.cast()), _mm512_loadu_si512(b.add(LANES).cast())];
+            let columns = transmute::<[__m512i; VECTORS], [__m512bh; VECTORS]>(columns);
             for row in 0..ROWS {
-                let x: __m512bh = transmute(_mm512_set1_epi32(*a.add(row) as i32));
+                let x = transmute::<__m512i, __m512bh>(_mm512_set1_epi32(*a.add(row) as i32));
                 for vector in 0..VECTORS {
                     sums[row][vector] = _mm512_dpbf16_ps(sums[row][vector], x, columns[vector]);
                 }

@@ -91,8 +91,12 @@ fn rounded_pairs(low: __m512, high: __m512) -> __m512i {
         order
     };
     // SAFETY: both types have 64 bytes, and every bit pattern is valid.
-    let (order, halves): (__m512i, __m512i) =
-        unsafe { (transmute(INTERLEAVED), transmute(_mm512_cvtne2ps_pbh(high, low))) };
+    let (order, halves) = unsafe {
+        (
+            transmute::<[u16; 2 * LANES], __m512i>(INTERLEAVED),
+            transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)),
+        )
+    };
     _mm512_permutexvar_epi16(order, halves)
 }
 
@@ -102,7 +106,7 @@ fn rounded_pairs(low: __m512, high: __m512) -> __m512i {
 fn transposed_pairs(lines: [__m512i; LANES]) -> [__m512i; LANES] {
     // SAFETY: vectors of integers and of f32 numbers have the same size, and every bit pattern is valid.
     unsafe {
-        let lines: [__m512; LANES] = transmute(lines);
-        transmute(transposed(lines))
+        let lines = transmute::<[__m512i; LANES], [__m512; LANES]>(lines);
+        transmute::<[__m512; LANES], [__m512i; LANES]>(transposed(lines))
     }
 }
