@@ -15,6 +15,7 @@ import workloads
 HERE = Path(__file__).resolve().parent
 CHECKED_STEPS = 4
 TOLERANCE = 1e-4  # relative: four significant digits
+BF16_TOLERANCE = 5e-3  # of losses with bf16 factors, which every side rounds in other places
 ROUND_MS = 1_000  # target duration of a round of one side, within the bounds below
 STEPS_IN_ROUND = (1, 10)
 THREADS = "2"
@@ -40,7 +41,7 @@ def main() -> int:
     print(f"machine: {gflops:.0f} GFLOP/s dense, {gb_s:.1f} GB/s read and written, {THREADS} threads\n")
     results, agree = {}, True
     for name in options.workloads:
-        times, peaks, same, parts = compare(name, commands, options.rounds)
+        times, peaks, same, parts = compare(name, sides_of(name, commands), options.rounds)
         agree &= same
         operations, moved = workloads.floor(name)
         floor = (operations / gflops + moved / gb_s) / 1e6
@@ -53,11 +54,19 @@ def main() -> int:
     return 0 if agree else 1
 
 
+def sides_of(workload: str, commands: dict) -> dict:
+    """The sides of a workload with their arguments after the folder: those of two views run with bf16 factors too."""
+    sides = {name: (command, []) for name, command in commands.items()}
+    if workload in workloads.VIEWS:
+        sides |= {f"{name}-bf16": (command, ["bf16"]) for name, command in commands.items()}
+    return sides
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="run", description="Compares ControlG with PyTorch and PyTorch Geometric.")
     parser.add_argument("--json", action="store_true", help="print the results as JSON on the last line")
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each side (default 7)")
-    parser.add_argument("--workloads", default="w1,w2,w3,w4", type=lambda text: text.split(","))
+    parser.add_argument("--workloads", default=",".join(workloads.SIZES), type=lambda text: text.split(","))
     parser.add_argument("--skip-ours", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := [name for name in options.workloads if name not in workloads.SIZES]:
@@ -82,7 +91,7 @@ def build_ours() -> str:
 
 def environment(name: str) -> dict:
     variables = dict(os.environ, OMP_NUM_THREADS=THREADS, RAYON_NUM_THREADS=THREADS)
-    return variables if name == "ours" else variables | KEEP_MEMORY
+    return variables if name.startswith("ours") else variables | KEEP_MEMORY
 
 
 def machine_rates(commands) -> tuple[float, float]:
@@ -103,10 +112,10 @@ def rate(name: str, command: list, what: str, key: str) -> float:
 class Side:
     """A child process that trains on request."""
 
-    def __init__(self, name: str, command: list, workload: str, folder: str):
+    def __init__(self, name: str, command: list, workload: str, folder: str, rest: list):
         self.name = name
         self.process = subprocess.Popen(
-            command + [workload, folder],
+            command + [workload, folder] + rest,
             env=environment(name) | {"TMPDIR": folder},  # PyTorch Geometric leaves temporary files
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -133,7 +142,7 @@ def compare(workload: str, commands: dict, rounds: int):
     """Step times and peak memory of every side, whether their losses agree, and the time of our products."""
     with tempfile.TemporaryDirectory(prefix="peer-") as folder:
         workloads.generate(workload, Path(folder))
-        sides = [Side(name, command, workload, folder) for name, command in commands.items()]
+        sides = [Side(name, command, workload, folder, rest) for name, (command, rest) in commands.items()]
         first = {side.name: side.run(CHECKED_STEPS) for side in sides}
         same = check_losses(workload, {name: answer["loss"] for name, answer in first.items()})
         low, high = STEPS_IN_ROUND
@@ -146,7 +155,7 @@ def compare(workload: str, commands: dict, rounds: int):
                 peaks[side.name] = answer["peak_mb"]
         for side in sides:
             side.quit()
-        parts = our_parts(commands["ours"], workload, folder) if "ours" in commands else None
+        parts = our_parts(commands["ours"][0], workload, folder) if "ours" in commands else None
     return times, peaks, same, parts
 
 
@@ -159,33 +168,48 @@ def our_parts(command: list, workload: str, folder: str) -> dict:
 def check_losses(workload: str, losses: dict) -> bool:
     print(f"{workload}: {workloads.TITLES[workload]}")
     for name, values in losses.items():
-        print(f"  loss {name:<6}" + "  ".join(f"{value:.6g}" for value in values))
-    for values in zip(*losses.values()):
+        print(f"  loss {name:<11}" + "  ".join(f"{value:.6g}" for value in values))
+    full = [values for name, values in losses.items() if not name.endswith("-bf16")]
+    for values in zip(*full):
         close = max(values) - min(values) <= TOLERANCE * min(map(abs, values))
         if not (close and all(map(isfinite, values))):
             print("  LOSSES DIFFER")
+            return False
+    for name, values in losses.items():
+        if any(not abs(a - b) <= BF16_TOLERANCE * abs(b) for a, b in zip(values, full[0])):
+            print(f"  LOSSES OF {name} DIFFER")
             return False
     return True
 
 
 def summary(times: dict, peaks: dict, floor: float) -> dict:
     ms = {name: median(values) for name, values in times.items()}
-    ours = ms.get("ours", float("nan"))
+    key = lambda name: name.replace("-", "_")
     return {
-        "ours_ms": round(ours, 3),
-        **{f"{name}_ms": round(value, 3) for name, value in ms.items() if name != "ours"},
-        **{f"vs_{name}": round(value / ours, 3) for name, value in ms.items() if name != "ours"},
+        "ours_ms": float("nan"),
+        **{f"{key(name)}_ms": round(value, 3) for name, value in ms.items()},
+        **{
+            f"vs_{key(name)}": round(value / ours(ms, name), 3)
+            for name, value in ms.items()
+            if not name.startswith("ours")
+        },
         "peak_mb": round(peaks.get("ours", float("nan")), 1),
         "floor_ms": round(floor, 3),
     }
 
 
+def ours(ms: dict, name: str) -> float:
+    """The time of our side with the precision of this one."""
+    return ms.get("ours-bf16" if name.endswith("-bf16") else "ours", float("nan"))
+
+
 def print_table(row: dict, times: dict, peaks: dict, operations: float, moved: float, parts: dict | None) -> None:
-    print(f"  {'':8}{'median ms':>11}{'fastest':>10}{'/ ours':>8}{'/ floor':>9}{'peak MB':>10}{'steps':>7}")
+    medians = {name: median(values) for name, values in times.items()}
+    print(f"  {'':10}{'median ms':>11}{'fastest':>10}{'/ ours':>8}{'/ floor':>9}{'peak MB':>10}{'steps':>7}")
     for name, values in times.items():
-        ms = median(values)
+        ms = medians[name]
         print(
-            f"  {name:8}{ms:11.1f}{min(values):10.1f}{ms / row['ours_ms']:8.2f}{ms / row['floor_ms']:9.2f}"
+            f"  {name:10}{ms:11.1f}{min(values):10.1f}{ms / ours(medians, name):8.2f}{ms / row['floor_ms']:9.2f}"
             f"{peaks[name]:10.0f}{len(values):7}"
         )
     print(f"  floor {row['floor_ms']:13.1f} ({operations / 1e9:.1f} GFLOP and {moved / 1e6:.0f} MB per step)")

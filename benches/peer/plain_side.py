@@ -1,6 +1,6 @@
 """PyTorch as a careful user would write it: CSR products with stored transposes, autograd otherwise, fused Adam.
 
-Usage: plain_side.py WORKLOAD DIR
+Usage: plain_side.py WORKLOAD DIR [bf16]
 """
 
 import sys
@@ -8,9 +8,10 @@ import warnings
 
 import torch
 import torch.nn.functional as F
+from torch.amp import custom_fwd
 from torch.autograd import Function
 
-from side import ADAM, THREADS, Arrays, serve
+from side import ADAM, HOPS, LAMBDA, TEMPERATURE, THREADS, Arrays, autocast, serve
 
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 
@@ -30,9 +31,10 @@ def spmm(matrix, dense):
 
 
 class Product(Function):
-    """A fixed sparse matrix times a dense one; the backward pass uses the stored transpose."""
+    """A fixed sparse matrix times a dense one; the backward pass uses the stored transpose. It has no bf16 kernel."""
 
     @staticmethod
+    @custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(ctx, matrix, transpose, dense):
         ctx.transpose = transpose
         return spmm(matrix, dense)
@@ -159,7 +161,96 @@ def info_nce(arrays):
     return step
 
 
-STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": info_nce}
+class TwoViews:
+    """Two fixed views of a graph, the encoder with batch norms, and the projection head."""
+
+    def __init__(self, arrays: Arrays):
+        self.params = {name: arrays(name).requires_grad_() for name in "w1 a1 w2 a2 wp bp wq bq".split()}
+        width = self.params["w1"].shape[1]
+        for layer in "12":
+            self.params[f"g{layer}"] = torch.ones(width, requires_grad=True)
+            self.params[f"c{layer}"] = torch.zeros(width, requires_grad=True)
+        self.adam = torch.optim.Adam(self.params.values(), fused=True, **ADAM)
+        self.x, self.x_transpose = sparse_features(arrays)
+        n = self.x.shape[0]
+        self.adjacency = [csr(*arrays.csr(f"adj{view}"), (n, n)) for view in "12"]
+        self.keep = [arrays(f"keep{view}").unsqueeze(1) for view in "12"]
+
+    def norm_prelu(self, h, layer):
+        p = self.params
+        h = F.batch_norm(h, None, None, p[f"g{layer}"], p[f"c{layer}"], training=True, eps=1e-5)
+        return self.prelu(h, p[f"a{layer}"])
+
+    def prelu(self, x, slope):
+        return F.prelu(x, slope.to(x.dtype))
+
+    def encode(self, view):
+        adjacency, p = self.adjacency[view], self.params
+        h = Product.apply(self.x, self.x_transpose, p["w1"] * self.keep[view])
+        h = self.norm_prelu(Product.apply(adjacency, adjacency, h), "1")
+        return self.norm_prelu(Product.apply(adjacency, adjacency, h @ p["w2"]), "2")
+
+    def project(self, z):
+        p = self.params
+        return torch.addmm(p["bq"], F.relu_(torch.addmm(p["bp"], z, p["wp"])), p["wq"])
+
+    update = Model.update
+
+
+def barlow(y1, y2):
+    """The loss of standardized columns."""
+    y1, y2 = (standardized(y) for y in (y1, y2))
+    c = (y1.t() @ y2).float() / len(y1)
+    diagonal = c.diagonal()
+    return (1 - diagonal).square().sum() + LAMBDA * (c.square().sum() - diagonal.square().sum())
+
+
+def standardized(y):
+    variance, mean = torch.var_mean(y.float(), dim=0, correction=0)
+    return (y - mean) / (variance.sqrt() + 1e-5)
+
+
+def two_views_barlow(arrays, model=TwoViews):
+    model = model(arrays)
+
+    def step():
+        with autocast():
+            loss = barlow(*(model.project(model.encode(view)) for view in range(2)))
+        return model.update(loss)
+
+    return step
+
+
+def two_views_info_nce(arrays, model=TwoViews):
+    model, anchors = model(arrays), arrays("anchors")
+    n, diagonal = model.x.shape[0], torch.arange(len(anchors))
+    offsets, columns, values = arrays.csr("walk")
+    rows = torch.repeat_interleave(torch.arange(n), offsets.diff())
+    starts, ends, order = sorted_pairs(columns, rows, n)
+    walk, walk_transpose = csr(offsets, columns, values, (n, n)), csr(starts, ends, values[order], (n, n))
+
+    def step():
+        with autocast():
+            z, contexts = (model.encode(view) for view in range(2))
+            sums = contexts
+            for _ in range(HOPS):
+                sums = contexts + Product.apply(walk, walk_transpose, sums)
+            rows = (z, sums / (HOPS + 1))
+            p, q = (F.normalize(model.project(z.index_select(0, anchors)), eps=1e-8) for z in rows)
+            loss = F.cross_entropy((p / TEMPERATURE) @ q.t(), diagonal)
+        return model.update(loss)
+
+    return step
+
+
+STEPS = {
+    "w1": masked_features,
+    "w2": links,
+    "w3": classes,
+    "w4": info_nce,
+    "w5": two_views_barlow,
+    "w6": two_views_info_nce,
+}
 
 
 if __name__ == "__main__":

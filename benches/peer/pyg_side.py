@@ -1,15 +1,16 @@
 """PyTorch Geometric as its users write it: GCNConv over edge_index, dense features, autograd.
 
-Usage: pyg_side.py WORKLOAD DIR
+Usage: pyg_side.py WORKLOAD DIR [bf16]
 """
 
 import sys
 
 import torch
 import torch.nn.functional as F
-from torch_geometric.nn import GCNConv
+from torch_geometric.nn import GCNConv, SimpleConv
 
-from side import ADAM, THREADS, Arrays, serve
+from plain_side import barlow
+from side import ADAM, HOPS, TEMPERATURE, THREADS, Arrays, autocast, serve
 
 
 def main() -> None:
@@ -66,7 +67,8 @@ def trainer(modules, loss_of):
 
     def step():
         adam.zero_grad()
-        loss = loss_of()
+        with autocast():
+            loss = loss_of()
         loss.backward()
         adam.step()
         return loss.detach()
@@ -121,7 +123,67 @@ def info_nce(arrays):
     return step
 
 
-STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": info_nce}
+class TwoViews(torch.nn.Module):
+    """Two fixed views, two GCNConv layers with batch norm and PReLU, and the projection head."""
+
+    def __init__(self, arrays: Arrays):
+        super().__init__()
+        self.edges = []
+        for view in "12":
+            offsets, columns, weight = arrays.csr(f"adj{view}")
+            rows = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets.diff())
+            self.edges.append((torch.stack([columns, rows]), weight))
+        x = dense_features(arrays)
+        self.x = [x * arrays(f"keep{view}") for view in "12"]
+        self.layers = torch.nn.ModuleList(self.layer(arrays, suffix) for suffix in "12")
+        self.head = torch.nn.Sequential(linear(arrays, "p"), torch.nn.ReLU(), linear(arrays, "q"))
+
+    @staticmethod
+    def layer(arrays, suffix):
+        weight = arrays(f"w{suffix}")
+        conv = GCNConv(*weight.shape, normalize=False, bias=False)
+        with torch.no_grad():
+            conv.lin.weight.copy_(weight.t())
+        return torch.nn.ModuleList([conv, torch.nn.BatchNorm1d(weight.shape[1]), torch.nn.PReLU()])
+
+    def forward(self, view):
+        h, (edge_index, weight) = self.x[view], self.edges[view]
+        for conv, norm, act in self.layers:
+            h = act(norm(conv(h, edge_index, weight)))
+        return h
+
+
+def two_views_barlow(arrays):
+    model = TwoViews(arrays)
+    return trainer(model, lambda: barlow(*(model.head(model(view)) for view in range(2))))
+
+
+def two_views_info_nce(arrays):
+    model, anchors = TwoViews(arrays), arrays("anchors")
+    offsets, columns, _ = arrays.csr("walk")
+    rows = torch.repeat_interleave(torch.arange(len(offsets) - 1), offsets.diff())
+    edge_index, walk = torch.stack([columns, rows]), SimpleConv(aggr="mean")
+    diagonal = torch.arange(len(anchors))
+
+    def loss():
+        z, contexts = (model(view) for view in range(2))
+        sums = contexts
+        for _ in range(HOPS):
+            sums = contexts + walk(sums, edge_index)
+        p, q = (F.normalize(model.head(rows[anchors]), eps=1e-8) for rows in (z, sums / (HOPS + 1)))
+        return F.cross_entropy(p @ q.t() / TEMPERATURE, diagonal)
+
+    return trainer(model, loss)
+
+
+STEPS = {
+    "w1": masked_features,
+    "w2": links,
+    "w3": classes,
+    "w4": info_nce,
+    "w5": two_views_barlow,
+    "w6": two_views_info_nce,
+}
 
 
 if __name__ == "__main__":

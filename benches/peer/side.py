@@ -9,7 +9,13 @@ import numpy as np
 import torch
 
 THREADS = 2
+HOPS, TEMPERATURE, LAMBDA = 3, 0.2, 0.01  # of w5 and w6
 ADAM = dict(lr=1e-3, betas=(0.9, 0.999), eps=1e-8)
+
+
+def autocast():
+    """Dense products with bf16 factors, if the last argument says so."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=sys.argv[-1] == "bf16")
 
 
 class Arrays:

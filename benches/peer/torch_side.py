@@ -1,6 +1,6 @@
 """Tuned PyTorch: `plain_side.py` with custom backward passes where autograd is slow.
 
-Usage: torch_side.py WORKLOAD DIR | gemm | bandwidth
+Usage: torch_side.py WORKLOAD DIR [bf16] | gemm | bandwidth
 """
 
 import json
@@ -109,7 +109,29 @@ def classes(arrays):
     return plain_side.classes(arrays, Model)
 
 
-STEPS = {"w1": masked_features, "w2": links, "w3": classes, "w4": plain_side.info_nce}
+class TwoViews(plain_side.TwoViews):
+    """The views of `plain_side.py` with in-place activations."""
+
+    def prelu(self, x, slope):
+        return Prelu.apply(x, slope)
+
+
+def two_views_barlow(arrays):
+    return plain_side.two_views_barlow(arrays, TwoViews)
+
+
+def two_views_info_nce(arrays):
+    return plain_side.two_views_info_nce(arrays, TwoViews)
+
+
+STEPS = {
+    "w1": masked_features,
+    "w2": links,
+    "w3": classes,
+    "w4": plain_side.info_nce,
+    "w5": two_views_barlow,
+    "w6": two_views_info_nce,
+}
 
 
 def gemm_rate(size: int = 2048, repeats: int = 12) -> float:

@@ -1,4 +1,4 @@
-"""The four workloads: sizes, data, and a lower bound of the time of one step."""
+"""The six workloads: sizes, data, and a lower bound of the time of one step."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ class Size:
     per_row: int = 0  # nonzero features per node; 0 means dense
     hidden: int = 0
     classes: int = 0
+    out: int = 0  # width of the projection head
+    anchors: int = 0
 
 
 SIZES = {
@@ -26,13 +28,21 @@ SIZES = {
     "w2": Size(nodes=18_333, edges=81_894, features=6_805, per_row=60, hidden=512),
     "w3": Size(nodes=169_343, edges=1_157_799, features=128, hidden=256, classes=20),
     "w4": Size(nodes=2_708, hidden=512),
+    "w5": Size(nodes=2_708, edges=5_278, features=1_433, per_row=18, hidden=512, out=256),
+    "w6": Size(nodes=2_708, edges=5_278, features=1_433, per_row=18, hidden=512, out=512, anchors=2_048),
 }
+
+VIEWS = ("w5", "w6")  # two views with batch norm; also run with bf16 factors
+DROPPED = 0.3  # share of edges and of feature columns that a view lacks
+HOPS = 3  # steps of the walks of w6
 
 TITLES = {
     "w1": "masked features, GCN 512-512, MSE on half of 2,708 nodes",
     "w2": "links, GCN 512-512, BCE on 163,788 dot products",
     "w3": "classes, GCN 256-256, cross-entropy on 169,343 nodes",
     "w4": "InfoNCE over 2,708 x 512, full softmax",
+    "w5": "two views, GCN 512-512 with batch norm, projector 256-256, Barlow Twins on 2,708 nodes",
+    "w6": "two views, GCN 512-512 with batch norm, projector 512-512, InfoNCE over 2,048 nodes and their walks",
 }
 
 
@@ -48,6 +58,9 @@ def generate(name: str, folder: Path) -> None:
         return
 
     us, vs = random_edges(rng, size.nodes, size.edges)
+    if name in VIEWS:
+        save_views(rng, size, us, vs, save)
+        return
     for stem, array in zip(("offsets", "columns", "values"), normalized_adjacency(size.nodes, us, vs)):
         save(f"adj_{stem}", array)
     save_features(rng, size, save)
@@ -78,16 +91,42 @@ def random_edges(rng, nodes: int, edges: int):
     return pairs // nodes, pairs % nodes
 
 
-def normalized_adjacency(nodes: int, us, vs):
-    """D^-1/2 (A + I) D^-1/2 as CSR offsets, columns and values, with sorted rows."""
-    loops = np.arange(nodes)
+def save_views(rng, size: Size, us, vs, save) -> None:
+    """Two views of a graph, fixed for all steps, with the encoder and the projection head."""
+    for view in "12":
+        kept = rng.random(size.edges) >= DROPPED
+        parts = normalized_adjacency(size.nodes, us[kept], vs[kept])
+        for stem, array in zip(("offsets", "columns", "values"), parts):
+            save(f"adj{view}_{stem}", array)
+        save(f"keep{view}", (rng.random(size.features) >= DROPPED).astype(np.float32))
+    # The walk D^-1 A; an isolated node stays where it is.
+    isolated = np.flatnonzero(np.bincount(np.concatenate([us, vs]), minlength=size.nodes) == 0)
+    offsets, columns, rows, degree = sorted_rows(size.nodes, us, vs, isolated)
+    save("walk_offsets", offsets)
+    save("walk_columns", columns)
+    save("walk_values", (1 / degree[rows]).astype(np.float32))
+    save("anchors", np.sort(rng.choice(size.nodes, size.anchors, replace=False)).astype(np.int64))
+    save_features(rng, size, save)
+    save_encoder(rng, size, save)
+    save_linear(rng, save, "p", size.hidden, size.out)
+    save_linear(rng, save, "q", size.out, size.out)
+
+
+def sorted_rows(nodes: int, us, vs, loops):
+    """Offsets, columns and rows of the edges in both directions and of self-loops, and the entries per row."""
     rows, columns = np.concatenate([us, vs, loops]), np.concatenate([vs, us, loops])
     order = np.lexsort((columns, rows))
     rows, columns = rows[order], columns[order]
     degree = np.bincount(rows, minlength=nodes)
     offsets = np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
+    return offsets, columns.astype(np.int32), rows, degree
+
+
+def normalized_adjacency(nodes: int, us, vs):
+    """D^-1/2 (A + I) D^-1/2 as CSR offsets, columns and values, with sorted rows."""
+    offsets, columns, rows, degree = sorted_rows(nodes, us, vs, np.arange(nodes))
     scale = 1 / np.sqrt(degree)
-    return offsets, columns.astype(np.int32), (scale[rows] * scale[columns]).astype(np.float32)
+    return offsets, columns, (scale[rows] * scale[columns]).astype(np.float32)
 
 
 def save_features(rng, size: Size, save) -> None:
@@ -137,6 +176,8 @@ def floor(name: str) -> tuple[float, float]:
         # Logits, dP and dQ; then P and Q are updated with their gradients.
         return 3 * product(n, h, n), 2 * 3 * REAL * n * h
 
+    if name in VIEWS:
+        return floor_of_views(name, s)
     adjacency = sparse_bytes(n, 2 * s.edges + n)
     propagation = adjacency + 2 * REAL * n * h  # one product of the adjacency with n x h
     encoder = d * h + h + 1 + h * h + h + 1
@@ -160,6 +201,22 @@ def floor(name: str) -> tuple[float, float]:
     pairs = 2 * s.edges
     dots = REAL * n * h + pairs * (2 * INDEX + REAL)
     return second_layer, moved + dots + (dots + REAL * n * h) + adam_bytes(encoder)
+
+
+def floor_of_views(name: str, s: Size) -> tuple[float, float]:
+    """`floor` for two views. Norms are row-wise work here."""
+    n, d, h, rows = s.nodes, s.features, s.hidden, s.anchors or s.nodes
+    adjacency = sparse_bytes(n, round(2 * s.edges * (1 - DROPPED)) + n)
+    features = sparse_bytes(n, round(n * s.per_row * (1 - DROPPED))) + REAL * (d * h + n * h)
+    view = 2 * features + 4 * (adjacency + 2 * REAL * n * h)
+    head = 3 * (product(rows, h, s.out) + product(rows, s.out, s.out))
+    if name == "w5":
+        loss, walks = 3 * product(s.out, n, s.out), 0.0
+    else:
+        loss = 3 * product(rows, s.out, rows)
+        walks = 2 * HOPS * (sparse_bytes(n, 2 * s.edges) + 2 * REAL * n * h)
+    parameters = d * h + 2 * h + 1 + h * h + 2 * h + 1 + h * s.out + s.out + s.out**2 + s.out
+    return 2 * (3 * product(n, h, h) + head) + loss, 2 * view + walks + adam_bytes(parameters)
 
 
 def product(m: int, k: int, n: int) -> float:

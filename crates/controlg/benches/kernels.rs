@@ -3,6 +3,10 @@
 //! Prints the median and the best wall time, the CPU time of all threads (more reliable on a shared machine), and the rate at the
 //! best wall time: GF/s counts a multiply-add as two operations, GB/s counts the bytes that the kernel must at least read and
 //! write. Without `--bench`, as under `cargo test`, every kernel runs once.
+//!
+//! `-- --check` compares on one thread: each kernel's rate, by mean CPU time, as a fraction of the machine's peak of dense products or of
+//! its bandwidth, measured by the same run, with the fraction recorded in `kernels/recorded.txt`. A kernel below 0.8 of its record
+//! fails the run. `-- --record` prints such a file. Records hold for one kind of CPU, which the first line names.
 
 use controlg::Real;
 use controlg::kernels::adam::{AdamWParams, adamw};
@@ -11,17 +15,27 @@ use controlg::kernels::infonce::{Contrast, infonce};
 use controlg::kernels::loss::{Averaging, bce_with_logits, softmax_cross_entropy};
 use controlg::kernels::memory::prefer_large_pages;
 use controlg::kernels::pairs::{PairGraph, pair_dot};
+use controlg::kernels::precision::Precision;
 use controlg::kernels::recon::{self, Distance, SparseReconInput};
 use controlg::kernels::rowwise::{self, Act, SavedActivation};
-use controlg::kernels::{CsrView, correlate, layer_norm, matmul, norm, reduce, rows, select, spmm};
+use controlg::kernels::{CsrView, correlate, layer_norm, matmul, norm, reduce, rows, select, simd, spmm};
+use std::cell::RefCell;
 use std::time::Instant;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    let has = |name: &str| args.iter().any(|a| a == name);
+    let (check, record) = (has("--check"), has("--record"));
     let bench = Bench {
-        quick: !args.iter().any(|a| a == "--bench"),
-        filter: args.into_iter().find(|a| !a.starts_with('-')),
+        quick: !has("--bench"),
+        filter: args.iter().find(|a| !a.starts_with('-')).cloned(),
+        rates: RefCell::default(),
     };
+    if check || record {
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+        let fractions = one.install(|| fractions(&Bench { quick: false, ..bench }));
+        std::process::exit(if record { print_record(&fractions) } else { compare(&fractions) });
+    }
     println!(
         "{:44} {:>9} {:>9} {:>9} {:>9}",
         format!("{} threads", rayon::current_num_threads()),
@@ -39,6 +53,88 @@ fn main() {
 struct Bench {
     quick: bool,
     filter: Option<String>,
+    /// The kernels so far, with what they are measured in and 10⁹ of it per second of CPU time.
+    rates: RefCell<Vec<(String, &'static str, f64)>>,
+}
+
+/// A kernel below this share of its recorded fraction is too slow.
+const LEAST: f64 = 0.8;
+
+/// What the dense products and the sparse loops of this process use.
+fn cpu_kind() -> &'static str {
+    match () {
+        () if simd::has_amx() => "amx",
+        () if simd::has_avx512() => "avx512",
+        () if simd::has_avx2() => "avx2",
+        () => "plain",
+    }
+}
+
+/// Each kernel's rate as a fraction of the rate of a large dense product, or of the bandwidth of y += a·x.
+fn fractions(bench: &Bench) -> Vec<(String, f64)> {
+    const SIDE: usize = 1536;
+    const LENGTH: usize = 1 << 25;
+    let (a, b, mut c) = (numbers(SIDE * SIDE), numbers(SIDE * SIDE), numbers(SIDE * SIDE));
+    let (x, mut y) = (numbers(LENGTH), numbers(LENGTH));
+    let reference = Bench { quick: false, filter: None, rates: RefCell::default() };
+    let mut measure = || {
+        reference.run("peak", Flops(2.0 * (SIDE * SIDE * SIDE) as f64), || {
+            matmul::nn(SIDE, SIDE, SIDE, &a, &b, &mut c, false);
+        });
+        reference.run("bandwidth", Bytes(3.0 * LENGTH as f64 * REAL), || rows::axpy(1e-3, &x, &mut y));
+    };
+    // Before and after the kernels, because other load comes and goes.
+    measure();
+    dense(bench);
+    sparse(bench);
+    elementwise(bench);
+    losses(bench);
+    measure();
+    let rates = reference.rates.take();
+    let best = |unit: &str| {
+        let of_unit = rates.iter().filter(|(_, found, _)| *found == unit);
+        of_unit.map(|(_, _, rate)| *rate).fold(0.0, f64::max)
+    };
+    bench.rates.take().into_iter().map(|(name, unit, rate)| (name, rate / best(unit))).collect()
+}
+
+fn print_record(fractions: &[(String, f64)]) -> i32 {
+    println!("\n{}", cpu_kind());
+    fractions.iter().for_each(|(name, fraction)| println!("{fraction:.3} {name}"));
+    0
+}
+
+/// Compares with the record; 1 if a kernel is too slow.
+fn compare(fractions: &[(String, f64)]) -> i32 {
+    let (kind, record) = include_str!("kernels/recorded.txt").split_once('\n').expect("a record");
+    if kind != cpu_kind() {
+        println!("the record holds for {kind} and this is {}; `-- --record` prints another", cpu_kind());
+        return 0;
+    }
+    let recorded = |name: &str| {
+        let line =
+            record.lines().filter_map(|line| line.split_once(' ')).find(|(_, known)| *known == name)?;
+        line.0.parse::<f64>().ok()
+    };
+    if fractions.iter().any(|(_, fraction)| !fraction.is_finite()) {
+        println!("CPU time cannot be read on this system");
+        return 0;
+    }
+    let mut code = 0;
+    for (name, fraction) in fractions {
+        match recorded(name) {
+            Some(before) if *fraction < LEAST * before => {
+                println!("TOO SLOW: {name}: {fraction:.3} of the machine's rate, recorded {before:.3}");
+                code = 1;
+            }
+            Some(_) => {}
+            None => println!("not recorded: {name}"),
+        }
+    }
+    if code == 0 {
+        println!("no kernel is below {LEAST} of its record");
+    }
+    code
 }
 
 enum Work {
@@ -62,7 +158,7 @@ impl Bench {
             return;
         }
         let (mut wall, mut cpu) = (Vec::new(), f64::INFINITY);
-        let begin = Instant::now();
+        let (begin, begin_cpu) = (Instant::now(), cpu_seconds());
         while wall.is_empty()
             || !self.quick && (wall.len() < 5 || begin.elapsed().as_secs_f64() < 1.0 && wall.len() < 200)
         {
@@ -73,6 +169,13 @@ impl Bench {
         }
         wall.sort_by(f64::total_cmp);
         let (best, median) = (wall[0], wall[wall.len() / 2]);
+        let (unit, amount) = match work {
+            Flops(flops) => ("flops", flops),
+            Bytes(bytes) => ("bytes", bytes),
+        };
+        // The kernel counts CPU time in ticks, so that single calls may take none of it.
+        let mean = (cpu_seconds() - begin_cpu) / wall.len() as f64;
+        self.rates.borrow_mut().push((name.to_owned(), unit, amount / mean * 1e-9));
         let rate = match work {
             Flops(flops) => format!("{:.1} GF/s", flops / best * 1e-9),
             Bytes(bytes) => format!("{:.1} GB/s", bytes / best * 1e-9),
@@ -175,6 +278,7 @@ impl Matrix {
 const REAL: f64 = size_of::<Real>() as f64;
 
 type Product = fn(usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
+type RoundedProduct = fn(Precision, usize, usize, usize, &[Real], &[Real], &mut [Real], bool);
 type HeadDims = &'static [(usize, usize, usize)];
 
 fn dense(bench: &Bench) {
@@ -222,6 +326,17 @@ fn dense(bench: &Bench) {
             let flops = Flops(2.0 * (m * k * n) as f64);
             bench.run(&name, flops, || product(m, k, n, &a, &b, &mut c, false));
         }
+    }
+    let forms: [(&str, RoundedProduct); 3] =
+        [("nn", Precision::nn), ("nt", Precision::nt), ("tn", Precision::tn)];
+    for ((form, product), (m, k, n)) in
+        forms.into_iter().zip([(2708, 512, 512), (2708, 512, 512), (512, 2708, 512)])
+    {
+        let (a, b, mut c) = (numbers(m * k), numbers(k * n), numbers(m * n));
+        let flops = Flops(2.0 * (m * k * n) as f64);
+        bench.run(&format!("matmul bf16 {form} {m}x{k}x{n}"), flops, || {
+            product(Precision::Bf16, m, k, n, &a, &b, &mut c, false);
+        });
     }
 }
 
@@ -334,7 +449,8 @@ fn elementwise(bench: &Bench) {
             norm::batch_norm(n, cols, &x, &line, &line, Act::Prelu, 0.25, &mut y, &mut mean, &mut inv);
         });
         let (mut dg, mut db) = (line.clone(), line.clone());
-        bench.run("batch_norm_backward prelu 169343x256", Bytes(6.0 * size), || {
+        bench.run("batch_norm_backward prelu 169343x256, with a copy", Bytes(7.0 * size), || {
+            y.copy_from_slice(&d);
             norm::batch_norm_backward(
                 n,
                 cols,
@@ -345,7 +461,6 @@ fn elementwise(bench: &Bench) {
                 &line,
                 Act::Prelu,
                 0.25,
-                &d,
                 &mut y,
                 &mut dg,
                 &mut db,
@@ -405,14 +520,14 @@ fn losses(bench: &Bench) {
     let flops = 6.0 * (n * n * width) as f64;
     let how = Contrast { temperature: 20.0, intra_view: false, both_directions: false };
     bench.run("infonce 2708x512", Flops(flops), || {
-        infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+        infonce(Precision::Full, n, width, &p, &q, how, &mut dp, &mut dq);
     });
     let how = Contrast { intra_view: true, both_directions: true, ..how };
     bench.run("infonce 2708x512 intra-view both directions", Flops(4.0 * flops), || {
-        infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+        infonce(Precision::Full, n, width, &p, &q, how, &mut dp, &mut dq);
     });
     bench.run("barlow 2708x512", Flops(flops / n as f64 * width as f64), || {
-        correlate::barlow(n, width, &p, &q, 0.01, &mut dp, &mut dq);
+        correlate::barlow(Precision::Full, n, width, &p, &q, 0.01, &mut dp, &mut dq);
     });
     let mut std = numbers(width);
     bench.run("standardize 2708x512", Bytes((4 * n * width) as f64 * REAL), || {

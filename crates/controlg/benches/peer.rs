@@ -1,6 +1,6 @@
 //! The ControlG side of the comparison with PyTorch (`benches/peer`): timed training steps on given arrays.
 //!
-//! `peer WORKLOAD DIR` reads the arrays of w1, w2, w3 or w4, prints `ready`, and answers each line `run N` with one line of JSON:
+//! `peer WORKLOAD DIR [bf16]` reads the arrays of w1 to w6, prints `ready`, and answers each line `run N` with one line of JSON:
 //! the milliseconds and losses of N steps and the peak memory of the process. `quit` ends it. Steps use the tape, the encoder and
 //! the optimizer of the library. `peer parts WORKLOAD DIR` times the products of a step separately; `peer gemm` and
 //! `peer bandwidth` measure the machine with our kernels.
@@ -17,8 +17,11 @@ use controlg::kernels::{matmul, rows, spmm};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, AdamW, Averaging, Buffer, Contrast, Distance, Grads, Init, OptimizerSettings, ParamId,
-    Params, Pool, Tape, Var,
+    Params, Pool, Precision, Tape, Var,
 };
+
+#[path = "peer/views.rs"]
+mod views;
 
 fn main() {
     let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
@@ -29,9 +32,15 @@ fn main() {
         ["bandwidth"] => say(&serde_json::json!({"gb_s": bandwidth()}).to_string()),
         ["parts", workload, folder] => say(&parts(&Files(folder.into()), workload).to_string()),
         ["w4", folder] => serve_contrast(&Files(folder.into())),
+        [pair @ ("w5" | "w6"), folder] => {
+            views::serve_views(&Files(folder.into()), pair, Precision::Full);
+        }
+        [pair @ ("w5" | "w6"), folder, "bf16"] => {
+            views::serve_views(&Files(folder.into()), pair, Precision::Bf16);
+        }
         [network @ ("w1" | "w2" | "w3"), folder] => serve_network(&Files(folder.into()), network),
         _ => println!(
-            "usage: peer [parts] w1|w2|w3|w4 DIR, or peer gemm|bandwidth (started by benches/peer/run)"
+            "usage: peer [parts] w1|w2|w3|w4|w5|w6 DIR, or peer gemm|bandwidth (started by benches/peer/run)"
         ),
     }
 }
@@ -195,7 +204,9 @@ fn serve_contrast(files: &Files) {
 /// Milliseconds of the dense and of the sparse products of a step, timed separately on matrices of the same shapes.
 fn parts(files: &Files, workload: &str) -> serde_json::Value {
     let (mut dense, mut sparse) = (0.0, 0.0);
-    if workload == "w4" {
+    if let "w5" | "w6" = workload {
+        (dense, sparse) = views::parts_of_views(files, workload);
+    } else if workload == "w4" {
         let width = files.columns("p");
         dense += dense_ms((files.reals("p").len() / width, width, files.reals("q").len() / width), true);
     } else {

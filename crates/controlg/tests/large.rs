@@ -394,6 +394,7 @@ fn a_probe_of_pubmed_senses_like_the_full_graph() {
             total_steps: 60,
             recompute: config.train.recompute,
             held_out: 0.0,
+            precision: config.train.precision.factors(),
         };
         Model::new(&input.graph, probe, parts).unwrap()
     };

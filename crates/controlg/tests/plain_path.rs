@@ -1,6 +1,7 @@
 //! The portable kernels, without AVX2 and FMA.
 
 use controlg::Real;
+use controlg::kernels::precision::Precision;
 use controlg::kernels::rowwise::Act;
 use controlg::kernels::{CsrView, infonce, loss, matmul, reduce, rows, rowwise, simd, spmm};
 
@@ -72,7 +73,7 @@ fn losses() {
     rows::row_normalize(n, width, &numbers(n * width, 6), &mut q, &mut norms);
     let how = infonce::Contrast { temperature: 0.2, intra_view: false, both_directions: false };
     let (mut dp, mut dq) = (vec![0.0; n * width], vec![0.0; n * width]);
-    let value = infonce::infonce(n, width, &p, &q, how, &mut dp, &mut dq);
+    let value = infonce::infonce(Precision::Full, n, width, &p, &q, how, &mut dp, &mut dq);
     // Equals a cross-entropy over all scores.
     let mut scores = vec![0.0; n * n];
     matmul::nt(n, width, n, &p, &q, &mut scores, false);

@@ -63,6 +63,7 @@ class Parameters:
         train__recompute: Optional[Literal["auto", "always", "never"]] = None,
         train__coupled_decay: Optional[bool] = None,
         train__stop_when_flat: Optional[int] = None,
+        train__precision: Optional[Literal["f32", "bf16", "auto"]] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
         embed__features: Optional[int] = None,
@@ -279,6 +280,8 @@ class Parameters:
             false; default false).
         train__stop_when_flat : epochs without a lower held-out loss of any objective after which the run stops;
             0: never (0 to 1000000; default 0).
+        train__precision : factors of dense products in training steps; sums and all else are f32; auto: f32
+            (f32, bf16, auto; default "f32").
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
         embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
@@ -555,6 +558,7 @@ class Parameters:
         self.train__recompute = train__recompute
         self.train__coupled_decay = train__coupled_decay
         self.train__stop_when_flat = train__stop_when_flat
+        self.train__precision = train__precision
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
         self.embed__features = embed__features

@@ -44,7 +44,7 @@ pub use preset::Preset;
 pub use recorded::RecordedConfig;
 pub(crate) use table::read_toml;
 pub use table::{first_difference, merge, read, set};
-pub use train::{BatchMode, LrSchedule, Recompute, TrainSettings};
+pub use train::{BatchMode, LrSchedule, Recompute, TrainPrecision, TrainSettings};
 
 use std::collections::BTreeMap;
 

@@ -175,6 +175,16 @@ fn settings_added_later_do_not_change_hashes() {
     assert_ne!(hash("encoder.feature_dropout = 0.1"), hash(""));
     assert_eq!(hash("embed.smooth = 0"), hash(""));
     assert_ne!(hash("embed.smooth = 1"), hash(""));
+    assert_eq!(hash("train.precision = 'auto'"), hash(""));
+    assert_eq!(hash("train.precision = 'f32'"), hash(""));
+    assert_ne!(hash("train.precision = 'bf16'"), hash(""));
+    assert!(
+        config("data = 'cora'\ntrain.precision = 'auto'")
+            .unwrap()
+            .to_toml()
+            .unwrap()
+            .contains("precision = \"f32\"")
+    );
 
     // The implied value is one that the setting can have. It need not be the default.
     for (place, keys, _) in keys::tables() {

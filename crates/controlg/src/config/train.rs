@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::setting::{Key, Range, Scalar};
-use crate::tensor::{self, Decay, Schedule};
+use crate::tensor::{self, Decay, Precision, Schedule};
 
 /// Settings of the training loop and its optimizer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct TrainSettings {
     pub coupled_decay: bool,
     /// Epochs without a lower held-out loss of any objective after which the run stops; 0 for never.
     pub stop_when_flat: usize,
+    /// The precision of the dense products of training steps.
+    pub precision: TrainPrecision,
 }
 
 /// How a training step samples the graph.
@@ -88,6 +90,28 @@ pub enum Recompute {
     Never,
 }
 
+/// The precision of the factors of dense products in training steps. Their sums, weights, optimizer state, norms, sensing,
+/// embeddings and evaluation are f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainPrecision {
+    /// f32. `auto` is read as f32, so that a run is stored with what it used even if `auto` means something else one day.
+    #[serde(alias = "auto")]
+    F32,
+    /// bf16, where the CPU multiplies such numbers, and f32 elsewhere.
+    Bf16,
+}
+
+impl TrainPrecision {
+    /// The precision that dense products are asked for.
+    pub fn factors(self) -> Precision {
+        match self {
+            TrainPrecision::F32 => Precision::Full,
+            TrainPrecision::Bf16 => Precision::Bf16,
+        }
+    }
+}
+
 /// Learning-rate schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -117,6 +141,7 @@ impl Default for TrainSettings {
             recompute: Recompute::Auto,
             coupled_decay: false,
             stop_when_flat: 0,
+            precision: TrainPrecision::F32,
         }
     }
 }
@@ -178,6 +203,12 @@ impl TrainSettings {
             "epochs without a lower held-out loss of any objective after which the run stops; 0: never",
         )
         .added_later(Scalar::Whole(0)),
+        Key::new(
+            "precision",
+            Range::OneOf(&["f32", "bf16", "auto"]),
+            "factors of dense products in training steps; sums and all else are f32; auto: f32",
+        )
+        .added_later(Scalar::Text("f32")),
     ];
 
     pub(super) fn check(&self) -> Result<()> {

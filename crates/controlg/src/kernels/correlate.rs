@@ -1,8 +1,8 @@
 //! Standardized columns and losses on their correlations: Barlow Twins and CCA-SSG.
 
-use super::matmul;
 use super::norm::column_moments;
 use super::parallel::{SharedSlice, chunk_rows, each, sum_chunks};
+use super::precision::Precision;
 use super::simd::madd;
 use super::sums::sum_rows;
 use super::{reduce, rows as slices, scratch};
@@ -107,13 +107,22 @@ simd! {
 }
 
 /// C = Y1ᵀ·Y2 / rows.
-pub fn cross_correlation(rows: usize, cols: usize, y1: &[Real], y2: &[Real], c: &mut [Real]) {
-    matmul::tn(cols, rows, cols, y1, y2, c, false);
+fn cross_correlation(
+    precision: Precision,
+    rows: usize,
+    cols: usize,
+    y1: &[Real],
+    y2: &[Real],
+    c: &mut [Real],
+) {
+    precision.tn(cols, rows, cols, y1, y2, c, false);
     slices::scale(1.0 / rows.max(1) as Real, c);
 }
 
 /// Σ_i (1 − C_ii)² + λ Σ_{i≠j} C_ij² with C = Y1ᵀY2/n; `dy1` and `dy2` receive the gradients.
+/// `precision` is that of the dense products.
 pub fn barlow(
+    precision: Precision,
     rows: usize,
     cols: usize,
     y1: &[Real],
@@ -124,7 +133,7 @@ pub fn barlow(
 ) -> f64 {
     assert!([y1.len(), y2.len(), dy1.len(), dy2.len()] == [rows * cols; 4]);
     scratch::with(cols * cols, |c: &mut [Real]| {
-        cross_correlation(rows, cols, y1, y2, c);
+        cross_correlation(precision, rows, cols, y1, y2, c);
         let share = 2.0 / rows.max(1) as f64;
         let mut value = 0.0;
         for (i, row) in c.chunks_exact_mut(cols.max(1)).enumerate() {
@@ -135,14 +144,16 @@ pub fn barlow(
                 *c = (share * weight * miss) as Real;
             }
         }
-        matmul::nt(rows, cols, cols, y2, c, dy1, false);
-        matmul::nn(rows, cols, cols, y1, c, dy2, false);
+        precision.nt(rows, cols, cols, y2, c, dy1, false);
+        precision.nn(rows, cols, cols, y1, c, dy2, false);
         value
     })
 }
 
 /// −Σ_i C_ii + λ (‖I − C₁‖² + ‖I − C₂‖²) with C = Y1ᵀY2/n and C_v = YvᵀYv/n; `dy1` and `dy2` receive the gradients.
+/// `precision` is that of the dense products.
 pub fn cca_ssg(
+    precision: Precision,
     rows: usize,
     cols: usize,
     y1: &[Real],
@@ -156,13 +167,13 @@ pub fn cca_ssg(
     let mut value = -reduce::dot(y1, y2) * share;
     scratch::with(cols * cols, |c: &mut [Real]| {
         for (y, other, dy) in [(y1, y2, dy1), (y2, y1, dy2)] {
-            cross_correlation(rows, cols, y, y, c);
+            cross_correlation(precision, rows, cols, y, y, c);
             for (at, c) in c.iter_mut().enumerate() {
                 let miss = f64::from(*c) - if at % (cols + 1) == 0 { 1.0 } else { 0.0 };
                 value += lambda * miss * miss;
                 *c = (4.0 * lambda * share * miss) as Real;
             }
-            matmul::nn(rows, cols, cols, y, c, dy, false);
+            precision.nn(rows, cols, cols, y, c, dy, false);
             slices::axpy(-share as Real, other, dy);
         }
     });
@@ -221,11 +232,11 @@ mod tests {
             0.1 * (off(a) + off(b)) - (0..cols).map(|i| cell(a, b, i, i)).sum::<f64>()
         };
         let (mut d1, mut d2) = (vec![0.0; y1.len()], vec![0.0; y1.len()]);
-        let value = barlow(rows, cols, &y1, &y2, 0.01, &mut d1, &mut d2);
+        let value = barlow(Precision::Full, rows, cols, &y1, &y2, 0.01, &mut d1, &mut d2);
         assert!((value - barlow_reference(&y1, &y2)).abs() < 1e-5);
         assert_gradient(&y1, &d1, |y| barlow_reference(y, &y2));
         assert_gradient(&y2, &d2, |y| barlow_reference(&y1, y));
-        let value = cca_ssg(rows, cols, &y1, &y2, 0.1, &mut d1, &mut d2);
+        let value = cca_ssg(Precision::Full, rows, cols, &y1, &y2, 0.1, &mut d1, &mut d2);
         assert!((value - cca_reference(&y1, &y2)).abs() < 1e-5);
         assert_gradient(&y1, &d1, |y| cca_reference(y, &y2));
         assert_gradient(&y2, &d2, |y| cca_reference(&y1, y));

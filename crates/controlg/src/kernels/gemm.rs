@@ -1,5 +1,6 @@
 //! Single-threaded dense products: packed, on AMX or AVX-512; the `gemm` crate; or scalar loops.
 
+use super::precision::Precision;
 use super::simd::{self, madd};
 use crate::Real;
 use gemm_common::Parallelism;
@@ -42,18 +43,19 @@ impl<'a> MatrixRef<'a> {
 }
 
 /// Whether a product is packed.
-pub(super) fn is_packed(m: usize, k: usize, n: usize) -> bool {
+pub(super) fn is_packed(precision: Precision, m: usize, k: usize, n: usize) -> bool {
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    return super::packed::unit(m, k, n).is_some();
+    return super::packed::unit(precision, m, k, n).is_some();
     #[cfg(not(all(target_arch = "x86_64", not(feature = "f64"))))]
     {
-        let _ = (m, k, n);
+        let _ = (precision, m, k, n);
         false
     }
 }
 
 /// C (m × n) = A·B on this thread. With `add`, the product is added to C. Rows of C are `stride` apart.
 pub(super) fn gemm(
+    precision: Precision,
     m: usize,
     k: usize,
     n: usize,
@@ -66,11 +68,12 @@ pub(super) fn gemm(
     if m == 0 || n == 0 {
         return;
     }
+    let _ = precision; // used where there are packed products
     if cfg!(target_arch = "x86_64") && !simd::has_avx2() {
         return gemm_scalar(m, k, n, a, b, c, stride, add);
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    if let Some(unit) = super::packed::unit(m, k, n) {
+    if let Some(unit) = super::packed::unit(precision, m, k, n) {
         return super::packed::gemm(unit, m, k, n, a, b, c, stride, add, None);
     }
     assert!(
@@ -141,10 +144,11 @@ fn gemm_scalar(
 /// Products on the calling thread, for kernels that run in parallel themselves.
 pub(super) mod single_thread {
     use super::super::matmul::ROWS;
-    use super::{MatrixRef, Real, gemm};
+    use super::{MatrixRef, Precision, Real, gemm};
 
     /// [`nn`](super::super::matmul::nn) on this thread.
     pub(in super::super) fn nn(
+        precision: Precision,
         m: usize,
         k: usize,
         n: usize,
@@ -153,11 +157,12 @@ pub(super) mod single_thread {
         c: &mut [Real],
         add: bool,
     ) {
-        gemm(m, k, n, MatrixRef::row_major(a, k), MatrixRef::row_major(b, n), c, n, add);
+        gemm(precision, m, k, n, MatrixRef::row_major(a, k), MatrixRef::row_major(b, n), c, n, add);
     }
 
     /// [`tn`](super::super::matmul::tn) on this thread, in blocks of rows of C, so that the packed part of A stays small.
     pub(in super::super) fn tn(
+        precision: Precision,
         m: usize,
         k: usize,
         n: usize,
@@ -168,7 +173,7 @@ pub(super) mod single_thread {
     ) {
         for (at, c) in c.chunks_mut(ROWS * n).enumerate() {
             let a = MatrixRef::column_major(a, m).offset(at * ROWS, 0);
-            gemm(c.len() / n, k, n, a, MatrixRef::row_major(b, n), c, n, add);
+            gemm(precision, c.len() / n, k, n, a, MatrixRef::row_major(b, n), c, n, add);
         }
     }
 }
@@ -189,7 +194,7 @@ mod tests {
             (MatrixRef::row_major(&a, k), MatrixRef::column_major(&b, k)),
         ] {
             let (mut fast, mut slow) = (vec![1.0; m * n], vec![1.0; m * n]);
-            gemm(m, k, n, fa, fb, &mut fast, n, true);
+            gemm(Precision::Full, m, k, n, fa, fb, &mut fast, n, true);
             gemm_scalar(m, k, n, fa, fb, &mut slow, n, true);
             assert_close(&fast, &slow, 1e-5);
         }

@@ -7,6 +7,7 @@ use super::gemm::single_thread;
 use super::loss::{exponentials_in_place, maximum};
 use super::matmul;
 use super::parallel::{CHUNK, SharedSlice, each};
+use super::precision::Precision;
 use super::rows::add_chunk;
 use super::scratch;
 use crate::Real;
@@ -39,8 +40,10 @@ pub fn scratch_lens(n: usize, width: usize, how: Contrast) -> Vec<usize> {
     lens
 }
 
-/// The loss of p and q (n × width); `dp` and `dq` receive the gradients.
+/// The loss of p and q (n × width); `dp` and `dq` receive the gradients. `precision` is that of the dense products; the softmax
+/// is taken in full.
 pub fn infonce(
+    precision: Precision,
     n: usize,
     width: usize,
     p: &[Real],
@@ -50,10 +53,11 @@ pub fn infonce(
     dq: &mut [Real],
 ) -> f64 {
     assert!([p.len(), q.len(), dp.len(), dq.len()] == [n * width; 4], "two views of {n} rows of {width}");
-    in_blocks(BLOCK, n, width, p, q, how, dp, dq)
+    in_blocks(precision, BLOCK, n, width, p, q, how, dp, dq)
 }
 
 fn in_blocks(
+    precision: Precision,
     block: usize,
     n: usize,
     width: usize,
@@ -69,14 +73,15 @@ fn in_blocks(
         return 0.0;
     }
     let weight = if how.both_directions { 0.5 } else { 1.0 } / n as f64;
-    let mut value = one_direction(block, n, width, p, q, how, weight, dp, dq);
+    let mut value = one_direction(precision, block, n, width, p, q, how, weight, dp, dq);
     if how.both_directions {
-        value += one_direction(block, n, width, q, p, how, weight, dq, dp);
+        value += one_direction(precision, block, n, width, q, p, how, weight, dq, dp);
     }
     value
 }
 
 fn one_direction(
+    precision: Precision,
     block: usize,
     n: usize,
     width: usize,
@@ -100,8 +105,16 @@ fn one_direction(
         if how.intra_view {
             matmul::transpose(n, width, p, &mut transposed[n * width..]);
         }
-        let step =
-            InfoNceStep { n, width, p, q, transposed, inverse: (1.0 / how.temperature) as Real, weight };
+        let step = InfoNceStep {
+            precision,
+            n,
+            width,
+            p,
+            q,
+            transposed,
+            inverse: (1.0 / how.temperature) as Real,
+            weight,
+        };
         let (shared_sums, own_rows, terms) =
             (SharedSlice::new(sums), SharedSlice::new(dp), SharedSlice::new(&mut values));
         each(tasks, |task| {
@@ -137,6 +150,7 @@ fn add_in_order(sums: &[Real], size: usize, at: usize, out: &mut [Real]) {
 
 /// One direction of the loss.
 struct InfoNceStep<'a> {
+    precision: Precision,
     n: usize,
     width: usize,
     p: &'a [Real],
@@ -151,13 +165,13 @@ impl InfoNceStep<'_> {
     /// The rows from `first` on, as many as `dp` has, on this thread. Returns their terms, adds to the gradients of these rows in
     /// `dp`, and sets the gradients of all rows of q and p in `sums`, or adds to them with `add`.
     fn block(&self, first: usize, dp: &mut [Real], sums: &mut [Real], add: bool) -> f64 {
-        let (n, width) = (self.n, self.width);
+        let (precision, n, width) = (self.precision, self.n, self.width);
         let count = dp.len() / width;
         let own = &self.p[first * width..][..dp.len()];
         let views = self.transposed.len() / (n * width);
         scratch::with(views * count * n, |scores: &mut [Real]| {
             for (scores, transposed) in scores.chunks_mut(count * n).zip(self.transposed.chunks(n * width)) {
-                single_thread::nn(count, width, n, own, transposed, scores, false);
+                single_thread::nn(precision, count, width, n, own, transposed, scores, false);
             }
             let (across, within) = scores.split_at_mut(count * n);
             let mut value = 0.0;
@@ -168,8 +182,8 @@ impl InfoNceStep<'_> {
             }
             let sides = scores.chunks(count * n).zip([self.q, self.p]).zip(sums.chunks_mut(n * width));
             for ((scores, other), sums) in sides {
-                single_thread::nn(count, n, width, scores, other, dp, true);
-                single_thread::tn(n, count, width, scores, own, sums, add);
+                single_thread::nn(precision, count, n, width, scores, other, dp, true);
+                single_thread::tn(precision, n, count, width, scores, own, sums, add);
             }
             value
         })
@@ -232,7 +246,7 @@ mod tests {
                 let how = Contrast { temperature: 0.5, intra_view, both_directions };
                 let (mut dp, mut dq) = (vec![9.0; n * width], vec![9.0; n * width]);
                 // Blocks of 4 rows, so that a task has several.
-                let value = in_blocks(4, n, width, &p, &q, how, &mut dp, &mut dq);
+                let value = in_blocks(Precision::Full, 4, n, width, &p, &q, how, &mut dp, &mut dq);
                 assert!((value - reference(n, width, &p, &q, how)).abs() < 1e-5, "{how:?}");
                 assert_gradient(&p, &dp, |p| reference(n, width, p, &q, how));
                 assert_gradient(&q, &dq, |q| reference(n, width, &p, q, how));
@@ -246,7 +260,7 @@ mod tests {
         let eye: Vec<Real> = (0..n * n).map(|at| if at % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
         let how = Contrast { temperature: 0.2, intra_view: false, both_directions: false };
         let (mut dp, mut dq) = (vec![0.0; n * n], vec![0.0; n * n]);
-        let value = infonce(n, n, &eye, &eye, how, &mut dp, &mut dq);
+        let value = infonce(Precision::Full, n, n, &eye, &eye, how, &mut dp, &mut dq);
         assert!((value - (1.0 + (n as f64 - 1.0) * (-5.0f64).exp()).ln()).abs() < 1e-6);
     }
 
@@ -258,7 +272,7 @@ mod tests {
         let how = Contrast { temperature: 0.2, intra_view: true, both_directions: true };
         assert_same_at_any_thread_count(|| {
             let (mut dp, mut dq) = (vec![0.0; n * width], vec![0.0; n * width]);
-            let value = in_blocks(64, n, width, &p, &q, how, &mut dp, &mut dq);
+            let value = in_blocks(Precision::Full, 64, n, width, &p, &q, how, &mut dp, &mut dq);
             dp.extend(dq);
             dp.push(value as Real);
             dp

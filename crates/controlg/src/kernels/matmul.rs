@@ -5,26 +5,24 @@
 
 use super::gemm::{MatrixRef, gemm, is_packed};
 use super::parallel::{CHUNK, SharedSlice, chunk_rows, each};
+use super::precision::Precision;
 use super::rowwise::{Act, activate};
 use super::scratch;
 use crate::Real;
 
 /// C (m × n) = A (m × k) · B (k × n). With `add`, the product is added to C.
 pub fn nn(m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
-    assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
-    product(m, k, n, MatrixRef::row_major(a, k), MatrixRef::row_major(b, n), c, add, None);
+    Precision::Full.nn(m, k, n, a, b, c, add);
 }
 
 /// C (m × n) = Aᵀ · B (k × n), with A stored as k × m. With `add`, the product is added to C.
 pub fn tn(m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
-    assert!(a.len() == k * m && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
-    product(m, k, n, MatrixRef::column_major(a, m), MatrixRef::row_major(b, n), c, add, None);
+    Precision::Full.tn(m, k, n, a, b, c, add);
 }
 
 /// C (m × n) = A (m × k) · Bᵀ, with B stored as n × k. With `add`, the product is added to C.
 pub fn nt(m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
-    assert!(a.len() == m * k && b.len() == n * k && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
-    product(m, k, n, MatrixRef::row_major(a, k), MatrixRef::column_major(b, k), c, add, None);
+    Precision::Full.nt(m, k, n, a, b, c, add);
 }
 
 /// C = act(A·B + bias). The epilogue runs while a block of rows is still in the cache.
@@ -39,18 +37,47 @@ pub fn nn_bias_act(
     act: Act,
     slope: Real,
 ) {
-    assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
-    assert!(bias.is_none_or(|bias| bias.len() == n));
-    product(
-        m,
-        k,
-        n,
-        MatrixRef::row_major(a, k),
-        MatrixRef::row_major(b, n),
-        c,
-        false,
-        Some((bias, act, slope)),
-    );
+    Precision::Full.nn_bias_act(m, k, n, a, b, c, bias, act, slope);
+}
+
+/// Products of factors of this precision.
+impl Precision {
+    /// [`nn`] with factors of this precision.
+    pub fn nn(self, m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
+        assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
+        product(self, m, k, n, MatrixRef::row_major(a, k), MatrixRef::row_major(b, n), c, add, None);
+    }
+
+    /// [`tn`] with factors of this precision.
+    pub fn tn(self, m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
+        assert!(a.len() == k * m && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
+        product(self, m, k, n, MatrixRef::column_major(a, m), MatrixRef::row_major(b, n), c, add, None);
+    }
+
+    /// [`nt`] with factors of this precision.
+    pub fn nt(self, m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
+        assert!(a.len() == m * k && b.len() == n * k && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
+        product(self, m, k, n, MatrixRef::row_major(a, k), MatrixRef::column_major(b, k), c, add, None);
+    }
+
+    /// [`nn_bias_act`] with factors of this precision.
+    pub fn nn_bias_act(
+        self,
+        m: usize,
+        k: usize,
+        n: usize,
+        a: &[Real],
+        b: &[Real],
+        c: &mut [Real],
+        bias: Option<&[Real]>,
+        act: Act,
+        slope: Real,
+    ) {
+        assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
+        assert!(bias.is_none_or(|bias| bias.len() == n));
+        let (a, b) = (MatrixRef::row_major(a, k), MatrixRef::row_major(b, n));
+        product(self, m, k, n, a, b, c, false, Some((bias, act, slope)));
+    }
 }
 
 /// Rows per task. Every task packs the factors again, so smaller tasks would cost more than better balance gains.
@@ -62,6 +89,7 @@ const SMALL: usize = 1 << 19;
 pub(super) type GemmEpilogue<'a> = (Option<&'a [Real]>, Act, Real);
 
 fn product(
+    precision: Precision,
     m: usize,
     k: usize,
     n: usize,
@@ -76,20 +104,20 @@ fn product(
     }
     let work = m * k * n;
     if work > SMALL && k >= 4 * m.max(n) && m * n <= ROWS * ROWS && epilogue.is_none() {
-        return split_inner(m, k, n, a, b, c, add);
+        return split_inner(precision, m, k, n, a, b, c, add);
     }
     if work > SMALL && m < 32 {
-        return split_columns(m, k, n, a, b, c, add, epilogue);
+        return split_columns(precision, m, k, n, a, b, c, add, epilogue);
     }
-    if b.column_stride != 1 && m > ROWS && m >= 2 * n && !is_packed(m, k, n) {
+    if b.column_stride != 1 && m > ROWS && m >= 2 * n && !is_packed(precision, m, k, n) {
         // Transpose B once instead of in every task.
         return scratch::with(k * n, |transposed: &mut [Real]| {
             transpose(n, k, b.data, transposed);
-            product(m, k, n, a, MatrixRef::row_major(transposed, n), c, add, epilogue);
+            product(precision, m, k, n, a, MatrixRef::row_major(transposed, n), c, add, epilogue);
         });
     }
     #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-    if let Some(unit) = super::packed::unit(m, k, n)
+    if let Some(unit) = super::packed::unit(precision, m, k, n)
         && work > SMALL
         && super::packed::shares_b(unit, k, n)
     {
@@ -101,7 +129,7 @@ fn product(
         _ if work <= SMALL => 1,
         // The result of a row of a packed product never depends on the other rows, so the split may follow the number of
         // threads. Few tasks are better, because each packs B.
-        _ if is_packed(ROWS, k, n) => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
+        _ if is_packed(precision, ROWS, k, n) => (4 * rayon::current_num_threads()).min(m.div_ceil(128)),
         _ => m.div_ceil(ROWS).next_multiple_of(2).min(m),
     };
     let shared = SharedSlice::new(c);
@@ -112,10 +140,10 @@ fn product(
         let c = unsafe { shared.slice(first * n, count * n) };
         // A packed product runs the epilogue itself, while rows are in the cache.
         #[cfg(all(target_arch = "x86_64", not(feature = "f64")))]
-        if let Some(unit) = super::packed::unit(count, k, n) {
+        if let Some(unit) = super::packed::unit(precision, count, k, n) {
             return super::packed::gemm(unit, count, k, n, a.offset(first, 0), b, c, n, add, epilogue);
         }
-        gemm(count, k, n, a.offset(first, 0), b, c, n, add);
+        gemm(precision, count, k, n, a.offset(first, 0), b, c, n, add);
         if let Some((bias, act, slope)) = epilogue {
             let step = chunk_rows(n) * n;
             c.chunks_mut(step).for_each(|rows| activate(n, rows, bias, act, slope));
@@ -142,6 +170,7 @@ pub fn transpose(rows: usize, cols: usize, x: &[Real], out: &mut [Real]) {
 
 /// For few rows: splits the columns of C.
 fn split_columns(
+    precision: Precision,
     m: usize,
     k: usize,
     n: usize,
@@ -158,7 +187,7 @@ fn split_columns(
             let (first, count) = (task * COLUMNS, COLUMNS.min(n - task * COLUMNS));
             // SAFETY: every task writes its own panel.
             let panel = unsafe { shared.slice(task * m * COLUMNS, m * count) };
-            gemm(m, k, count, a, b.offset(0, first), panel, count, false);
+            gemm(precision, m, k, count, a, b.offset(0, first), panel, count, false);
         });
         for (task, panel) in panels.chunks(m * COLUMNS).enumerate() {
             let (first, count) = (task * COLUMNS, COLUMNS.min(n - task * COLUMNS));
@@ -174,7 +203,16 @@ fn split_columns(
 }
 
 /// For a small C and a long inner dimension: splits the inner dimension and adds the partial products in order.
-fn split_inner(m: usize, k: usize, n: usize, a: MatrixRef<'_>, b: MatrixRef<'_>, c: &mut [Real], add: bool) {
+fn split_inner(
+    precision: Precision,
+    m: usize,
+    k: usize,
+    n: usize,
+    a: MatrixRef<'_>,
+    b: MatrixRef<'_>,
+    c: &mut [Real],
+    add: bool,
+) {
     let parts = (k / 2048).next_multiple_of(2).clamp(2, 8);
     let step = k.div_ceil(parts);
     scratch::with(parts * m * n, |sums: &mut [Real]| {
@@ -183,7 +221,7 @@ fn split_inner(m: usize, k: usize, n: usize, a: MatrixRef<'_>, b: MatrixRef<'_>,
             let (first, count) = (part * step, step.min(k - part * step));
             // SAFETY: every task writes its own partial product.
             let sums = unsafe { shared.slice(part * m * n, m * n) };
-            gemm(m, count, n, a.offset(0, first), b.offset(first, 0), sums, n, false);
+            gemm(precision, m, count, n, a.offset(0, first), b.offset(first, 0), sums, n, false);
         });
         let sums = &*sums;
         let shared = SharedSlice::new(c);

@@ -37,6 +37,7 @@ pub mod norm;
 mod packed;
 pub mod pairs;
 mod panels;
+pub mod precision;
 pub mod recon;
 pub mod reduce;
 pub mod rows;

@@ -4,7 +4,7 @@ use super::activation::{Act, ActivationFn, with_activation};
 use super::parallel::{SharedSlice, add_chunks, chunk_rows, each, sum_chunks};
 use super::scratch;
 use super::simd::madd;
-use super::sums::sum_rows;
+use super::sums::{AddRow, sum_rows, sum_rows_of};
 use crate::Real;
 
 /// ε, added to the variance before the square root.
@@ -144,7 +144,8 @@ pub fn batch_norm_apply(
     });
 }
 
-/// The backward pass of [`batch_norm`], through the statistics: sets `dx`, and adds to `dgamma`, `dbeta` and `dslope`.
+/// The backward pass of [`batch_norm`], through the statistics: turns the gradient of the output into that of x, in place, and adds
+/// to `dgamma`, `dbeta` and `dslope`.
 pub fn batch_norm_backward(
     rows: usize,
     cols: usize,
@@ -155,23 +156,22 @@ pub fn batch_norm_backward(
     beta: &[Real],
     act: Act,
     slope: Real,
-    dout: &[Real],
-    dx: &mut [Real],
+    gradient: &mut [Real],
     dgamma: &mut [Real],
     dbeta: &mut [Real],
     dslope: Option<&mut Real>,
 ) {
-    assert!(x.len() == rows * cols && dout.len() == x.len() && dx.len() == x.len());
+    assert!(x.len() == rows * cols && gradient.len() == x.len());
+    assert!([mean, inv_std, gamma, beta].iter().all(|v| v.len() == cols));
     let step = chunk_rows(cols);
-    let shared = SharedSlice::new(dx);
     let columns = ColumnParams { mean, inv_std, gamma, beta, act, slope };
-    // First pass: column sums of dy, of dy·x̂ and of the terms of the slope. Second pass: dx.
+    // First pass: column sums of dy, of dy·x̂ and of the terms of the slope. Second pass: dx. Both compute dy = dout ⊙ act′, which
+    // costs less than writing it.
     scratch::with(3 * cols, |total: &mut [f64]| {
+        let dout = &*gradient;
         sum_chunks(rows.div_ceil(step), total, |chunk, partial| {
             let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
-            // SAFETY: different chunks contain different rows.
-            let dx = unsafe { shared.slice(from, to - from) };
-            norm_backward_sums(cols, &x[from..to], columns, &dout[from..to], dx, partial);
+            norm_backward_sums(&x[from..to], columns, &dout[from..to], partial);
         });
         if let Some(dslope) = dslope {
             *dslope += total[2 * cols..].iter().sum::<f64>() as Real;
@@ -191,11 +191,12 @@ pub fn batch_norm_backward(
                 offset[j] = (-f * total[j] * share) as Real;
             }
             let (factor, offset, along) = (&*factor, &*offset, &*along);
+            let shared = SharedSlice::new(gradient);
             each(rows.div_ceil(step), |chunk| {
                 let (from, to) = (chunk * step * cols, rows.min((chunk + 1) * step) * cols);
-                // SAFETY: different chunks contain different rows, and the first pass is over.
-                let dx = unsafe { shared.slice(from, to - from) };
-                norm_backward_rows(cols, &x[from..to], mean, factor, offset, along, dx);
+                // SAFETY: different chunks contain different rows.
+                let gradient = unsafe { shared.slice(from, to - from) };
+                norm_backward_rows(&x[from..to], columns, [factor, offset, along], gradient);
             });
         });
     });
@@ -244,45 +245,73 @@ simd! {
     }
 }
 
-simd! {
-    /// The first pass: dx = dout ⊙ act′, and the column sums of dx, of dx·x̂ and of the terms of the slope.
-    fn norm_backward_sums[FMA](
-        cols: usize,
-        x: &[Real],
-        columns: ColumnParams<'_>,
-        dout: &[Real],
-        dx: &mut [Real],
-        partial: &mut [f64],
-    ) {
-        let ColumnParams { mean, inv_std, gamma, beta, act, slope } = columns;
-        with_activation!(act, slope, act_fn => sum_rows(x.len() / cols.max(1), cols, partial, |i, at, sums| {
-            let [of_dy, of_dy_x, of_slope] = sums;
-            let width = of_dy.len();
-            let (x, dout) = (&x[i * cols + at..][..width], &dout[i * cols + at..][..width]);
-            let dx = &mut dx[i * cols + at..][..width];
-            let (of_dy_x, of_slope) = (&mut of_dy_x[..width], &mut of_slope[..width]);
-            let (mean, inv_std) = (&mean[at..][..width], &inv_std[at..][..width]);
-            let (gamma, beta) = (&gamma[at..][..width], &beta[at..][..width]);
-            for j in 0..width {
-                let hat = (x[j] - mean[j]) * inv_std[j];
-                let (along, s) = act_fn.derivative::<FMA>(madd::<FMA>(hat, gamma[j], beta[j]));
-                let d = dout[j] * along;
-                dx[j] = d;
-                of_slope[j] += dout[j] * s;
-                of_dy[j] += d;
-                of_dy_x[j] = madd::<FMA>(d, hat, of_dy_x[j]);
-            }
-        }));
+/// (dy, x̂, term of the slope) of one element, with dy = dout·act′.
+#[inline(always)]
+fn element<const FMA: bool>(
+    act: impl ActivationFn,
+    x: Real,
+    (mean, inv_std): (Real, Real),
+    (gamma, beta): (Real, Real),
+    dout: Real,
+) -> (Real, Real, Real) {
+    let hat = (x - mean) * inv_std;
+    let (along, of_slope) = act.derivative::<FMA>(madd::<FMA>(hat, gamma, beta));
+    (dout * along, hat, dout * of_slope)
+}
+
+/// The first pass: the column sums of dy, of dy·x̂ and of the terms of the slope.
+struct BackwardSums<'a, F, const FMA: bool> {
+    act: F,
+    x: &'a [Real],
+    dout: &'a [Real],
+    columns: ColumnParams<'a>,
+}
+
+impl<F: ActivationFn, const FMA: bool> AddRow<3> for BackwardSums<'_, F, FMA> {
+    #[inline(always)]
+    fn add(&mut self, i: usize, at: usize, [of_dy, of_dy_x, of_slope]: [&mut [Real]; 3]) {
+        let ColumnParams { mean, inv_std, gamma, beta, .. } = self.columns;
+        let (start, width) = (i * mean.len() + at, of_dy.len());
+        let (x, dout) = (&self.x[start..][..width], &self.dout[start..][..width]);
+        let (of_dy_x, of_slope) = (&mut of_dy_x[..width], &mut of_slope[..width]);
+        let (mean, inv_std) = (&mean[at..][..width], &inv_std[at..][..width]);
+        let (gamma, beta) = (&gamma[at..][..width], &beta[at..][..width]);
+        for j in 0..width {
+            let (dy, hat, slope) =
+                element::<FMA>(self.act, x[j], (mean[j], inv_std[j]), (gamma[j], beta[j]), dout[j]);
+            of_slope[j] += slope;
+            of_dy[j] += dy;
+            of_dy_x[j] = madd::<FMA>(dy, hat, of_dy_x[j]);
+        }
     }
 }
 
 simd! {
-    fn norm_backward_rows[FMA](cols: usize, x: &[Real], mean: &[Real], factor: &[Real], offset: &[Real], along: &[Real], dx: &mut [Real]) {
-        for (x, dx) in x.chunks_exact(cols.max(1)).zip(dx.chunks_exact_mut(cols.max(1))) {
-            for j in 0..cols {
-                dx[j] = madd::<FMA>(x[j] - mean[j], along[j], madd::<FMA>(dx[j], factor[j], offset[j]));
+    fn norm_backward_sums[FMA](x: &[Real], columns: ColumnParams<'_>, dout: &[Real], partial: &mut [f64]) {
+        let (cols, act, slope) = (columns.mean.len(), columns.act, columns.slope);
+        with_activation!(act, slope, act_fn => {
+            let sums = BackwardSums::<_, FMA> { act: act_fn, x, dout, columns };
+            sum_rows_of(x.len() / cols.max(1), cols, partial, sums);
+        });
+    }
+}
+
+simd! {
+    /// The second pass: dx = dy·factor + offset + (x − mean)·along, in place of dout.
+    fn norm_backward_rows[FMA](x: &[Real], columns: ColumnParams<'_>, linear: [&[Real]; 3], gradient: &mut [Real]) {
+        let ColumnParams { mean, inv_std, gamma, beta, act, slope } = columns;
+        let cols = mean.len();
+        let (inv_std, gamma, beta) = (&inv_std[..cols], &gamma[..cols], &beta[..cols]);
+        let [factor, offset, along] = linear.map(|line| &line[..cols]);
+        with_activation!(act, slope, act_fn => {
+            for (x, d) in x.chunks_exact(cols.max(1)).zip(gradient.chunks_exact_mut(cols.max(1))) {
+                for j in 0..cols {
+                    let (dy, ..) =
+                        element::<FMA>(act_fn, x[j], (mean[j], inv_std[j]), (gamma[j], beta[j]), d[j]);
+                    d[j] = madd::<FMA>(x[j] - mean[j], along[j], madd::<FMA>(dy, factor[j], offset[j]));
+                }
             }
-        }
+        });
     }
 }
 
@@ -297,7 +326,7 @@ mod tests {
 
     #[test]
     fn values_and_gradients_equal_the_definition() {
-        let (rows, cols) = (40, 7);
+        let (rows, cols) = (40, 23);
         let mut numbers = Numbers::new(12);
         let x: Vec<Real> = numbers.vec(rows * cols).iter().map(|x| x * 2.0 + 0.3).collect();
         let (gamma, beta, weights) = (numbers.vec(cols), numbers.vec(cols), numbers.vec(rows * cols));
@@ -318,7 +347,7 @@ mod tests {
             }
         }
         let (mut dx, mut dgamma, mut dbeta, mut dslope) =
-            (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols], 0.0);
+            (weights.clone(), vec![0.0; cols], vec![0.0; cols], 0.0);
         batch_norm_backward(
             rows,
             cols,
@@ -329,7 +358,6 @@ mod tests {
             &beta,
             Act::Prelu,
             0.25,
-            &weights,
             &mut dx,
             &mut dgamma,
             &mut dbeta,
@@ -353,7 +381,7 @@ mod tests {
         assert_same_at_any_thread_count(|| {
             let (mut y, mut mean, mut inv) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
             batch_norm(rows, cols, &x, &gamma, &beta, Act::Relu, 0.0, &mut y, &mut mean, &mut inv);
-            let (mut dx, mut dg, mut db) = (vec![0.0; x.len()], vec![0.0; cols], vec![0.0; cols]);
+            let (mut dx, mut dg, mut db) = (d.clone(), vec![0.0; cols], vec![0.0; cols]);
             batch_norm_backward(
                 rows,
                 cols,
@@ -364,7 +392,6 @@ mod tests {
                 &beta,
                 Act::Relu,
                 0.0,
-                &d,
                 &mut dx,
                 &mut dg,
                 &mut db,

@@ -4,6 +4,7 @@ use super::params::Grads;
 use super::pool::{Buffer, Pool};
 use super::tape::{NodeOrigin, TapeNode, Var, value_of};
 use crate::Real;
+use crate::kernels::precision::Precision;
 use crate::kernels::rows;
 
 /// Turns the gradient of an op's output into those of its inputs.
@@ -15,6 +16,8 @@ pub(super) struct BackwardCtx<'t, 'a> {
     pub(super) gradients: &'t mut [Option<Buffer<'a>>],
     pub(super) grads: &'t mut Grads,
     pub(super) pool: &'a Pool,
+    /// The precision of the factors of dense products.
+    pub(super) precision: Precision,
     /// Whether saved values are freed as they are used.
     pub(super) last: bool,
 }

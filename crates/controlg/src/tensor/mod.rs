@@ -39,6 +39,7 @@ mod pool;
 mod tape;
 
 pub(crate) use crate::kernels::norm::Moments;
+pub use crate::kernels::precision::Precision;
 pub use ops::*;
 pub use optim::{AdamW, Decay, OptimizerSettings, Schedule};
 pub use params::{Grads, Group, Init, ParamEntry, ParamId, Params};

@@ -16,6 +16,7 @@ use super::backward::{BackwardCtx, BackwardFn};
 use super::params::{Grads, ParamId, Params};
 use super::pool::{Buffer, Pool};
 use crate::Real;
+use crate::kernels::precision::Precision;
 
 /// A value on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Tape<'a> {
     /// For each node the gradient accumulated so far: on its way to the node's inputs, or final at a leaf.
     gradients: Vec<Option<Buffer<'a>>>,
     recording: bool,
+    /// The precision of the factors of dense products.
+    precision: Precision,
     /// Whether parameters added from now on are constants.
     frozen: bool,
     /// Floating-point operations so far, see [`Tape::flops`].
@@ -77,6 +80,7 @@ impl<'a> Tape<'a> {
             nodes: Vec::new(),
             gradients: Vec::new(),
             recording: true,
+            precision: Precision::Full,
             frozen: false,
             flops: Cell::new(0),
         }
@@ -85,6 +89,13 @@ impl<'a> Tape<'a> {
     /// A tape for inference: saves nothing for a backward pass.
     pub fn forward_only(params: &'a Params, pool: &'a Pool) -> Self {
         Tape { recording: false, ..Tape::new(params, pool) }
+    }
+
+    /// Sets the precision of the factors of dense products, forward and backward. What is not a dense product is computed in
+    /// full precision.
+    #[must_use]
+    pub fn with_precision(self, precision: Precision) -> Self {
+        Tape { precision, ..self }
     }
 
     /// Whether this is a shape pass: values have shapes but no numbers.
@@ -273,13 +284,13 @@ impl<'a> Tape<'a> {
     }
 
     fn run_backward(&mut self, from: Var, seed: Buffer<'a>, grads: &mut Grads, last: bool) {
-        let Tape { nodes, gradients, pool, .. } = self;
-        BackwardCtx { nodes, gradients, grads, pool, last }.accumulate_grad(from, seed);
+        let &mut Tape { ref mut nodes, ref mut gradients, pool, precision, .. } = self;
+        BackwardCtx { nodes, gradients, grads, pool, precision, last }.accumulate_grad(from, seed);
         for at in (0..=from.0).rev() {
             let NodeOrigin::Op(op) = &mut nodes[at].origin else { continue };
             let Some(gradient) = gradients[at].take() else { continue };
             let Some(mut op) = op.take() else { unreachable!("a closure is only away while it runs") };
-            op(&mut BackwardCtx { nodes, gradients, grads, pool, last }, gradient);
+            op(&mut BackwardCtx { nodes, gradients, grads, pool, precision, last }, gradient);
             if last {
                 // Everything that uses this value comes after it on the tape and is done.
                 drop(op);
@@ -298,6 +309,11 @@ impl<'a> Tape<'a> {
     /// The pool that buffers come from.
     pub(super) fn pool(&self) -> &'a Pool {
         self.pool
+    }
+
+    /// The precision of the factors of dense products.
+    pub(super) fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// The handle that the next pushed value will get.

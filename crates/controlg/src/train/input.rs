@@ -50,10 +50,17 @@ impl Input {
             None
         };
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
-        let notes =
-            normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config)).collect();
+        let notes = normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config));
+        let notes = notes.chain(precision_note(config)).collect();
         Ok(Input { graph, probe, scale, structural, notes, normalization })
     }
+}
+
+/// Says that training steps use f32 because the CPU has no bf16 products.
+fn precision_note(config: &Config) -> Option<String> {
+    (!config.train.precision.factors().is_available()).then(|| {
+        "train.precision = bf16: this CPU has no bf16 products, so training steps use f32".to_owned()
+    })
 }
 
 /// Says that objectives which alone would embed with two networks embed with the shared encoder in a pool.

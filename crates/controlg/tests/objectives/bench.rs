@@ -7,7 +7,7 @@ use controlg::objective::{
     self, AugmentedView, AuxNetwork, HeadDims, LossInput, Objective, Purpose, ViewSpec,
 };
 use controlg::rng::Stream;
-use controlg::tensor::{OptimizerSettings, ParamId, Params, Pool, Tape, Var};
+use controlg::tensor::{OptimizerSettings, ParamId, Params, Pool, Precision, Tape, Var};
 use controlg::train::{Model, ModelSpec, NamedObjective};
 use controlg::{Real, Result};
 
@@ -213,6 +213,7 @@ pub(crate) fn spec(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, l
         total_steps: 100,
         recompute,
         held_out: 0.0,
+        precision: Precision::Full,
     }
 }
 

@@ -8,11 +8,11 @@ use super::{MatrixRef, Unit};
 use std::arch::x86_64::*;
 
 /// Rows of C in registers.
-const ROWS: usize = 14;
+pub(super) const ROWS: usize = 14;
 /// Vectors per row of C.
-const VECTORS: usize = 2;
+pub(super) const VECTORS: usize = 2;
 /// Columns of C in registers.
-const COLUMNS: usize = VECTORS * LANES;
+pub(super) const COLUMNS: usize = VECTORS * LANES;
 
 /// Whether the CPU has AVX-512.
 pub(in super::super) fn is_available() -> bool {

@@ -56,7 +56,7 @@ impl MatrixLayout {
 /// Transposes a block of 16 × 16 numbers.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn transposed(rows: [__m512; LANES]) -> [__m512; LANES] {
+pub(super) fn transposed(rows: [__m512; LANES]) -> [__m512; LANES] {
     // First within each quarter of the vectors, in blocks of 4 × 4 …
     let mut quarters = rows;
     for four in 0..4 {

@@ -15,8 +15,9 @@ impl Tape<'_> {
         self.count_product(2 * scores * n * n * c, &[p, q]);
         let (mut dp, mut dq) = (self.pool().take(n * c), self.pool().take(n * c));
         self.record_scratch(|| infonce::scratch_lens(n, c, how));
-        let value =
-            self.compute(|| infonce::infonce(n, c, self.value(p), self.value(q), how, &mut dp, &mut dq));
+        let value = self.compute(|| {
+            infonce::infonce(self.precision(), n, c, self.value(p), self.value(q), how, &mut dp, &mut dq)
+        });
         self.push_loss(value, [(p, dp), (q, dq)])
     }
 }

@@ -29,8 +29,18 @@ impl Tape<'_> {
         assert_eq!((n, c), self.shape(y2), "two views of the same nodes");
         self.count_product(2 * n * c * c, &[y1, y2]);
         let (mut d1, mut d2) = (self.pool().take(n * c), self.pool().take(n * c));
-        let value = self
-            .compute(|| correlate::barlow(n, c, self.value(y1), self.value(y2), lambda, &mut d1, &mut d2));
+        let value = self.compute(|| {
+            correlate::barlow(
+                self.precision(),
+                n,
+                c,
+                self.value(y1),
+                self.value(y2),
+                lambda,
+                &mut d1,
+                &mut d2,
+            )
+        });
         self.push_loss(value, [(y1, d1), (y2, d2)])
     }
 
@@ -42,8 +52,18 @@ impl Tape<'_> {
         self.count_product(2 * n * c * c, &[y1]);
         self.count_product(2 * n * c * c, &[y2]);
         let (mut d1, mut d2) = (self.pool().take(n * c), self.pool().take(n * c));
-        let value = self
-            .compute(|| correlate::cca_ssg(n, c, self.value(y1), self.value(y2), lambda, &mut d1, &mut d2));
+        let value = self.compute(|| {
+            correlate::cca_ssg(
+                self.precision(),
+                n,
+                c,
+                self.value(y1),
+                self.value(y2),
+                lambda,
+                &mut d1,
+                &mut d2,
+            )
+        });
         self.push_loss(value, [(y1, d1), (y2, d2)])
     }
 }

@@ -3,7 +3,7 @@
 use super::Activation;
 use super::activation::Epilogue;
 use crate::Real;
-use crate::kernels::{matmul, reduce, rows};
+use crate::kernels::{reduce, rows};
 use crate::tensor::backward::{BackwardCtx, copy_or_add, scale};
 use crate::tensor::{Buffer, Tape, Var};
 
@@ -22,9 +22,9 @@ impl<'a> Tape<'a> {
         let mut out = self.pool().take(n * c);
         let saved = self.multiply((n, k, c), self.value(x), self.value(w), &mut out, epilogue);
         self.push_with_epilogue((n, c), out, saved, epilogue, &[x, w], move |ctx, gradient| {
-            let (x_value, w_value) = (ctx.value(x), ctx.value(w));
-            ctx.accumulate_grad_with(w, |dw, add| matmul::tn(k, n, c, x_value, &gradient, dw, add));
-            ctx.accumulate_grad_with(x, |dx, add| matmul::nt(n, c, k, &gradient, w_value, dx, add));
+            let (x_value, w_value, precision) = (ctx.value(x), ctx.value(w), ctx.precision);
+            ctx.accumulate_grad_with(w, |dw, add| precision.tn(k, n, c, x_value, &gradient, dw, add));
+            ctx.accumulate_grad_with(x, |dx, add| precision.nt(n, c, k, &gradient, w_value, dx, add));
         })
     }
 
@@ -38,10 +38,10 @@ impl<'a> Tape<'a> {
         epilogue: Epilogue,
     ) -> Option<Buffer<'a>> {
         if let Some((bias, act, slope)) = self.fused(epilogue) {
-            self.compute(|| matmul::nn_bias_act(n, k, c, a, b, out, bias, act, slope));
+            self.compute(|| self.precision().nn_bias_act(n, k, c, a, b, out, bias, act, slope));
             return None;
         }
-        self.compute(|| matmul::nn(n, k, c, a, b, out, false));
+        self.compute(|| self.precision().nn(n, k, c, a, b, out, false));
         self.finish_in_place(c, out, epilogue)
     }
 
@@ -51,11 +51,11 @@ impl<'a> Tape<'a> {
         assert_eq!(k, inner, "inner sizes of a product");
         self.count_product(2 * m * k * n, &[a, b]);
         let mut out = self.pool().take(m * n);
-        self.compute(|| matmul::nt(m, k, n, self.value(a), self.value(b), &mut out, false));
+        self.compute(|| self.precision().nt(m, k, n, self.value(a), self.value(b), &mut out, false));
         self.push((m, n), out, &[a, b], move |ctx, gradient| {
-            let (a_value, b_value) = (ctx.value(a), ctx.value(b));
-            ctx.accumulate_grad_with(a, |da, add| matmul::nn(m, n, k, &gradient, b_value, da, add));
-            ctx.accumulate_grad_with(b, |db, add| matmul::tn(n, m, k, &gradient, a_value, db, add));
+            let (a_value, b_value, precision) = (ctx.value(a), ctx.value(b), ctx.precision);
+            ctx.accumulate_grad_with(a, |da, add| precision.nn(m, n, k, &gradient, b_value, da, add));
+            ctx.accumulate_grad_with(b, |db, add| precision.tn(n, m, k, &gradient, a_value, db, add));
         })
     }
 

@@ -206,7 +206,8 @@ impl<'a> Tape<'a> {
                 let dropped = dropped_entries(self.pool(), view, x.data());
                 self.compute(|| {
                     let w = unmasked.as_deref().unwrap_or(self.value(w));
-                    matmul::nn(n, d, c, dropped.as_deref().unwrap_or(x.data()), w, &mut out, false);
+                    let x = dropped.as_deref().unwrap_or(x.data());
+                    self.precision().nn(n, d, c, x, w, &mut out, false);
                 });
             }
         }
@@ -368,12 +369,13 @@ fn dense_weight_backward<'a>(
 ) {
     let features = view.of().features();
     let (n, k, c) = (features.n_rows(), features.n_cols(), ctx.shape(w).1);
+    let precision = ctx.precision;
     let Some(keep) = view.columns() else {
-        return ctx.accumulate_grad_with(w, |dw, add| matmul::tn(k, n, c, x, gradient, dw, add));
+        return ctx.accumulate_grad_with(w, |dw, add| precision.tn(k, n, c, x, gradient, dw, add));
     };
     let mut full = ctx.pool().take(k * c);
     ctx.compute(|| {
-        matmul::tn(k, n, c, x, gradient, &mut full, false);
+        precision.tn(k, n, c, x, gradient, &mut full, false);
         clear_rows(&mut full, c, keep);
     });
     ctx.accumulate_grad_with(w, |dw, add| copy_or_add(&full, dw, add));

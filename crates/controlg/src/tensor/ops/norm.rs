@@ -41,9 +41,9 @@ impl Tape<'_> {
             record.inverse_std = inverse_std.to_vec();
         }
         let inputs: Vec<Var> = [x, gamma, beta].into_iter().chain(learned).collect();
-        self.push(shape, out, &inputs, move |ctx, gradient| {
+        self.push(shape, out, &inputs, move |ctx, mut gradient| {
             let pool = ctx.pool();
-            let (mut dx, mut dgamma, mut dbeta) = (pool.take(n * c), pool.zeros(c), pool.zeros(c));
+            let (mut dgamma, mut dbeta) = (pool.zeros(c), pool.zeros(c));
             let mut dslope = 0.0;
             ctx.compute(|| {
                 norm::batch_norm_backward(
@@ -56,14 +56,13 @@ impl Tape<'_> {
                     ctx.value(beta),
                     act,
                     slope,
-                    &gradient,
-                    &mut dx,
+                    &mut gradient,
                     &mut dgamma,
                     &mut dbeta,
                     learned.is_some().then_some(&mut dslope),
                 );
             });
-            ctx.accumulate_grad(x, dx);
+            ctx.accumulate_grad(x, gradient);
             ctx.accumulate_grad(gamma, dgamma);
             ctx.accumulate_grad(beta, dbeta);
             if let Some(learned) = learned {

@@ -4,7 +4,7 @@ use super::Activation;
 use super::activation::Epilogue;
 use crate::Real;
 use crate::graph::{Operand, Operator};
-use crate::kernels::{CsrView, matmul, rows, spmm};
+use crate::kernels::{CsrView, rows, spmm};
 use crate::tensor::backward::BackwardCtx;
 use crate::tensor::{Buffer, Tape, Var};
 
@@ -77,25 +77,25 @@ impl<'a> Tape<'a> {
             self.compute(|| spmm::spmm(operator.forward(), self.value(h), k, &mut sh, false));
             let saved = self.multiply((n, k, c), &sh, self.value(w), &mut out, epilogue);
             return self.push_with_epilogue((n, c), out, saved, epilogue, &[h, w], move |ctx, gradient| {
-                let w_value = ctx.value(w);
-                ctx.accumulate_grad_with(w, |dw, add| matmul::tn(k, n, c, &sh, &gradient, dw, add));
+                let (w_value, precision) = (ctx.value(w), ctx.precision);
+                ctx.accumulate_grad_with(w, |dw, add| precision.tn(k, n, c, &sh, &gradient, dw, add));
                 if ctx.requires_grad(h) {
                     let mut d = ctx.pool().take(n * k);
-                    ctx.compute(|| matmul::nt(n, c, k, &gradient, w_value, &mut d, false));
+                    ctx.compute(|| precision.nt(n, c, k, &gradient, w_value, &mut d, false));
                     drop(gradient);
                     ctx.accumulate_grad_with(h, |dh, add| spmm::spmm(operator.backward(), &d, k, dh, add));
                 }
             });
         }
         let mut hw = self.pool().take(n * c);
-        self.compute(|| matmul::nn(n, k, c, self.value(h), self.value(w), &mut hw, false));
+        self.compute(|| self.precision().nn(n, k, c, self.value(h), self.value(w), &mut hw, false));
         let saved = self.propagate_into(&operator, &hw, c, &mut out, epilogue);
         drop(hw);
         self.push_with_epilogue((n, c), out, saved, epilogue, &[h, w], move |ctx, gradient| {
             let d = propagate_backward(ctx, &operator, gradient, c);
-            let (h_value, w_value) = (ctx.value(h), ctx.value(w));
-            ctx.accumulate_grad_with(w, |dw, add| matmul::tn(k, n, c, h_value, &d, dw, add));
-            ctx.accumulate_grad_with(h, |dh, add| matmul::nt(n, c, k, &d, w_value, dh, add));
+            let (h_value, w_value, precision) = (ctx.value(h), ctx.value(w), ctx.precision);
+            ctx.accumulate_grad_with(w, |dw, add| precision.tn(k, n, c, h_value, &d, dw, add));
+            ctx.accumulate_grad_with(h, |dh, add| precision.nt(n, c, k, &d, w_value, dh, add));
         })
     }
 

@@ -10,7 +10,7 @@ use crate::coordinator::ActiveMethod;
 use crate::encoder::Encoder;
 use crate::objective::{HeadDims, Objective};
 use crate::rng::Stream;
-use crate::tensor::{OptimizerSettings, Params};
+use crate::tensor::{OptimizerSettings, Params, Precision};
 
 /// An objective with its name.
 pub struct NamedObjective {
@@ -38,6 +38,8 @@ pub struct ModelSpec {
     pub recompute: Recompute,
     /// Share of the samples of each objective that is held out; 0 for none.
     pub held_out: f64,
+    /// The precision of the dense products of training steps.
+    pub precision: Precision,
 }
 
 impl ModelSpec {
@@ -53,6 +55,7 @@ impl ModelSpec {
             total_steps: config.total_steps(),
             recompute: config.train.recompute,
             held_out: config.sense.held_out,
+            precision: config.train.precision.factors(),
         }
     }
 }

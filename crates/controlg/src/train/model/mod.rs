@@ -21,6 +21,7 @@ use self::data::{PreparedGraph, TrainData};
 use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
 use self::sense::{Measured, Measurement, Sensor, ViewGroup, group_views};
+use self::step::StepSettings;
 use super::batch::BatchLoader;
 use super::readout::{EmbeddingReadout, ReadoutState};
 use crate::Real;
@@ -31,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, Graph, Subgraph};
 use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
-use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool};
+use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool, Precision};
 
 /// What embedding another graph needs to know of the training graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +56,7 @@ pub struct Model<'g> {
     seed: u64,
     total_steps: u64,
     recompute: Recompute,
+    precision: Precision,
     pub(super) params: Params,
     /// One, or one per objective if they do not share their moments.
     pub(super) optimizers: Vec<AdamW>,
@@ -102,6 +104,7 @@ impl<'g> Model<'g> {
             total_steps,
             recompute,
             held_out: share,
+            precision,
         } = spec;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             objectives.into_iter().map(|NamedObjective { name, objective }| (name, objective)).unzip();
@@ -139,6 +142,7 @@ impl<'g> Model<'g> {
             seed,
             total_steps,
             recompute,
+            precision,
             params,
             optimizers,
             pool: if shape_only { Pool::shape_only() } else { Pool::new() },
@@ -190,11 +194,12 @@ impl<'g> Model<'g> {
             seed: self.seed,
         };
         let purpose = Purpose::Training;
-        let (recompute, grads, dropper) = (self.recompute, &mut self.grads, &mut self.dropper);
+        let how = StepSettings { recompute: self.recompute, precision: self.precision };
+        let (grads, dropper) = (&mut self.grads, &mut self.dropper);
         match &mut self.data {
             TrainData::Full(data) => {
                 let pass = ObjectivePass { context, task, objective: &*data.objectives[task], data, purpose };
-                step::differentiate(pass, step, recompute, grads, dropper)
+                step::differentiate(pass, step, how, grads, dropper)
             }
             TrainData::Batches(loader, objectives) => {
                 let batch = loader.batch(step)?;
@@ -212,7 +217,7 @@ impl<'g> Model<'g> {
                     let (operator, shape_only) = (context.encoder.operator(), context.pool.is_shape_only());
                     let data = &PreparedGraph::new(&batch.graph, operator, Vec::new(), shape_only);
                     let pass = ObjectivePass { context, task, objective: &*objective, data, purpose };
-                    step::differentiate(pass, step, recompute, grads, dropper)
+                    step::differentiate(pass, step, how, grads, dropper)
                 })
             }
         }

@@ -7,13 +7,22 @@ use crate::graph::EdgeDropper;
 use crate::kernels::reduce;
 use crate::objective::AugmentedView;
 use crate::rng::Stream;
-use crate::tensor::{Buffer, Grads, Pool, Tape, Var};
+use crate::tensor::{Buffer, Grads, Pool, Precision, Tape, Var};
+
+/// How steps compute, without changing what they compute.
+#[derive(Clone, Copy)]
+pub(in crate::train) struct StepSettings {
+    /// Whether activations are recomputed in the backward pass.
+    pub(in crate::train) recompute: Recompute,
+    /// The precision of dense products.
+    pub(in crate::train) precision: Precision,
+}
 
 /// The loss of an objective at a step; adds its gradient to `grads`.
 pub(in crate::train) fn differentiate(
     pass: ObjectivePass<'_>,
     step: u64,
-    recompute: Recompute,
+    how: StepSettings,
     grads: &mut Grads,
     dropper: &mut EdgeDropper,
 ) -> Result<f64> {
@@ -22,10 +31,10 @@ pub(in crate::train) fn differentiate(
     let views = pass.objective.views();
     let augmented: Vec<AugmentedView<'_>> =
         views.iter().map(|spec| pass.augment(spec, dropper, &mut stream)).collect();
-    let value = if recomputes(recompute, pass, &augmented, step) {
-        recomputing_backward(pass, &augmented, stream, step, grads)?
+    let value = if recomputes(how.recompute, pass, &augmented, step) {
+        recomputing_backward(pass, &augmented, stream, step, how.precision, grads)?
     } else {
-        backward(pass, &augmented, stream, step, grads)?
+        backward(pass, &augmented, stream, step, how.precision, grads)?
     };
     let groups = [ENCODER, head_group(pass.task), pass.context.aux_groups[pass.task]];
     if groups.iter().filter_map(|&group| grads.group(group)).any(|g| !reduce::all_finite(g)) {
@@ -40,9 +49,10 @@ fn backward(
     augmented: &[AugmentedView<'_>],
     mut stream: Stream,
     step: u64,
+    precision: Precision,
     grads: &mut Grads,
 ) -> Result<f64> {
-    let mut tape = Tape::new(pass.context.params, pass.context.pool);
+    let mut tape = Tape::new(pass.context.params, pass.context.pool).with_precision(precision);
     let mut dropout = dropout_stream(pass, step);
     let z: Vec<Var> = augmented.iter().map(|view| pass.encode(&mut tape, view, Some(&mut dropout))).collect();
     let (loss, value) = pass.loss(&mut tape, augmented, &z, &mut stream, step)?;
@@ -57,16 +67,17 @@ fn recomputing_backward(
     augmented: &[AugmentedView<'_>],
     mut stream: Stream,
     step: u64,
+    precision: Precision,
     grads: &mut Grads,
 ) -> Result<f64> {
     let (params, pool) = (pass.context.params, pass.context.pool);
     let mut dropout = dropout_stream(pass, step);
     let mut dropout_starts = Vec::new();
-    let mut head = Tape::new(params, pool);
+    let mut head = Tape::new(params, pool).with_precision(precision);
     let mut z = Vec::new();
     for view in augmented {
         dropout_starts.push(dropout.clone());
-        let mut tape = Tape::forward_only(params, pool);
+        let mut tape = Tape::forward_only(params, pool).with_precision(precision);
         let encoded = pass.encode(&mut tape, view, Some(&mut dropout));
         let (shape, values) = tape.into_value(encoded);
         z.push(head.leaf_from(shape, values));
@@ -78,7 +89,7 @@ fn recomputing_backward(
     drop(head);
     for ((view, dropout), z_grad) in augmented.iter().zip(&mut dropout_starts).zip(&mut z_grads).rev() {
         let Some(z_grad) = z_grad.take() else { continue };
-        let mut tape = Tape::new(params, pool);
+        let mut tape = Tape::new(params, pool).with_precision(precision);
         let encoded = pass.encode(&mut tape, view, Some(dropout));
         tape.backward_last_from(encoded, z_grad, grads);
     }

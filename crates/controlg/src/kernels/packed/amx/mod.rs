@@ -8,11 +8,13 @@
 //!
 //! The results are as accurate as f32 arithmetic (see the tests) and take less than half of its time. Two things differ:
 //! infinities, and numbers within 2⁻⁸ of the largest f32, give NaN; parts below the smallest normal number, about 10⁻³⁸, are
-//! flushed to zero.
+//! flushed to zero. For factors rounded to bf16, one product is enough (`bf16.rs`).
 
+mod bf16;
 mod pack;
 mod tile;
 
+pub(super) use bf16::Bf16TileUnit;
 pub(super) use tile::TileUnit;
 pub(in super::super) use tile::is_available;
 
