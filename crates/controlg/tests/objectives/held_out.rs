@@ -183,7 +183,7 @@ fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
     println!("sign right in {right} of {cases} cases, median relative error {all:.3}, of p_par {fixed:.3}");
     assert!(cases >= 80 && 100 * right >= 95 * cases, "sign right in {right} of {cases} cases");
     // What is left is the noise of one sample: p_par, whose samples are the same at every step, has little.
-    assert!(all < 0.5 && fixed < 0.1, "median relative error {all}, of p_par {fixed}");
+    assert!(all < 0.4 && fixed < 0.02, "median relative error {all}, of p_par {fixed}");
 }
 
 #[test]

@@ -84,7 +84,8 @@ impl Model<'_> {
             (TrainData::Batches(..), Some(probe)) => probe,
             _ => self.data.clean(None),
         };
-        let mut dropper = EdgeDropper::new(self.encoder.operator());
+        // Stand-ins for operators without edges: the pass reads sizes only.
+        let mut dropper = EdgeDropper::shape_only(self.encoder.operator());
         (0..self.names.len()).map(|task| self.step_cost(task, data, &mut dropper)).collect()
     }
 
