@@ -42,25 +42,25 @@ pub fn nn_bias_act(
 
 /// Products of factors of this precision.
 impl Precision {
-    /// [`nn`] with factors of this precision.
+    /// `nn` with factors of this precision.
     pub fn nn(self, m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
         assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
         product(self, m, k, n, MatrixRef::row_major(a, k), MatrixRef::row_major(b, n), c, add, None);
     }
 
-    /// [`tn`] with factors of this precision.
+    /// `tn` with factors of this precision.
     pub fn tn(self, m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
         assert!(a.len() == k * m && b.len() == k * n && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
         product(self, m, k, n, MatrixRef::column_major(a, m), MatrixRef::row_major(b, n), c, add, None);
     }
 
-    /// [`nt`] with factors of this precision.
+    /// `nt` with factors of this precision.
     pub fn nt(self, m: usize, k: usize, n: usize, a: &[Real], b: &[Real], c: &mut [Real], add: bool) {
         assert!(a.len() == m * k && b.len() == n * k && c.len() == m * n, "shapes of a product {m}×{k}×{n}");
         product(self, m, k, n, MatrixRef::row_major(a, k), MatrixRef::column_major(b, k), c, add, None);
     }
 
-    /// [`nn_bias_act`] with factors of this precision.
+    /// `nn_bias_act` with factors of this precision.
     pub fn nn_bias_act(
         self,
         m: usize,

@@ -8,7 +8,7 @@ use controlg::{Real, Result};
 
 use crate::bench::{Bench, block_model, network, objective, spec};
 use crate::common::{edges, graph, sparse_features};
-use crate::differences::{WIDE, forever};
+use crate::differences::forever;
 use crate::trained_table;
 
 const PAPER: [&str; 5] = ["p_link", "p_recon", "p_minsg", "p_decor", "p_par"];
@@ -126,7 +126,8 @@ fn memorizing_shows_in_the_held_out_loss() {
 #[test]
 fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
     const DRAWS: u64 = 12;
-    const ROUNDING: f64 = if WIDE { 1e-12 } else { 1e-6 };
+    /// The rounding of losses in f32. In f64 the same cases are compared: below it the draw of one sample decides the sign.
+    const ROUNDING: f64 = 1e-6;
     let graph = block_model(":nodes=300,features=100");
     let (mut right, mut cases, mut errors, mut fixed_sample_errors) = (0, 0, Vec::new(), Vec::new());
     for seed in 0..4 {
@@ -161,7 +162,6 @@ fn gains_predict_the_fall_of_held_out_losses_after_a_step() {
                     model.params_mut().group_mut(0).data_mut().copy_from_slice(params.groups()[0].data());
                     model.optimizers_mut()[0].restore(&optimizer).unwrap();
                 }
-                // Smaller changes are lost in the rounding of the losses.
                 if fall.abs().max(predicted.abs()) < ROUNDING {
                     continue;
                 }
