@@ -1,8 +1,10 @@
 //! Atomic file writes, one writer per folder, regular input files, which files may be replaced, and hashes in hexadecimal.
 
+mod digest;
 mod lock;
 mod open;
 
+pub use digest::sha256;
 pub use lock::FolderLock;
 pub use open::{check_regular, open, read};
 

@@ -168,6 +168,6 @@ fn visible_graph(config: &Config, tensors: &TensorFile<'_>, graph: &Graph) -> Re
     }
     // A graph whose edges cannot be split is not the one of the run.
     let own = Input::new(graph, config)
-        .is_ok_and(|input| tensors.metadata.get("data_hash") == Some(&input.graph.fingerprint()));
+        .is_ok_and(|input| tensors.metadata.get("data_hash") == Some(&input.data_hash));
     if own { EdgeSplit::draw(graph, config.seed)?.training_graph(graph) } else { Ok(graph.clone()) }
 }

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::checkpoint;
-use super::files::{EmbeddingShape, stream_embeddings};
-use super::model_file::{RunIdentity, model_file};
+use super::model_file::RunIdentity;
+use super::results::write_results;
 use crate::config::{self, Config};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
 use crate::files::{self, FolderLock};
 use crate::graph::{Graph, StoredFeatures};
 use crate::run_files;
-use crate::trace::{Record, RecordWriter, TraceEnd};
+use crate::trace::{self, Record, RecordWriter, TraceEnd};
 use crate::train::input::Input;
 use crate::train::memory;
 use crate::train::training::{Timings, Training};
@@ -167,27 +167,30 @@ impl<'a> RunFolder<'a> {
         }
         files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
         let checkpoints = self.path.join(run_files::CHECKPOINTS);
-        let found = checkpoint::restore(&checkpoints, &mut training, &identity, |damage| {
+        let found = checkpoint::restore(&checkpoints, &mut training, &identity, u64::MAX, |damage| {
             on_event(RunEvent::Damaged(damage));
         })?;
         let resumed_at = training.progress().steps;
-        let mut trace = match found {
+        let path = self.path.join(run_files::TRACE);
+        let (mut trace, names_data) = match found {
             Some(end) => {
                 on_event(RunEvent::Resumed(resumed_at));
-                RecordWriter::open(&self.path.join(run_files::TRACE), end)?
+                // A run of an older version ends with the record that that version would have written.
+                (RecordWriter::open(&path, end)?, trace::names_data(&path)?)
             }
             None => {
-                let mut trace = RecordWriter::open(&self.path.join(run_files::TRACE), TraceEnd::default())?;
+                let mut trace = RecordWriter::open(&path, TraceEnd::default())?;
                 let header = training.header();
                 trace.append(&header)?;
                 on_event(RunEvent::Line(&header));
-                trace
+                (trace, true)
             }
         };
 
+        // Nothing learned from features that have changed on disk is saved.
+        let check_features = || input.graph.stored_features().map_or(Ok(()), StoredFeatures::check);
         let save = |training: &Training<'_>, end: &TraceEnd| {
-            // Nothing learned from features that have changed on disk is saved.
-            input.graph.stored_features().map_or(Ok(()), StoredFeatures::check)?;
+            check_features()?;
             checkpoint::save(&checkpoints, training, &identity, end)
         };
         let mut last = Instant::now();
@@ -201,15 +204,15 @@ impl<'a> RunFolder<'a> {
                     on_event(RunEvent::Note(note));
                 }
             }
+            let (steps, total) = (training.progress().steps, self.config.total_steps());
+            if steps >= total || training.is_flat() {
+                continue;
+            }
             if training.at_epoch_end() || last.elapsed() > CHECKPOINT_EVERY {
                 save(&training, &trace.sync()?)?;
                 last = Instant::now();
             }
-            let (steps, total) = (training.progress().steps, self.config.total_steps());
-            if steps < total
-                && !training.is_flat()
-                && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-            {
+            if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 save(&training, &trace.sync()?)?;
                 return Err(Error::Interrupted(format!("interrupted after step {steps} of {total}")));
             }
@@ -219,8 +222,23 @@ impl<'a> RunFolder<'a> {
             let note = format!("stopped after step {steps}: no held-out loss has fallen for {epochs} epochs");
             on_event(RunEvent::Note(&note));
         }
-        save(&training, &trace.sync()?)?;
-        self.write_results(&training, &input, &identity)?;
+        let end = trace.sync()?;
+        check_features()?;
+        let saved = checkpoint::save(&checkpoints, &training, &identity, &end);
+        let last_line = match write_results(self.path, &training, &input) {
+            Ok(line) => line,
+            Err(error) => return Err(saved.err().unwrap_or(error)),
+        };
+        if let Err(error) = saved {
+            // The results are on disk, so the run needs no checkpoint any more.
+            on_event(RunEvent::Note(&format!("the last checkpoint was not saved: {error}")));
+        }
+        if names_data {
+            let line = Record::End(last_line);
+            trace.append(&line)?;
+            trace.sync()?;
+            on_event(RunEvent::Line(&line));
+        }
         Ok(RunSummary {
             run: self.path.to_owned(),
             features: if input.structural { FeatureSource::Structural } else { FeatureSource::Given },
@@ -230,21 +248,6 @@ impl<'a> RunFolder<'a> {
             timings: training.timings().clone(),
             peak_bytes: memory::peak(),
         })
-    }
-
-    fn write_results(&self, training: &Training<'_>, input: &Input, identity: &RunIdentity) -> Result<()> {
-        let (model, graph) = (training.model(), &input.graph);
-        let shape = EmbeddingShape {
-            n: graph.n_nodes(),
-            width: model.width(&self.config.embed),
-            structural: identity.structural,
-        };
-        let stats = stream_embeddings(self.path, shape, graph.ids(), |rows| {
-            model.embed_to(self.path, &self.config.embed, rows)
-        })?;
-        let mut model = model_file(model, &stats, input);
-        identity.sign(&mut model)?;
-        model.write(&self.path.join(run_files::MODEL))
     }
 }
 
