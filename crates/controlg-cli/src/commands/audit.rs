@@ -11,7 +11,7 @@ use controlg::{Error, Result, run_files};
 use serde_json::json;
 
 use crate::args::{AuditArgs, CommonArgs};
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 pub(super) fn run(args: &AuditArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     match checked(args, common) {
@@ -27,7 +27,7 @@ pub(super) fn run(args: &AuditArgs, common: &CommonArgs, console: &Console) -> R
                 let path = audit::sign(&args.run, key)?;
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "signed: {}", path.display());
-                json["signature"] = json!(path);
+                json["signature"] = json!(shown(&path));
             }
             if let Some(key) = &args.verify {
                 let _ = writeln!(text, "the signature is that of {}", key.display());

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::load_options;
 use crate::args::{CommonArgs, ConvertFormat, DataCommand};
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 pub(super) fn run(command: &DataCommand, common: &CommonArgs, console: &Console) -> Result<()> {
     match command {
@@ -127,5 +127,5 @@ fn convert(
     };
     let (nodes, edges) = (dataset.graph.n_nodes(), dataset.graph.n_edges());
     let text = format!("{}: wrote {nodes} nodes and {edges} edges of {data}", out.display());
-    console.result(&json!({ "out": out, "format": format, "nodes": nodes, "edges": edges }), text)
+    console.result(&json!({ "out": shown(out), "format": format, "nodes": nodes, "edges": edges }), text)
 }

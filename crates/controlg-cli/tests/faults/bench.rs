@@ -54,7 +54,8 @@ const SMALL: &str = "--set=encoder.width=8 --set=train.epochs=3 --set=train.batc
 
 /// The commands that write files.
 pub(crate) fn jobs() -> Vec<Job> {
-    let results = vec!["run/embeddings.npy", "run/embeddings.parquet", "run/ids.txt", "run/model.safetensors"];
+    let results =
+        vec!["run/embeddings.npy", "run/embeddings.parquet", "run/ids.txt", "run/model.safetensors"];
     vec![
         Job {
             name: "pretrain",
@@ -101,7 +102,12 @@ pub(crate) fn train(home: &Path) {
 
 pub(crate) fn command(home: &Path, arguments: &[String]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_controlg"));
-    command.args(arguments).current_dir(home).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .current_dir(home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -118,7 +124,8 @@ impl Bench {
         let mut bench = Bench { job, inputs, expected: BTreeMap::new() };
         let home = bench.home();
         bench.finish(home.path(), "undisturbed");
-        bench.expected = bench.job.products.iter().map(|name| (*name, content(&home.path().join(name)))).collect();
+        bench.expected =
+            bench.job.products.iter().map(|name| (*name, content(&home.path().join(name)))).collect();
         bench
     }
 
@@ -167,7 +174,10 @@ pub(crate) fn check_end(output: &Output, what: &str) {
     match output.status.code() {
         Some(0) => {}
         Some(1..=3) => {
-            assert!(words.starts_with("controlg: ") && words.trim_end().lines().count() == 1, "{what}: {words:?}");
+            assert!(
+                words.starts_with("controlg: ") && words.trim_end().lines().count() == 1,
+                "{what}: {words:?}"
+            );
             assert!(words.len() < 4096, "{what}: {} bytes of message", words.len());
         }
         code => panic!("{what}: exit code {code:?}: {words}"),

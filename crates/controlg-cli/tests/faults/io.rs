@@ -14,7 +14,12 @@ fn shim(folder: &Path) -> Option<PathBuf> {
     }
     let library = folder.join("shim.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl").status();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(source)
+        .arg("-ldl")
+        .status();
     if !built.is_ok_and(|status| status.success()) {
         eprintln!("skipped: injected faults need a C compiler");
         return None;

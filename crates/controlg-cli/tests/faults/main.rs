@@ -8,6 +8,7 @@
 
 mod bench;
 mod damage;
+mod hostile;
 mod io;
 mod kills;
 mod writers;

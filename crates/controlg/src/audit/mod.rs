@@ -49,6 +49,7 @@ pub use self::signature::{sign, verify};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditSummary {
     /// The path of the record.
+    #[serde(serialize_with = "crate::files::shown_path")]
     pub record: PathBuf,
     /// The method.
     pub method: String,
@@ -336,7 +337,8 @@ impl Audit {
         let results: BTreeSet<&str> = run_files::RESULTS.into_iter().collect();
         let named: BTreeSet<&str> = found.files.keys().map(String::as_str).collect();
         if let Some(name) = results.symmetric_difference(&named).next() {
-            let (found, expected) = if named.contains(name) { ("a digest", "none") } else { ("nothing", "a digest") };
+            let (found, expected) =
+                if named.contains(name) { ("a digest", "none") } else { ("nothing", "a digest") };
             return Err(place(&format!("files.{name}")).differs(found, expected));
         }
         self.ended = true;

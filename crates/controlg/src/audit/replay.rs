@@ -69,7 +69,8 @@ impl Replay {
         check_data(run, &path, header, &input)?;
         let recorded = Recorded { run, path: &path, lines: &lines, tolerance: self.tolerance };
         let blocks = self.choose(&lines);
-        let mut summary = ReplaySummary { blocks: blocks.iter().copied().collect(), steps: 0, files: Vec::new() };
+        let mut summary =
+            ReplaySummary { blocks: blocks.iter().copied().collect(), steps: 0, files: Vec::new() };
         if self.blocks.is_none() {
             let training = recorded.from_start(&input, &config, None, &mut summary)?;
             recorded.compare_results(&training, &input, &mut summary)?;
@@ -80,7 +81,8 @@ impl Replay {
         let last = blocks.last().map_or(0, |&last| step_of(&lines, last));
         let end = later.restore_before(&run.join(run_files::CHECKPOINTS), &input, last)?;
         let reached = later.progress().blocks as usize;
-        let (before, after): (BTreeSet<usize>, BTreeSet<usize>) = blocks.iter().partition(|&&block| block <= reached);
+        let (before, after): (BTreeSet<usize>, BTreeSet<usize>) =
+            blocks.iter().partition(|&&block| block <= reached);
         if !before.is_empty() || end.is_none() {
             let wanted = if end.is_none() { &blocks } else { &before };
             recorded.from_start(&input, &config, Some(wanted), &mut summary)?;
@@ -243,7 +245,8 @@ struct ScratchFolder(PathBuf);
 impl ScratchFolder {
     fn new() -> Result<ScratchFolder> {
         let path = std::env::temp_dir().join(format!("controlg-replay-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|error| Error::io(format_args!("creating {}", path.display()), error))?;
+        fs::create_dir_all(&path)
+            .map_err(|error| Error::io(format_args!("creating {}", path.display()), error))?;
         Ok(ScratchFolder(path))
     }
 }
@@ -256,7 +259,12 @@ impl Drop for ScratchFolder {
 
 /// The first field, apart from times, in which a recorded line differs from one that was trained again: its path and the two
 /// values. Fields that the version of the record did not have are not compared.
-fn first_difference(path: &str, found: &Value, again: &Value, tolerance: f64) -> Option<(String, String, String)> {
+fn first_difference(
+    path: &str,
+    found: &Value,
+    again: &Value,
+    tolerance: f64,
+) -> Option<(String, String, String)> {
     let differs = || Some((path.to_owned(), found.to_string(), again.to_string()));
     match (found, again) {
         (Value::Object(found), Value::Object(again)) => {
@@ -265,11 +273,11 @@ fn first_difference(path: &str, found: &Value, again: &Value, tolerance: f64) ->
                 first_difference(&path, value, again.get(name).unwrap_or(&Value::Null), tolerance)
             })
         }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a.iter().zip(b).zip(0..).find_map(
-            |((found, again), at): ((&Value, &Value), usize)| {
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).zip(0..).find_map(|((found, again), at): ((&Value, &Value), usize)| {
                 first_difference(&format!("{path}[{at}]"), found, again, tolerance)
-            },
-        ),
+            })
+        }
         (Value::Number(a), Value::Number(b)) if tolerance > 0.0 => {
             let (a, b) = (a.as_f64().unwrap_or(f64::NAN), b.as_f64().unwrap_or(f64::NAN));
             if (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1e-3) { None } else { differs() }

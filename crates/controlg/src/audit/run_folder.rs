@@ -78,9 +78,10 @@ fn compare_settings(path: &Path, recorded: &Config, custom: &Custom) -> Result<(
 
 fn compare_model(path: &Path, settings: &Config, header: &RunLine) -> Result<()> {
     let (config_hash, data_hash) = train::hashes_of_model(path)?;
-    for (place, found, expected) in
-        [("config_hash", config_hash, Some(settings.hash()?)), ("data_hash", data_hash, header.data_hash.clone())]
-    {
+    for (place, found, expected) in [
+        ("config_hash", config_hash, Some(settings.hash()?)),
+        ("data_hash", data_hash, header.data_hash.clone()),
+    ] {
         if let (Some(found), Some(expected)) = (found, expected)
             && found != expected
         {

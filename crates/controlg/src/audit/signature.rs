@@ -21,7 +21,8 @@ const MAX_KEY: u64 = 1 << 16;
 pub fn sign(run: &Path, key: &Path) -> Result<PathBuf> {
     let expected = "an Ed25519 private key in PEM, as `openssl genpkey -algorithm ed25519` makes";
     let pem = read_key(key, expected)?;
-    let signer = SigningKey::from_pkcs8_pem(&pem).map_err(|_| Error::input(key, "", "something else", expected))?;
+    let signer =
+        SigningKey::from_pkcs8_pem(&pem).map_err(|_| Error::input(key, "", "something else", expected))?;
     let record = record_of(run);
     let signature = signer.sign(&files::read(&record)?);
     let path = signature_of(&record);
@@ -33,13 +34,14 @@ pub fn sign(run: &Path, key: &Path) -> Result<PathBuf> {
 pub fn verify(run: &Path, key: &Path) -> Result<()> {
     let expected = "an Ed25519 public key in PEM, as `openssl pkey -pubout` makes";
     let pem = read_key(key, expected)?;
-    let public =
-        VerifyingKey::from_public_key_pem(&pem).map_err(|_| Error::input(key, "", "something else", expected))?;
+    let public = VerifyingKey::from_public_key_pem(&pem)
+        .map_err(|_| Error::input(key, "", "something else", expected))?;
     let record = record_of(run);
     let path = signature_of(&record);
     let bytes = files::read(&path)?;
-    let signature = Signature::from_slice(&bytes)
-        .map_err(|_| Error::input(&path, "", format_args!("{} bytes", bytes.len()), "a signature of 64 bytes"))?;
+    let signature = Signature::from_slice(&bytes).map_err(|_| {
+        Error::input(&path, "", format_args!("{} bytes", bytes.len()), "a signature of 64 bytes")
+    })?;
     public.verify_strict(&files::read(&record)?, &signature).map_err(|_| Error::Check {
         file: path,
         place: String::new(),
@@ -58,7 +60,8 @@ fn read_key(path: &Path, expected: &str) -> Result<String> {
     if found > MAX_KEY {
         return Err(Error::input(path, "", format_args!("{found} bytes"), expected));
     }
-    String::from_utf8(files::read(path)?).map_err(|_| Error::input(path, "", "bytes that are not text", expected))
+    String::from_utf8(files::read(path)?)
+        .map_err(|_| Error::input(path, "", "bytes that are not text", expected))
 }
 
 #[cfg(test)]

@@ -107,6 +107,11 @@ fn draft_path(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
+/// Serializes a path as text, with replacements for what is not UTF-8.
+pub(crate) fn shown_path<S: serde::Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
+}
+
 /// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -12,7 +12,8 @@ const OLD_NAMES: [&str; 2] = ["normalise", "cosine"];
 /// A parser that ignores unknown fields cannot tell, so the fields of the line are compared with those of the parsed record
 /// when it is written again.
 pub(super) fn field(line: &str, record: &Record) -> Option<String> {
-    let (Ok(Value::Object(mut given)), Ok(known)) = (serde_json::from_str(line), serde_json::to_value(record))
+    let (Ok(Value::Object(mut given)), Ok(known)) =
+        (serde_json::from_str(line), serde_json::to_value(record))
     else {
         return None;
     };

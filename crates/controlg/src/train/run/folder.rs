@@ -63,6 +63,7 @@ enum OpenMode {
 #[derive(Clone, Debug, Serialize)]
 pub struct RunSummary {
     /// The folder.
+    #[serde(serialize_with = "crate::files::shown_path")]
     pub run: PathBuf,
     /// Whether the node features were given or computed from the edges.
     pub features: FeatureSource,

@@ -17,11 +17,8 @@ pub fn write_results(folder: &Path, training: &Training<'_>, input: &Input) -> R
     let identity = RunIdentity::of(training.config(), input)?;
     let (model, graph) = (training.model(), &input.graph);
     let embed = &training.config().embed;
-    let shape = EmbeddingShape {
-        n: graph.n_nodes(),
-        width: model.width(embed),
-        structural: identity.structural,
-    };
+    let shape =
+        EmbeddingShape { n: graph.n_nodes(), width: model.width(embed), structural: identity.structural };
     let stats = stream_embeddings(folder, shape, graph.ids(), |rows| model.embed_to(folder, embed, rows))?;
     let mut model = model_file(model, &stats, input);
     identity.sign(&mut model)?;
