@@ -151,7 +151,7 @@ impl LiveReport {
             let (name, value) = line.split_once(':')?;
             name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
         };
-        let host = lines.filter_map(named).last().unwrap_or_default();
+        let host = lines.filter_map(named).next_back().unwrap_or_default();
         let port = address.port();
         let allowed = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         let (status, body) = if !allowed.contains(&host) {

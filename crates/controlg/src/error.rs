@@ -172,7 +172,7 @@ pub fn bounded(line: &str) -> String {
     if n <= LONGEST {
         return line.to_owned();
     }
-    let start: String = line.chars().take(LONGEST * 2 / 3).collect();
+    let start: String = line.chars().take(LONGEST / 2).collect();
     let end: String = line.chars().skip(n - LONGEST / 3).collect();
     format!("{start}… ({} characters) …{end}", n - start.chars().count() - end.chars().count())
 }

@@ -142,6 +142,10 @@ impl Bench {
 
     /// Runs the job in peace: it succeeds, with the right products.
     pub(crate) fn finish(&self, home: &Path, what: &str) {
+        if self.job.name == "convert" && home.join("binary").exists() {
+            // It appears whole, and is not replaced.
+            return self.check_products(home, what, true);
+        }
         let output = self.command(home).output().unwrap();
         assert!(output.status.success(), "{} after {what}: {}", self.job.name, stderr(&output));
         self.check_products(home, what, true);

@@ -96,7 +96,7 @@ fn a_process_without_memory_says_so() {
     }
     let home = TempDir::new().unwrap();
     let line = format!(
-        "ulimit -v 700000; exec {} pretrain synthetic:nodes=300000,features=64 --method p_recon --quiet --threads 1",
+        "ulimit -v 500000; exec {} pretrain synthetic:nodes=100000,features=64 --method p_recon --quiet --threads 1 --set train.batch=full",
         env!("CARGO_BIN_EXE_controlg")
     );
     let output = Command::new("sh").args(["-c", &line]).current_dir(home.path()).output().unwrap();

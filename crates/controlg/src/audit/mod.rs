@@ -6,7 +6,7 @@
 //! the invariants of the method. The seal of each line shows any other change.
 //!
 //! The last line of a record holds the digests of the run's results. In a run folder the audit compares them, and the
-//! settings and the model, with the record. [`replay`] trains again, and [`sign`] and [`verify`] tell who vouches for a
+//! settings and the model, with the record. [`Replay`] trains again, and [`sign`] and [`verify`] tell who vouches for a
 //! record.
 //!
 //! A mixing method decides from gradients, which the record does not hold. For such a run the audit checks that the steps

@@ -106,11 +106,11 @@ impl Replay {
 
 /// Number of steps before a block, counted from 1.
 fn step_of(lines: &[SealedLine], block: usize) -> u64 {
-    let blocks = lines.iter().filter_map(|line| match &line.record {
+    let mut blocks = lines.iter().filter_map(|line| match &line.record {
         Record::Block(block) => Some(block.step),
         _ => None,
     });
-    blocks.skip(block.saturating_sub(1)).next().unwrap_or(0)
+    blocks.nth(block.saturating_sub(1)).unwrap_or(0)
 }
 
 /// The graph must be that of the run.

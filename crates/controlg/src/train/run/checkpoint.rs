@@ -48,8 +48,8 @@ pub(in crate::train) fn save(
     Ok(())
 }
 
-/// Restores the newest intact checkpoint of at most `most` steps and returns the end of its record; `None` if there is none. Damaged ones are
-/// passed to `on_damage`. A checkpoint of other settings or data is an error.
+/// Restores the newest intact checkpoint of at most `most` steps and returns the end of its record; `None` if there is none.
+/// Damaged ones are passed to `on_damage`. A checkpoint of other settings or data is an error.
 pub(in crate::train) fn restore(
     folder: &Path,
     training: &mut Training<'_>,

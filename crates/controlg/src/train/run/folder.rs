@@ -279,3 +279,52 @@ fn remove_run(path: &Path) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{self, LoadOptions};
+
+    #[test]
+    fn a_full_disk_at_the_last_checkpoint_fails_no_run_whose_results_are_written() {
+        let graph = data::load("synthetic:nodes=80", &LoadOptions::default()).unwrap().graph;
+        let config = Config::for_data("own").unwrap().width(8).epochs(2).steps_per_epoch(6);
+        let config = config.set("method", "p_recon").unwrap().build().unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("run");
+        let checkpoints = path.join(run_files::CHECKPOINTS);
+        let mut notes = Vec::new();
+        let summary = RunFolder::open(&path, &config, false).unwrap().pretrain(&graph, |event| match event {
+            RunEvent::Note(note) => notes.push(note.to_owned()),
+            RunEvent::Line(Record::Block(block)) if block.step + block.steps == 12 => {
+                // No checkpoint can be written into a file.
+                fs::remove_dir_all(&checkpoints).unwrap();
+                fs::write(&checkpoints, "").unwrap();
+            }
+            _ => {}
+        });
+        assert_eq!(summary.unwrap().steps, 12);
+        assert!(notes.iter().any(|note| note.contains("the last checkpoint was not saved")), "{notes:?}");
+        assert!(trace::read(&path.join(run_files::TRACE)).unwrap().len() > 2);
+        for name in run_files::RESULTS {
+            assert!(path.join(name).is_file(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_removed_during_the_run_is_noticed() {
+        let graph = data::load("synthetic:nodes=80", &LoadOptions::default()).unwrap().graph;
+        let config = Config::for_data("own").unwrap().width(8).epochs(3).steps_per_epoch(6);
+        let config = config.set("method", "p_recon").unwrap().build().unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("run");
+        let record = path.join(run_files::TRACE);
+        let done = RunFolder::open(&path, &config, false).unwrap().pretrain(&graph, |event| {
+            if matches!(event, RunEvent::Line(Record::Block(block)) if block.step == 7) {
+                fs::remove_file(&record).unwrap();
+            }
+        });
+        let message = done.unwrap_err().to_string();
+        assert!(message.contains("trace.jsonl: found no such file"), "{message}");
+    }
+}
