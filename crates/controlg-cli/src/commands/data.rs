@@ -81,7 +81,7 @@ fn fetch(names: &[String], force: bool, common: &CommonArgs, console: &Console) 
             report.folder.display()
         );
         rows.push(json!({
-            "name": known.name, "folder": report.folder, "fetched": report.fetched, "kept": report.kept,
+            "name": known.name, "folder": shown(&report.folder), "fetched": report.fetched, "kept": report.kept,
         }));
     }
     console.result(&rows, text)

@@ -109,7 +109,6 @@ pub struct DownloadProgress<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchReport {
     /// The folder of the data set.
-    #[serde(serialize_with = "crate::files::shown_path")]
     pub folder: PathBuf,
     /// Downloaded files, in list order.
     pub fetched: Vec<String>,
