@@ -70,10 +70,7 @@ pub(crate) enum Command {
         force: bool,
     },
     /// Recompute every decision of a run from its record; exit code 1 on a mismatch.
-    Audit {
-        /// Run folder, or its trace.jsonl.
-        run: PathBuf,
-    },
+    Audit(AuditArgs),
     /// Embed a graph, including unseen nodes, with a trained encoder.
     Embed {
         /// Run folder.
@@ -352,6 +349,33 @@ pub(crate) enum Listing {
     Presets,
     /// Settings of the run file.
     Config,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct AuditArgs {
+    /// Run folder, or its trace.jsonl.
+    pub(crate) run: PathBuf,
+    /// Accept the record of an unfinished run.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Train again and compare losses, gradients and results, which the record alone cannot prove.
+    #[arg(long, conflicts_with = "partial")]
+    pub(crate) replay: bool,
+    /// Compare only N random blocks, trained from the start or from a checkpoint before them.
+    #[arg(long, value_name = "N", requires = "replay")]
+    pub(crate) blocks: Option<usize>,
+    /// Largest relative difference in a replay, for CPUs that round differently.
+    #[arg(long, value_name = "X", requires = "replay", default_value_t = 0.0)]
+    pub(crate) tolerance: f64,
+    /// Name or path of the run's graph, if it has moved.
+    #[arg(long, requires = "replay")]
+    pub(crate) data: Option<String>,
+    /// Sign the record with an Ed25519 private key (PEM).
+    #[arg(long, value_name = "KEY", conflicts_with = "partial")]
+    pub(crate) sign: Option<PathBuf>,
+    /// Verify the signature of the record with an Ed25519 public key (PEM).
+    #[arg(long, value_name = "KEY", conflicts_with = "sign")]
+    pub(crate) verify: Option<PathBuf>,
 }
 
 /// Parser of `--features`.

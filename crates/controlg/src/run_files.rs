@@ -12,6 +12,10 @@ pub const EMBEDDINGS_PARQUET: &str = "embeddings.parquet";
 pub const IDS: &str = "ids.txt";
 /// Encoder and head parameters.
 pub const MODEL: &str = "model.safetensors";
+/// What a run leaves besides its settings and its record, which names their digests.
+pub const RESULTS: [&str; 4] = [EMBEDDINGS_NPY, EMBEDDINGS_PARQUET, IDS, MODEL];
+/// The Ed25519 signature of the record, 64 bytes.
+pub const SIGNATURE: &str = "trace.jsonl.sig";
 /// The folder of checkpoints.
 pub const CHECKPOINTS: &str = "checkpoint";
 /// Scores, one object per downstream task.
@@ -31,6 +35,7 @@ pub const ALL: &[&str] = &[
     EMBEDDINGS_PARQUET,
     IDS,
     MODEL,
+    SIGNATURE,
     CHECKPOINTS,
     METRICS,
     REPORT,

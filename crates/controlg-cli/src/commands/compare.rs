@@ -109,6 +109,10 @@ pub(super) fn execute(
 /// Creates the output folder and locks it, so that no two comparisons run the same jobs. Shards have locks of their own.
 fn lock(args: &CompareArgs) -> Result<FolderLock> {
     let folder = args.out.display();
+    if args.out.to_str().is_none() {
+        // Cells and arguments of runs name the folder as text.
+        return Err(Error::value("--out", folder, "a path in valid UTF-8"));
+    }
     fs::create_dir_all(&args.out).map_err(|error| Error::io(format_args!("creating {folder}"), error))?;
     let name = match args.shard {
         None => FolderLock::NAME.to_owned(),

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::compare::{CompletedComparison, execute};
 use super::report::RunData;
 use crate::args::{CommonArgs, CompareArgs};
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 /// A graph on which neither features nor smoothing is enough: few of a node's words tell its class, and a third
 /// of the classes link to a partner class rather than to themselves, which smoothing blurs.
@@ -86,7 +86,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
         best_floors(&cells, &args.tasks),
         page.display(),
     );
-    console.result(&json!({ "report": page, "run": folder, "results": cells }), text)
+    console.result(&json!({ "report": shown(&page), "run": shown(&folder), "results": cells }), text)
 }
 
 /// Scores of one task for the page: the run of controlg, a random schedule, and the floors.

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Command::Report { folder, out, figures, force } => {
             report::run(folder, out.as_ref(), figures.as_ref(), *force, &args.common, &console)
         }
-        Command::Audit { run } => audit::run(run, &console),
+        Command::Audit(command) => audit::run(command, &args.common, &console),
         Command::Embed { run, data, out, force } => {
             embed::run(run, data, out.as_ref(), *force, &args.common, &console)
         }

@@ -155,7 +155,7 @@ fn within_limit(graph: &Graph, config: &Config, limit: u64, console: &Console) -
 fn replay_events(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
     for line in trace::read(&run.join(run_files::TRACE))? {
         let before = match &line.record {
-            Record::Run(_) | Record::Scheduler(_) => false,
+            Record::Run(_) | Record::Scheduler(_) | Record::End(_) => false,
             Record::Warmup(line) => line.step < steps,
             Record::Sense(line) => line.step < steps,
             Record::Block(line) => line.step < steps,

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::load_options;
 use crate::args::CommonArgs;
-use crate::console::Console;
+use crate::console::{Console, shown};
 use crate::png::PngRenderer;
 
 pub(super) fn run(
@@ -50,7 +50,7 @@ pub(super) fn run(
     let plural = if names.len() == 1 { "" } else { "s" };
     let size = rendered.page.len().div_ceil(1000);
     let text = format!("{}: {} figure{plural}, {size} KB", page.display(), names.len());
-    console.result(&json!({ "page": page, "bytes": rendered.page.len(), "figures": names }), text)
+    console.result(&json!({ "page": shown(&page), "bytes": rendered.page.len(), "figures": names }), text)
 }
 
 /// Renders the folder of a run or of a comparison.

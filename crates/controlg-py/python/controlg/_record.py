@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 
 def steps_done(record: str) -> int:
-    """The number of steps of a record, whose last line is a block."""
+    """The number of steps of a record, whose last line is a block or the end."""
     last = json.loads(record.splitlines()[-1])
-    return int(last["step"]) + int(last["steps"])
+    return int(last.get("step", 0)) + int(last["steps"])
 
 
 def notes(record: str) -> list[str]:

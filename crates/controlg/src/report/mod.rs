@@ -72,7 +72,7 @@ pub fn of_run(run: &Path, map: Option<(&EmbeddingMap, &Graph)>) -> Result<Render
 pub fn of_run_in(run: &Path, context: &RunContext<'_>) -> Result<RenderedReport> {
     let record = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
     let trace = RunTrace::new(trace::read(&record)?)?;
-    let verdict = audit::audit(&record).map_err(|error| error.to_string());
+    let verdict = audit::audit(run).map_err(|error| error.to_string());
     let mut figures = figures::of_run(&trace);
     // The settings of a synthetic graph would fill the title; the run in words has them.
     let data = trace.run.data.strip_prefix("synthetic:").map_or(trace.run.data.as_str(), |_| "synthetic");
@@ -82,7 +82,8 @@ pub fn of_run_in(run: &Path, context: &RunContext<'_>) -> Result<RenderedReport>
     }
     page.paragraph(context.intro);
     match &verdict {
-        Ok(_) => page.verdict(true, "audit: every decision follows from the record"),
+        Ok(audit) if audit.complete => page.verdict(true, "audit: every decision follows from the record"),
+        Ok(_) => page.verdict(true, "audit: every decision so far follows from the record"),
         Err(what) => page.verdict(false, &format!("audit: {what}")),
     }
     match context.scores {

@@ -23,6 +23,8 @@ pub struct Input {
     pub scale: Option<ColumnScale>,
     /// Whether the features are structural, computed from the edges.
     pub structural: bool,
+    /// Hash of the graph.
+    pub data_hash: String,
     /// What was chosen for this graph, and why: the feature normalization, the number of clusters.
     pub notes: Vec<String>,
     /// How the features were normalized.
@@ -52,7 +54,8 @@ impl Input {
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
         let notes = normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config));
         let notes = notes.chain(precision_note(config)).collect();
-        Ok(Input { graph, probe, scale, structural, notes, normalization })
+        let data_hash = graph.fingerprint();
+        Ok(Input { graph, probe, scale, structural, data_hash, notes, normalization })
     }
 }
 

@@ -33,5 +33,6 @@ pub use pretrain::{pretrain, pretrain_until, pretrain_with};
 pub use run::feature_match::MatchedGraph;
 pub use run::files::{is_own_embeddings, write_embeddings};
 pub use run::folder::{RunEvent, RunFolder, RunSummary};
+pub use run::results::{hashes_of_model, write_results};
 pub use trained_model::{TrainedModel, TrainedModelParts, embed_from_bytes, match_features_from_bytes};
 pub use training::{Timings, TrainProgress, Training};

@@ -1,5 +1,6 @@
 //! The training loop: warm up, then for each block sense if due, decide, and step. Mixing methods only step.
 
+use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -9,10 +10,12 @@ use super::input::Input;
 use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
 use super::normalization::Normalization;
+use super::run::checkpoint;
+use super::run::model_file::RunIdentity;
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch};
 use crate::error::Result;
-use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
+use crate::trace::{BlockLine, Record, RunLine, SenseLine, TraceEnd, WarmupLine};
 
 /// The training loop. [`pretrain`](super::pretrain) and [`RunFolder`](super::RunFolder) run it to its end.
 ///
@@ -33,6 +36,7 @@ use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 pub struct Training<'g> {
     config: Config,
     normalization: Normalization,
+    data_hash: String,
     notes: Vec<String>,
     model: Model<'g>,
     method: Driver,
@@ -93,6 +97,7 @@ impl<'g> Training<'g> {
             },
             model,
             normalization: input.normalization,
+            data_hash: input.data_hash.clone(),
             notes: input.notes.clone(),
             config: config.clone(),
             progress: TrainProgress::default(),
@@ -110,6 +115,7 @@ impl<'g> Training<'g> {
             method,
             seed,
             objectives,
+            data_hash: Some(self.data_hash.clone()),
             normalize: self.normalization.chosen_for.map(|_| self.normalization.how),
             notes: self.notes.clone(),
             config: RecordedConfig::from(&self.config),
@@ -266,6 +272,18 @@ impl<'g> Training<'g> {
     /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Restores the newest intact checkpoint in a folder of checkpoints that has at most `most` steps. Returns the end of the
+    /// record at that time; `None` if there is none, and nothing has changed.
+    pub fn restore_before(
+        &mut self,
+        checkpoints: &Path,
+        input: &Input,
+        most: u64,
+    ) -> Result<Option<TraceEnd>> {
+        let identity = RunIdentity::of(&self.config, input)?;
+        checkpoint::restore(checkpoints, self, &identity, most, |_| {})
     }
 
     pub(super) fn model_mut(&mut self) -> &mut Model<'g> {

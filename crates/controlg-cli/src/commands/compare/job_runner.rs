@@ -185,7 +185,7 @@ fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<RunCost>
     let milliseconds: f64 = lines
         .iter()
         .map(|line| match &line.record {
-            Record::Run(_) | Record::Scheduler(_) => 0.0,
+            Record::Run(_) | Record::Scheduler(_) | Record::End(_) => 0.0,
             Record::Warmup(line) => line.ms,
             Record::Sense(line) => line.ms,
             Record::Block(line) => line.ms,
