@@ -258,8 +258,10 @@ impl Audit {
         }
         self.steps += steps;
         self.blocks += 1;
-        let measured = self.settings.holds_out()
-            && (found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps));
+        let at_end = found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps);
+        let with_quality = at_end && self.settings.measures_quality();
+        invariants::quality(found.quality.as_ref(), with_quality, &place("quality"))?;
+        let measured = self.settings.holds_out() && at_end;
         let count = if measured { self.settings.k() } else { 0 };
         invariants::finite(&found.held_out, count, &place("held_out"))?;
         if measured {

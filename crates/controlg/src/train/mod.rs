@@ -16,6 +16,7 @@ mod mixing;
 mod model;
 mod normalization;
 mod pretrain;
+mod quality;
 mod readout;
 mod run;
 mod timing;
