@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use controlg::Result;
-use controlg::audit::{self, AuditSummary};
+use controlg::audit::{self, AuditSummary, SearchSummary};
 use serde_json::json;
 
 use crate::console::Console;
@@ -36,6 +36,14 @@ fn text(summary: &AuditSummary) -> String {
         "{}: {blocks} blocks, {sensings} sensings, {steps} of {total_steps} steps",
         summary.method
     );
+    if let Some(search) = &summary.search {
+        let SearchSummary { candidates, runs, failed, winner, .. } = search;
+        let failed = if *failed > 0 { format!(", {failed} of which failed") } else { String::new() };
+        let _ = writeln!(
+            text,
+            "the choice of candidate {winner} among {candidates} follows from {runs} short runs{failed}"
+        );
+    }
     let width = summary.objectives.iter().map(String::len).max().unwrap_or(0);
     for (name, weight) in summary.objectives.iter().zip(&summary.weights) {
         let _ = writeln!(text, "  {name:<width$}  mean weight {weight:.3}");

@@ -13,6 +13,7 @@
 
 mod invariants;
 mod place;
+mod search;
 mod settings;
 mod statistics;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use self::place::{Place, PlaceOf};
+pub use self::search::SearchSummary;
 use self::settings::{AuditSettings, AuditedMethod};
 use self::statistics::Statistics;
 use crate::config::{Config, Custom};
@@ -63,9 +65,12 @@ pub struct AuditSummary {
     pub longest_drought: usize,
     /// Upper bound of [`AuditSummary::longest_drought`] that exploration guarantees with probability 99 %.
     pub drought_bound: Option<f64>,
+    /// The search that chose the settings, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSummary>,
 }
 
-/// Audits a run folder or a record. The first difference is an [`Error::Check`].
+/// Audits a run folder or a record, and the search that chose its settings, if there was one. The first difference is an [`Error::Check`].
 ///
 /// ```
 /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
@@ -102,7 +107,8 @@ pub fn audit_with(run: &Path, custom: &Custom) -> Result<AuditSummary> {
         check_seal(line, &place("seal"))?;
     }
     let Some(audit) = audit else { return Err(Error::input(&path, "", "no header", "the record of a run")) };
-    Ok(audit.summary(path))
+    let search = if run.is_dir() { search::audit(run)? } else { None };
+    Ok(AuditSummary { search, ..audit.summary(path) })
 }
 
 fn check_seal(line: &SealedLine, place: &Place<'_>) -> Result<()> {
@@ -346,6 +352,7 @@ impl Audit {
             worst_deficit: statistics.worst_deficit,
             longest_drought: statistics.longest,
             drought_bound,
+            search: None,
             objectives: settings.objectives,
         }
     }

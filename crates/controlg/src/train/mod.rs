@@ -34,5 +34,6 @@ pub use pretrain::{pretrain, pretrain_until, pretrain_with};
 pub use run::feature_match::MatchedGraph;
 pub use run::files::{is_own_embeddings, write_embeddings};
 pub use run::folder::{RunEvent, RunFolder, RunSummary};
+pub(crate) use run::folder::{has_files, remove_run};
 pub use trained_model::{TrainedModel, TrainedModelParts, embed_from_bytes, match_features_from_bytes};
 pub use training::{Timings, TrainProgress, Training};
