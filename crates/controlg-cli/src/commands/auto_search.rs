@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use controlg::auto::{AutoEvent, AutoFolder, AutoSearch, Outcome};
+use controlg::auto::{AutoEvent, AutoFolder, AutoOutcome, AutoSearch};
 use controlg::config::Config;
 use controlg::graph::Graph;
 use controlg::train::RunEstimate;
@@ -78,7 +78,7 @@ impl PendingSearch {
 }
 
 /// An outcome in one line.
-fn described(outcome: &Outcome) -> String {
+fn described(outcome: &AutoOutcome) -> String {
     let Some(quality) = outcome.quality else {
         return format!("failed: {}", outcome.failure.as_deref().unwrap_or_default());
     };

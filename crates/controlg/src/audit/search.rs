@@ -33,7 +33,7 @@ pub(super) fn audit(run: &Path) -> Result<Option<SearchSummary>> {
     let search = AutoSearch::read(run)?;
     let (mut runs, mut failed) = (0, 0);
     for (at, round) in search.rounds.iter().enumerate() {
-        let place = |field: &str| Place { file: &path, place: format!("round {}, {field}", at + 1) };
+        let place = |field: &str| SearchPlace { file: &path, place: format!("round {}, {field}", at + 1) };
         let found: Vec<usize> = round.outcomes.iter().map(|outcome| outcome.candidate).collect();
         let expected = search.taking_part(at).unwrap_or_default();
         place("candidates").same(&found, &expected)?;
@@ -52,25 +52,25 @@ pub(super) fn audit(run: &Path) -> Result<Option<SearchSummary>> {
         let scores: Vec<f64> = round.outcomes.iter().map(|outcome| outcome.score).collect();
         place("score").same(&scores, &search.ranking.scores(&qualities))?;
     }
-    let winner = Place { file: &path, place: "winner".to_owned() };
+    let winner = SearchPlace { file: &path, place: "winner".to_owned() };
     winner.same(&search.winner, &search.derived_winner())?;
     let Some(index) = search.winner else { return Err(winner.differs("none", "a candidate")) };
     let settings = run.join(run_files::CONFIG);
     let trained = Config::from_table(config::read(&settings)?)?;
     if let Some((key, was, is)) = config::first_difference(&trained, &search.full_config(index)?)? {
-        return Err(Place { file: &settings, place: key }.differs(was, is));
+        return Err(SearchPlace { file: &settings, place: key }.differs(was, is));
     }
     let settings = search.candidates[index].settings.clone();
     Ok(Some(SearchSummary { candidates: search.candidates.len(), runs, failed, winner: index + 1, settings }))
 }
 
 /// A place in a file of the search.
-struct Place<'p> {
+struct SearchPlace<'p> {
     file: &'p PathBuf,
     place: String,
 }
 
-impl Place<'_> {
+impl SearchPlace<'_> {
     fn differs(&self, found: impl std::fmt::Display, expected: impl std::fmt::Display) -> Error {
         let (file, place) = (self.file.clone(), self.place.clone());
         Error::Check { file, place, found: found.to_string(), expected: expected.to_string() }

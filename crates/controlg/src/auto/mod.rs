@@ -35,9 +35,9 @@ pub struct AutoSearch {
     /// How candidates are compared.
     pub ranking: Ranking,
     /// The candidates.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<AutoCandidate>,
     /// The rounds.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<AutoRound>,
     /// Steps of all short runs, as planned beforehand.
     pub steps: u64,
     /// Index of the chosen candidate; `None` before the end.
@@ -47,7 +47,7 @@ pub struct AutoSearch {
 
 /// Settings to try.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
+pub struct AutoCandidate {
     /// What makes it a candidate, as `key=value`.
     pub settings: Vec<String>,
     /// The complete settings of its full run.
@@ -56,19 +56,19 @@ pub struct Candidate {
 
 /// One round of short runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Round {
+pub struct AutoRound {
     /// Steps of each run.
     pub steps: u64,
     /// Number of runs.
     pub runs: usize,
     /// The outcome of each run; empty before the end of the round.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<AutoOutcome>,
 }
 
 /// The outcome of a short run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct AutoOutcome {
     /// Index of the candidate.
     pub candidate: usize,
     /// The quality of its embeddings at the end; `None` if the run failed.
@@ -100,20 +100,20 @@ impl AutoSearch {
                 let text = config.to_toml()?;
                 let config =
                     text.parse().map_err(|error: toml::de::Error| Error::Failed(error.to_string()))?;
-                candidates.push(Candidate { settings, config });
+                candidates.push(AutoCandidate { settings, config });
             }
         }
         let configs: Vec<Config> =
             candidates.iter().map(|one| Config::from_table(one.config.clone())).collect::<Result<_>>()?;
         let total = configs.iter().map(Config::total_steps).max().unwrap_or(0);
         let warm_up = configs.iter().map(Config::warm_up_steps).max().unwrap_or(0);
-        let round = |&(share, of): &(u64, usize)| Round {
+        let round = |&(share, of): &(u64, usize)| AutoRound {
             // A run is at least as long as its warm-up, and as long again.
             steps: (total / share).max(2 * warm_up).clamp(1, total.max(1)),
             runs: candidates.len().div_ceil(of),
             outcomes: Vec::new(),
         };
-        let rounds: Vec<Round> = ROUNDS.iter().map(round).collect();
+        let rounds: Vec<AutoRound> = ROUNDS.iter().map(round).collect();
         let ranking = match configs.first().map(|config| config.edges) {
             Some(EdgeScope::Train) => Ranking::EdgeAuc,
             _ => Ranking::MeanRank,
@@ -142,7 +142,7 @@ impl AutoSearch {
                 let found = format!("{} runs of {taking_part} candidates", round.runs);
                 return Err(wrong(format!("round {}", at + 1), &found));
             }
-            let known = |outcome: &Outcome| outcome.candidate < search.candidates.len();
+            let known = |outcome: &AutoOutcome| outcome.candidate < search.candidates.len();
             if !round.outcomes.is_empty()
                 && (round.outcomes.len() != round.runs || !round.outcomes.iter().all(known))
             {

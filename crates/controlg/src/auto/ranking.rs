@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Outcome;
+use super::AutoOutcome;
 use crate::eval::quality::Quality;
 use crate::eval::ranks::{MissingRank, ranks};
 
@@ -22,11 +22,11 @@ const COLLAPSED: f64 = 1.5;
 impl Ranking {
     /// The score of each run, its mean rank; lower is better. Runs that failed or collapsed share the last ranks.
     pub fn scores(self, qualities: &[Option<Quality>]) -> Vec<f64> {
-        let index = |quality: &Quality| quality.calinski_harabasz;
-        let area = |quality: &Quality| quality.edge_auc;
-        let measures: Vec<&dyn Fn(&Quality) -> Option<f64>> = match self {
-            Ranking::MeanRank => vec![&index, &area],
-            Ranking::EdgeAuc => vec![&area],
+        let index: fn(&Quality) -> Option<f64> = |quality| quality.calinski_harabasz;
+        let area: fn(&Quality) -> Option<f64> = |quality| quality.edge_auc;
+        let measures = match self {
+            Ranking::MeanRank => vec![index, area],
+            Ranking::EdgeAuc => vec![area],
         };
         let is_sound = |quality: &Quality| quality.effective_rank.is_some_and(|rank| rank >= COLLAPSED);
         let mut sums = vec![0.0; qualities.len()];
@@ -41,7 +41,7 @@ impl Ranking {
 
     /// The candidates of the best runs, best first; ties go to the one that is listed first. `None` without outcomes, or if all
     /// runs failed.
-    pub fn best(self, outcomes: &[Outcome], count: usize) -> Option<Vec<usize>> {
+    pub fn best(self, outcomes: &[AutoOutcome], count: usize) -> Option<Vec<usize>> {
         let qualities: Vec<Option<Quality>> = outcomes.iter().map(|outcome| outcome.quality).collect();
         qualities.iter().flatten().next()?;
         let scores = self.scores(&qualities);
@@ -61,8 +61,8 @@ mod tests {
         Some(Quality { calinski_harabasz: Some(index), edge_auc: Some(area), effective_rank: Some(9.0) })
     }
 
-    fn outcomes(qualities: &[Option<Quality>]) -> Vec<Outcome> {
-        let outcome = |(candidate, &quality)| Outcome { candidate, quality, failure: None, score: 0.0 };
+    fn outcomes(qualities: &[Option<Quality>]) -> Vec<AutoOutcome> {
+        let outcome = |(candidate, &quality)| AutoOutcome { candidate, quality, failure: None, score: 0.0 };
         qualities.iter().enumerate().map(outcome).collect()
     }
 

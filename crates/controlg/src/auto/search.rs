@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::Table;
 
-use super::{AutoSearch, Outcome};
+use super::{AutoOutcome, AutoSearch};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::eval::quality::Quality;
@@ -36,7 +36,7 @@ pub enum AutoEvent<'e> {
         /// Runs of the round.
         runs: usize,
         /// The outcome, without its score.
-        outcome: &'e Outcome,
+        outcome: &'e AutoOutcome,
     },
     /// The search ended with this candidate.
     Chosen(usize),
@@ -125,10 +125,10 @@ impl<'a> AutoFolder<'a> {
     }
 
     /// One short run, or what is known of it.
-    fn short_run(&self, graph: &Graph, round: usize, candidate: usize) -> Result<Outcome> {
+    fn short_run(&self, graph: &Graph, round: usize, candidate: usize) -> Result<AutoOutcome> {
         let config = self.search.short_config(round, candidate)?;
         let folder = AutoSearch::run_folder(self.path, round, candidate);
-        let of = |quality, failure| Outcome { candidate, quality, failure, score: 0.0 };
+        let of = |quality, failure| AutoOutcome { candidate, quality, failure, score: 0.0 };
         if let Some(quality) = finished(&folder, &config)? {
             remove_artifacts(&folder)?;
             return Ok(of(Some(quality), None));

@@ -139,13 +139,15 @@ impl<'g> QualityMeter<'g> {
 mod tests {
     use super::*;
     use crate::config;
+    use crate::data::LoadOptions;
     use crate::train::Input;
 
     fn input(name: &str, set: &[&str]) -> (Graph, Config, Input) {
-        let graph = crate::data::load(name, &Default::default()).unwrap().graph;
         let mut table = Config::preset("any");
         set.iter().for_each(|assignment| config::set(&mut table, assignment).unwrap());
         let config = Config::from_table(table).unwrap();
+        let options = LoadOptions { features: config.features, ..LoadOptions::default() };
+        let graph = crate::data::load(name, &options).unwrap().graph;
         let input = Input::new(&graph, &config).unwrap();
         (graph, config, input)
     }
