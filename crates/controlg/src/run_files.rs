@@ -26,6 +26,10 @@ pub const REPORT: &str = "report.html";
 pub const TENSORBOARD: &str = "tensorboard";
 /// The folder of embeddings of other graphs.
 pub const EMBED: &str = "embed";
+/// The search of `pretrain --auto` that chose the settings; see [`crate::auto`].
+pub const AUTO: &str = "auto.json";
+/// The folder of the short runs of this search.
+pub const AUTO_RUNS: &str = "auto";
 
 /// Everything that a run folder may hold.
 pub const ALL: &[&str] = &[
@@ -41,4 +45,6 @@ pub const ALL: &[&str] = &[
     REPORT,
     TENSORBOARD,
     EMBED,
+    AUTO,
+    AUTO_RUNS,
 ];

@@ -20,6 +20,7 @@ use crate::config::{FeatureNormalization, RecordedConfig};
 use crate::coordinator::{Decision, HeldOutReading, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
+use crate::eval::quality::Quality;
 use crate::files;
 
 /// One line of a record.
@@ -187,6 +188,9 @@ pub struct BlockLine {
     /// Losses on held-out samples after the last block of an epoch; empty if nothing is held out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_out: Vec<f64>,
+    /// Quality of the embeddings without labels, after the last block of an epoch; `None` if it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<Quality>,
     /// Milliseconds of the steps.
     pub ms: f64,
 }

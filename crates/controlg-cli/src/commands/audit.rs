@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher};
 
-use controlg::audit::{self, AuditSummary, Replay, ReplaySummary};
+use controlg::audit::{self, AuditSummary, Replay, ReplaySummary, SearchSummary};
 use controlg::config::{self, Config};
 use controlg::data::{self, LoadOptions};
 use controlg::{Error, Result, run_files};
@@ -119,6 +119,14 @@ fn text(summary: &AuditSummary) -> String {
     }
     for note in &summary.notes {
         let _ = writeln!(text, "note: {note}");
+    }
+    if let Some(search) = &summary.search {
+        let SearchSummary { candidates, runs, failed, winner, .. } = search;
+        let failed = if *failed > 0 { format!(", {failed} of which failed") } else { String::new() };
+        let _ = writeln!(
+            text,
+            "the choice of candidate {winner} among {candidates} follows from {runs} short runs{failed}"
+        );
     }
     let width = summary.objectives.iter().map(String::len).max().unwrap_or(0);
     for (name, weight) in summary.objectives.iter().zip(&summary.weights) {

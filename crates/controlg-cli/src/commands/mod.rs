@@ -1,6 +1,7 @@
 //! One module per command: calls to the library and formatting of the results.
 
 mod audit;
+mod auto_search;
 mod compare;
 mod data;
 mod demo;

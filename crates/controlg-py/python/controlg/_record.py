@@ -52,6 +52,8 @@ def _column(values: list[Any]) -> NDArray[Any]:
 
 
 def _spread(key: str, value: Any, objectives: list[str]) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"{key}_{name}", one) for name, one in value.items()]
     if not isinstance(value, list):
         return [(key, value)]
     return [pair for name, one in zip(objectives, value) for pair in _spread(f"{key}_{name}", one, objectives)]

@@ -19,6 +19,7 @@ mod invariants;
 mod place;
 mod replay;
 mod run_folder;
+mod search;
 mod settings;
 mod signature;
 mod statistics;
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use self::place::{Place, PlaceOf};
+pub use self::search::SearchSummary;
 use self::settings::{AuditSettings, AuditedMethod};
 use self::statistics::Statistics;
 use crate::config::{Config, Custom};
@@ -83,9 +85,12 @@ pub struct AuditSummary {
     pub longest_drought: usize,
     /// Upper bound of [`AuditSummary::longest_drought`] that exploration guarantees with probability 99 %.
     pub drought_bound: Option<f64>,
+    /// The search that chose the settings, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSummary>,
 }
 
-/// Audits a run folder or a record. The first difference is an [`Error::Check`].
+/// Audits a run folder or a record, and the search that chose its settings, if there was one. The first difference is an [`Error::Check`].
 ///
 /// ```
 /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
@@ -140,6 +145,7 @@ pub fn audit_with(run: &Path, custom: &Custom) -> Result<AuditSummary> {
     } else {
         summary.notes.push(FREE_LENGTH.to_owned());
     }
+    summary.search = if run.is_dir() { search::audit(run)? } else { None };
     Ok(summary)
 }
 
@@ -310,8 +316,10 @@ impl Audit {
         }
         self.steps += steps;
         self.blocks += 1;
-        let measured = self.settings.holds_out()
-            && (found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps));
+        let at_end = found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps);
+        let with_quality = at_end && self.settings.measures_quality();
+        invariants::quality(found.quality.as_ref(), with_quality, &place("quality"))?;
+        let measured = self.settings.holds_out() && at_end;
         let count = if measured { self.settings.k() } else { 0 };
         invariants::finite(&found.held_out, count, &place("held_out"))?;
         if measured {
@@ -423,6 +431,7 @@ impl Audit {
             worst_deficit: statistics.worst_deficit,
             longest_drought: statistics.longest,
             drought_bound,
+            search: None,
             objectives: settings.objectives,
         }
     }

@@ -92,22 +92,31 @@ const ALL: &str = "all";
 /// Settings that belong together, in the table of a method.
 const VARIANTS: &str = "variants";
 
+/// The candidates of `pretrain --auto`.
+const AUTO: &str = include_str!("../../grids/auto.toml");
+
 /// Grids of the paper.
 const PAPER: &str = include_str!("../../grids/paper.toml");
 
 impl Grid {
     /// Reads a grid file; `paper` selects the built-in grids of the paper.
     pub fn read(path: &Path) -> Result<Grid> {
-        let table = match path.to_str() {
-            Some("paper") if !path.exists() => PAPER
-                .parse()
-                .map_err(|error: toml::de::Error| Error::Failed(format!("the built-in grids: {error}")))?,
-            _ => config::read_toml(path)?,
-        };
+        match path.to_str() {
+            Some("paper") if !path.exists() => Grid::of_table(path, &built_in(PAPER)?),
+            _ => Grid::of_table(path, &config::read_toml(path)?),
+        }
+    }
+
+    /// The built-in candidates of `pretrain --auto`.
+    pub fn auto() -> Result<Grid> {
+        Grid::of_table(Path::new("auto"), &built_in(AUTO)?)
+    }
+
+    fn of_table(path: &Path, table: &toml::Table) -> Result<Grid> {
         let wrong =
             |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);
         let mut methods = BTreeMap::new();
-        for (method, keys) in &table {
+        for (method, keys) in table {
             let Some(keys) = keys.as_table() else {
                 return Err(wrong(method, keys, "a table of settings, each with a list of values"));
             };
@@ -206,6 +215,10 @@ impl Grid {
         }
         Ok(jobs)
     }
+}
+
+fn built_in(text: &str) -> Result<toml::Table> {
+    text.parse().map_err(|error: toml::de::Error| Error::Failed(format!("the built-in grids: {error}")))
 }
 
 /// The settings of a variant as `key=value`, sorted by name.

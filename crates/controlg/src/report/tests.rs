@@ -39,6 +39,7 @@ fn every_figure_has_marks_and_data() {
     let report = of_run(&path, Some((&map, &dataset.graph))).unwrap();
     let all = [
         "losses",
+        "quality",
         "plan",
         "schedule",
         "tracking",
@@ -142,15 +143,15 @@ fn the_search_knows_neighbors_and_the_cap_is_stated() {
 fn methods_have_the_figures_their_records_allow() {
     assert_eq!(
         names(&of_run(&run("random").path().join("run"), None).unwrap()),
-        ["losses", "schedule", "time", "drought"]
+        ["losses", "quality", "schedule", "time", "drought"]
     );
     assert_eq!(
         names(&of_run(&run("p_link").path().join("run"), None).unwrap()),
-        ["losses", "schedule", "time"]
+        ["losses", "quality", "schedule", "time"]
     );
     assert_eq!(
         names(&of_run(&run("uniform").path().join("run"), None).unwrap()),
-        ["losses", "weights", "time"]
+        ["losses", "quality", "weights", "time"]
     );
 }
 

@@ -6,6 +6,7 @@ use super::batch::BatchLoader;
 use super::model::init::InitialModel;
 use super::model::{ExtraPasses, Model, ModelSpec};
 use super::normalization::Normalization;
+use super::quality::QualitySample;
 use super::readout::EmbeddingReadout;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
@@ -34,7 +35,7 @@ pub struct MemoryEstimate {
     pub passes: u64,
     /// A second model during a search for weights, before the first step.
     pub search: u64,
-    /// Computing and writing the embeddings, after the last step.
+    /// Computing and writing the embeddings after the last step, or measuring their quality after an epoch.
     pub embedding: u64,
     /// Partitioning the graph, before the first step.
     pub cutting: u64,
@@ -101,7 +102,12 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let loader = step.map(|step| BatchLoader::constant(&seen, step));
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
     let parameters = parameter_bytes(&initial, config, encoded)?;
-    let (passes, embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
+    let (passes, mut embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
+    if config.train.quality && config.total_steps() > 0 {
+        let sensed = probe.as_ref().map_or(&seen, |probe| &probe.graph);
+        prepared += QualitySample::bytes(sensed);
+        embedding = embedding.max(quality_bytes(sensed, &initial, config)?);
+    }
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,
         graph: graph_bytes(graph, config, normalize, whole) as u64,
@@ -143,6 +149,18 @@ fn pass_bytes<'g>(
     // Buffers of many sizes fragment the heap.
     Ok([steps, embedding].map(|bytes| bytes + bytes / FRAGMENTS).into())
 }
+
+/// Bytes for measuring the quality of the embeddings of a graph: its input to the encoder is made for each measurement.
+fn quality_bytes(graph: &Graph, initial: &InitialModel, config: &Config) -> Result<usize> {
+    let spec =
+        ModelSpec { objectives: Vec::new(), ..ModelSpec::from_config(config, &config.build_method()?) };
+    let model = Model::shape_only(graph, None, None, spec)?;
+    let passes = model.embed_bytes(&config.embed, 0);
+    Ok(passes + passes / FRAGMENTS + prepared_bytes(graph, &[]) + initial.encoder.width() * PER_COLUMN)
+}
+
+/// Bytes per column of the embeddings for the rows that are clustered: a copy of each, centers and their sums.
+const PER_COLUMN: usize = 3 * 2048 * size_of::<Real>();
 
 /// One of so many bytes of the heap is lost between blocks.
 const FRAGMENTS: usize = 12;

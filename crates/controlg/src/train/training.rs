@@ -10,11 +10,13 @@ use super::input::Input;
 use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
 use super::normalization::Normalization;
+use super::quality::QualityMeter;
 use super::run::checkpoint;
 use super::run::model_file::RunIdentity;
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch};
 use crate::error::Result;
+use crate::eval::quality::Quality;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, TraceEnd, WarmupLine};
 
 /// The training loop. [`pretrain`](super::pretrain) and [`RunFolder`](super::RunFolder) run it to its end.
@@ -42,6 +44,7 @@ pub struct Training<'g> {
     method: Driver,
     progress: TrainProgress,
     timings: Timings,
+    quality: Option<QualityMeter<'g>>,
 }
 
 /// The method with its working memory.
@@ -90,7 +93,9 @@ impl<'g> Training<'g> {
         }
         let spec = ModelSpec::from_config(config, &method);
         let model = Model::with_loader(&input.graph, input.probe.as_ref(), loader, spec)?;
+        let quality = input.quality.as_ref().map(|sample| QualityMeter::new(sample, &*config.encoder));
         Ok(Training {
+            quality,
             method: match method {
                 ActiveMethod::Schedule(coordinator) => Driver::Schedule(coordinator),
                 ActiveMethod::Mix(mixer) => Driver::Mix(Mixing::new(mixer, &model)),
@@ -218,16 +223,24 @@ impl<'g> Training<'g> {
         self.progress.steps += steps;
         self.progress.blocks += 1;
         let ms = milliseconds(start);
-        let held_out = self.held_out_losses()?;
-        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, ms, ..line })))
+        let (held_out, quality) =
+            match self.at_epoch_end() || self.progress.steps >= self.config.total_steps() {
+                true => (self.held_out_losses()?, self.measure_quality()?),
+                false => (Vec::new(), None),
+            };
+        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, quality, ms, ..line })))
     }
 
-    /// The losses on held-out samples, if there are some and an epoch or the run has just ended.
+    /// The quality of the embeddings, if it is to be measured.
+    fn measure_quality(&mut self) -> Result<Option<Quality>> {
+        let start = Instant::now();
+        let quality = self.quality.as_ref().map(|meter| meter.measure(&self.model)).transpose()?;
+        self.timings.sensing += start.elapsed().as_secs_f64();
+        Ok(quality)
+    }
+
+    /// The losses on held-out samples, if there are some.
     fn held_out_losses(&mut self) -> Result<Vec<f64>> {
-        let ended = self.progress.steps >= self.config.total_steps();
-        if !ended && !self.at_epoch_end() {
-            return Ok(Vec::new());
-        }
         let start = Instant::now();
         let losses = self.model.held_out_losses(self.progress.steps)?;
         self.timings.sensing += start.elapsed().as_secs_f64();

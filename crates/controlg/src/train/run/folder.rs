@@ -260,13 +260,13 @@ fn describe(path: &Path, config: &Config) -> String {
 }
 
 /// Whether a folder has files besides its lock.
-fn has_files(path: &Path) -> bool {
+pub(crate) fn has_files(path: &Path) -> bool {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| name != FolderLock::NAME)
 }
 
 /// Removes the files of a run, and nothing else.
-fn remove_run(path: &Path) -> Result<()> {
+pub(crate) fn remove_run(path: &Path) -> Result<()> {
     for name in run_files::ALL {
         let file = path.join(name);
         let removed = if file.is_dir() { fs::remove_dir_all(&file) } else { fs::remove_file(&file) };
