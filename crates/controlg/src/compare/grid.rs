@@ -32,6 +32,8 @@ use crate::rng::Stream;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     methods: BTreeMap<String, Vec<Dimension>>,
+    /// Grids of single data sets, which are used instead.
+    by_data: BTreeMap<String, Grid>,
 }
 
 /// One dimension of a grid: the values of a setting, or the variants.
@@ -92,22 +94,39 @@ const ALL: &str = "all";
 /// Settings that belong together, in the table of a method.
 const VARIANTS: &str = "variants";
 
-/// Grids of the paper.
+/// Grids of the paper, and the one of a data set with a grid of its own.
 const PAPER: &str = include_str!("../../grids/paper.toml");
+const PAPER_ARXIV: (&str, &str) = ("ogbn-arxiv", include_str!("../../grids/paper-arxiv.toml"));
 
 impl Grid {
     /// Reads a grid file; `paper` selects the built-in grids of the paper.
     pub fn read(path: &Path) -> Result<Grid> {
-        let table = match path.to_str() {
-            Some("paper") if !path.exists() => PAPER
-                .parse()
-                .map_err(|error: toml::de::Error| Error::Failed(format!("the built-in grids: {error}")))?,
-            _ => config::read_toml(path)?,
+        match path.to_str() {
+            Some("paper") if !path.exists() => Ok(Grid::paper()),
+            _ => Grid::from_table(&config::read_toml(path)?, path),
+        }
+    }
+
+    /// The built-in grids of the paper.
+    pub fn paper() -> Grid {
+        let built_in = |text: &str| {
+            let table = text.parse().expect("the built-in grids are tested");
+            Grid::from_table(&table, Path::new("paper")).expect("the built-in grids are tested")
         };
+        let (data, text) = PAPER_ARXIV;
+        Grid { by_data: BTreeMap::from([(data.to_owned(), built_in(text))]), ..built_in(PAPER) }
+    }
+
+    /// The grid for a data set.
+    fn on(&self, data: &str) -> &Grid {
+        self.by_data.get(data).unwrap_or(self)
+    }
+
+    fn from_table(table: &toml::Table, path: &Path) -> Result<Grid> {
         let wrong =
             |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);
         let mut methods = BTreeMap::new();
-        for (method, keys) in &table {
+        for (method, keys) in table {
             let Some(keys) = keys.as_table() else {
                 return Err(wrong(method, keys, "a table of settings, each with a list of values"));
             };
@@ -142,38 +161,24 @@ impl Grid {
             }
             methods.insert(method.clone(), dimensions);
         }
-        Ok(Grid { methods })
+        Ok(Grid { methods, by_data: BTreeMap::new() })
     }
 
-    /// All combinations for a method, as lists of `key=value`; a random sample if there are more than `limit`.
-    pub fn combinations(&self, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
-        let of = |name: &str| self.methods.get(name).cloned().unwrap_or_default();
+    /// All combinations for a method on a data set, as lists of `key=value`; a random sample if there are more than `limit`.
+    pub fn combinations(&self, data: &str, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+        let of = |name: &str| self.on(data).methods.get(name).cloned().unwrap_or_default();
         // The method's own table overrides `[all]`.
         let own = of(method);
         let mut dimensions = of(ALL);
         dimensions.retain(|general| !own.iter().any(|known| known.name == general.name));
         dimensions.extend(own);
-        let lengths = dimensions.iter().map(|dimension| dimension.choices.len());
-        let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX);
-        let nth = |mut place: usize| {
-            let mut combination = Vec::new();
-            for Dimension { choices, .. } in &dimensions {
-                combination.extend(choices[place % choices.len()].iter().cloned());
-                place /= choices.len();
-            }
-            combination
-        };
-        match limit {
-            Some(limit) if limit < count => {
-                let mut stream = Stream::new(0, "grid", method, 0);
-                let mut places = std::collections::BTreeSet::new();
-                while places.len() < limit {
-                    places.insert(stream.below(count));
-                }
-                places.into_iter().map(nth).collect()
-            }
-            _ => (0..count).map(nth).collect(),
-        }
+        product(&dimensions, method, limit)
+    }
+
+    /// The same without the settings that the grid has for all methods.
+    pub fn own_combinations(&self, data: &str, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+        let own = self.on(data).methods.get(method).cloned().unwrap_or_default();
+        product(&own, method, limit)
     }
 
     /// Jobs that run every combination with the first `seeds` seeds, each evaluated on a selection task.
@@ -182,7 +187,7 @@ impl Grid {
         for data in &comparison.data {
             for method in comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str()))
             {
-                let combinations = self.combinations(method, limit);
+                let combinations = self.combinations(data, method, limit);
                 if combinations.len() < 2 {
                     continue;
                 }
@@ -205,6 +210,31 @@ impl Grid {
             }
         }
         Ok(jobs)
+    }
+}
+
+/// All combinations of some dimensions, or a random sample of them, always the same one.
+fn product(dimensions: &[Dimension], method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+    let lengths = dimensions.iter().map(|dimension| dimension.choices.len());
+    let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX);
+    let nth = |mut place: usize| {
+        let mut combination = Vec::new();
+        for Dimension { choices, .. } in dimensions {
+            combination.extend(choices[place % choices.len()].iter().cloned());
+            place /= choices.len();
+        }
+        combination
+    };
+    match limit {
+        Some(limit) if limit < count => {
+            let mut stream = Stream::new(0, "grid", method, 0);
+            let mut places = std::collections::BTreeSet::new();
+            while places.len() < limit {
+                places.insert(stream.below(count));
+            }
+            places.into_iter().map(nth).collect()
+        }
+        _ => (0..count).map(nth).collect(),
     }
 }
 

@@ -112,6 +112,7 @@ impl<'g> Training<'g> {
             objectives,
             normalize: self.normalization.chosen_for.map(|_| self.normalization.how),
             notes: self.notes.clone(),
+            integral_rule: self.config.is_feedback_loop().then_some(self.config.control.integral),
             config: RecordedConfig::from(&self.config),
         }))
     }
