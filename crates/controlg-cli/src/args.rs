@@ -220,6 +220,9 @@ pub(crate) struct CompareArgs {
     /// Methods; the floors and the single objectives are added.
     #[arg(long, required = true, value_name = "M,N", value_delimiter = ',')]
     pub(crate) methods: Vec<String>,
+    /// Objectives to train with [default: all five].
+    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "pool")]
+    pub(crate) objectives: Option<Vec<String>>,
     /// Train pools with bad objectives in them: stress.
     #[arg(long, value_name = "SUITE", conflicts_with = "grid")]
     pub(crate) pool: Option<PoolSuite>,

@@ -31,6 +31,8 @@ use crate::console::Console;
 use crate::interrupt;
 use job_runner::JobRunner;
 
+use super::pretrain::refuse_unused_objectives;
+
 pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     if let (Some(grid), true) = (&args.grid, args.validation_only) {
         return grid_search::only(&Grid::read(grid)?, args, common, console);
@@ -146,6 +148,11 @@ fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Res
         defaults: Comparison::DEFAULTS,
     };
     add_filtered_versions(&mut comparison.data, common, console)?;
+    if let Some(objectives) = &args.objectives {
+        let methods: Vec<&str> = args.methods.iter().map(String::as_str).collect();
+        refuse_unused_objectives(objectives, &methods)?;
+        comparison.set.push(format!("objectives={}", objectives.join(",")));
+    }
     comparison.set.extend(args.features.map(|features| format!("features={}", features.name())));
     comparison.defaults = revision_of_defaults(&comparison, args)?;
     Ok(comparison)

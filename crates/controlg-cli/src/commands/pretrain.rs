@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use controlg::config::{self, BatchMode, Config, EdgeScope};
 use controlg::data::FeatureSource;
+use controlg::coordinator::UNTRAINED;
 use controlg::data::{self, LoadOptions, catalog};
-use controlg::eval::Task;
+use controlg::eval::{Task, floors};
 use controlg::graph::Graph;
+use controlg::objective;
 use controlg::report::EventFile;
 use controlg::trace::{self, Record};
 use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
@@ -196,6 +198,8 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
         table.insert("method".to_owned(), method.as_str().into());
     }
     if let Some(objectives) = &args.objectives {
+        let method = table.get("method").and_then(toml::Value::as_str).unwrap_or_default();
+        refuse_unused_objectives(objectives, &[method])?;
         table.insert("objectives".to_owned(), objectives.clone().into());
     }
     if let Some(seed) = args.seed {
@@ -229,6 +233,19 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
         Some(path) if has_error(file, &error) => in_file(error, path),
         _ => error,
     })
+}
+
+/// Refuses `--objectives` that no method trains: the name of an objective as the method means this objective alone.
+pub(super) fn refuse_unused_objectives(objectives: &[String], methods: &[&str]) -> Result<()> {
+    let alone = |method: &&str| {
+        objective::find(method).is_ok() || floors::NAMES.contains(method) || *method == UNTRAINED
+    };
+    let same = |method: &&str| objectives.len() == 1 && objectives[0] == **method;
+    if methods.is_empty() || !methods.iter().all(alone) || methods.iter().any(same) {
+        return Ok(());
+    }
+    let found = format!("{} with method {}, which does not train them", objectives.join(","), methods.join(","));
+    Err(Error::value("--objectives", found, "no --objectives, or a method that trains several, such as controlg"))
 }
 
 /// Puts the given settings over those of the run to resume, if there is one.

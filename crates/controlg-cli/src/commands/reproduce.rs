@@ -1,6 +1,7 @@
 //! `controlg reproduce`: makes the tables and figures of the paper from runs that they share.
 
 mod plan;
+mod timing;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -100,6 +101,9 @@ fn execute(
         Ok(cells) => results.append(cells),
         Err(_) => Ok(()),
     })?;
+    if targets.iter().any(|target| target.name == Target::TIMING) {
+        timing::measure(settings, &skipped, args, common, console)?;
+    }
     write(&args.out, console)?;
     let names: Vec<&str> = targets.iter().map(|target| target.name).collect();
     let page = args.out.join(run_files::REPORT);
@@ -183,10 +187,13 @@ fn survey(
 fn write(out: &Path, console: &Console) -> Result<()> {
     let rendered = report::of_reproduction(out)?;
     files::atomic_write_bytes(&out.join("tables.md"), &rendered.markdown)?;
-    let folder = out.join("tables");
-    fs::create_dir_all(&folder).map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    for name in ["tables", "figures"] {
+        let folder = out.join(name);
+        fs::create_dir_all(&folder)
+            .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    }
     for (name, text) in &rendered.files {
-        files::atomic_write_bytes(&folder.join(name), text)?;
+        files::atomic_write_bytes(&out.join(name), text)?;
     }
     files::atomic_write_bytes(&out.join(run_files::REPORT), &rendered.report.page)?;
     console.log(format_args!("tables: {}", out.join("tables.md").display()));

@@ -5,7 +5,9 @@
 //! them so that a prefix of the list leaves useful tables. [`costs`] estimates what that takes. The results are one
 //! `results.jsonl`, from which [`TargetTable`]s show our numbers beside the paper's.
 
+mod claims;
 pub mod costs;
+pub mod gains;
 mod manifest;
 mod part;
 mod plan;
@@ -14,7 +16,9 @@ mod settings;
 mod table;
 mod target;
 mod targets;
+pub mod timing;
 
+pub use claims::{CLAIMS, Claim, Contrast, Diagnostics, Evidence, Finding, Verdict, table as claims_table};
 pub use manifest::ReproductionManifest;
 pub use part::Part;
 pub use plan::{Plan, PlannedJob, Stage};

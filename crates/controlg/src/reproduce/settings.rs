@@ -6,7 +6,7 @@ use crate::compare::Budget;
 use crate::config::Preset;
 
 /// The data sets of the paper, in the order of its tables.
-pub const DATA: [&str; 9] = [
+pub(super) const DATA: [&str; 9] = [
     "cora",
     "citeseer",
     "chameleon",

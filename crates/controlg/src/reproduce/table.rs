@@ -39,8 +39,10 @@ pub struct TableRow {
 }
 
 /// Our number and the paper's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TableCell {
+    /// Our value of each seed.
+    pub values: Vec<(u64, f64)>,
     /// Mean over the seeds with its 95 % interval.
     pub ours: Option<MeanInterval>,
     /// The paper's number, with the half-width of its 95 % interval if it has one.
@@ -93,8 +95,9 @@ impl TargetTable {
         let title = format!("{} ({} in percent)", target.title, task.metric());
         let cell = |name: &String, data: &String| {
             let own = cells.iter().filter(|cell| cell.method == *name && cell.data == *data);
-            let values: Vec<f64> = own.map(|cell| cell.value).collect();
-            TableCell { ours: MeanInterval::of(&values), paper: target.published(data, name) }
+            let values: Vec<(u64, f64)> = own.map(|cell| (cell.seed, cell.value)).collect();
+            let ours = MeanInterval::of(&values.iter().map(|value| value.1).collect::<Vec<_>>());
+            TableCell { values, ours, paper: target.published(data, name) }
         };
         let rows = names.iter().map(|name| TableRow {
             name: name.clone(),

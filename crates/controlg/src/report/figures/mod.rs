@@ -44,7 +44,7 @@ const WINDOW: usize = 25;
 
 /// All figures for which the record has data, in reading order.
 pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
-    let figures: [fn(&RunTrace) -> Option<Figure>; 14] = [
+    let figures: [fn(&RunTrace) -> Option<Figure>; 15] = [
         sensing::losses,
         held_out::losses,
         schedule::plan,
@@ -55,6 +55,7 @@ pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
         schedule::deficits,
         sensing::difficulty,
         sensing::references,
+        sensing::log_hypervolume,
         sensing::conflict,
         cost::time,
         schedule::entropy,
@@ -117,7 +118,7 @@ fn long_csv(trace: &RunTrace, parts: &[(&str, Vec<Series>)]) -> String {
     csv
 }
 
-pub(super) use schedule::raster_range;
+pub(super) use schedule::{normalized_entropy, raster_range};
 
 /// Colors of the first `k` objectives.
 pub(super) fn colors(k: usize) -> Vec<&'static str> {

@@ -11,6 +11,9 @@ mod timing;
 
 use super::Target;
 
+pub(super) use ablations::ROWS as ABLATION_ROWS;
+pub(super) use main_tables::ROWS as MAIN_ROWS;
+
 /// All targets, in the order of the paper.
 pub const TARGETS: &[Target] = &[
     main_tables::NC,
