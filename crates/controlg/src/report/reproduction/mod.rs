@@ -13,7 +13,7 @@ use crate::compare::{JsonlStore, ResultCell};
 use crate::error::Result;
 use crate::reproduce::timing::{self, StepTime};
 use crate::reproduce::{
-    Evidence, ReproduceSettings, ReproductionManifest, TARGETS, Target, TargetTable, claims_table,
+    Evidence, ReproduceSettings, ReproductionManifest, TARGETS, Target, claims_table,
 };
 use records::RecordFigures;
 

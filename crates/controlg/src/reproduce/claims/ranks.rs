@@ -60,7 +60,7 @@ fn best_rank(evidence: &Evidence, target: &str) -> Option<Finding> {
     let beaten = ranked.iter().filter(|(_, rank)| rank - own.rank > difference).count();
     let verdict = match place {
         1 => Verdict::Holds,
-        _ if own.rank - least <= difference => Verdict::InPart,
+        2 | 3 if own.rank - least <= difference => Verdict::InPart,
         _ => Verdict::DoesNotHold,
     };
     let first = if place == 1 { String::new() } else { format!("; best: {best} with {least:.2}") };
