@@ -1,6 +1,6 @@
 //! Command-line arguments: parsing only, no side effects.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Compare methods over data sets and seeds; continues an interrupted comparison.
     Compare(CompareArgs),
+    /// Make the tables and figures of the paper; continues an interrupted reproduction.
+    Reproduce(ReproduceArgs),
     /// Render a run or a comparison as one self-contained HTML page.
     Report {
         /// Folder of a run or of a comparison.
@@ -218,6 +220,9 @@ pub(crate) struct CompareArgs {
     /// Methods; the floors and the single objectives are added.
     #[arg(long, required = true, value_name = "M,N", value_delimiter = ',')]
     pub(crate) methods: Vec<String>,
+    /// Objectives to train with [default: all five].
+    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "pool")]
+    pub(crate) objectives: Option<Vec<String>>,
     /// Train pools with bad objectives in them: stress.
     #[arg(long, value_name = "SUITE", conflicts_with = "grid")]
     pub(crate) pool: Option<PoolSuite>,
@@ -282,6 +287,43 @@ pub(crate) struct CompareArgs {
     /// Keep the embeddings and models of all runs.
     #[arg(long)]
     pub(crate) keep_runs: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ReproduceArgs {
+    /// `list`, `all`, or tables and figures, e.g. nc lp gat.
+    #[arg(required = true, value_name = "TARGET")]
+    pub(crate) targets: Vec<String>,
+    /// Number of seeds (0, 1, …).
+    #[arg(long, default_value = "5", value_name = "N")]
+    pub(crate) seeds: NonZeroU64,
+    /// Budget shared by all methods: steps or evaluations.
+    #[arg(long, default_value = "evaluations")]
+    pub(crate) budget: Budget,
+    /// Base of the settings: tuned or paper [default: tuned].
+    #[arg(long, value_name = "NAME", default_value = "tuned", hide_default_value = true)]
+    pub(crate) preset: Preset,
+    /// Override a setting of every run, e.g. train.epochs=20.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Data sets, by name or path [default: the paper's].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) data: Vec<String>,
+    /// Configurations of the gain sweep.
+    #[arg(long, default_value = "200", value_name = "N")]
+    pub(crate) gain_configs: NonZeroUsize,
+    /// Output folder.
+    #[arg(long, default_value = "reproduction", value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Run only the i-th of n shards; a run without --shard merges them.
+    #[arg(long, value_name = "i/n")]
+    pub(crate) shard: Option<Shard>,
+    /// Print the plan and what it takes; run nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Parallel runs [default: one per core, fewer if memory is short].
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

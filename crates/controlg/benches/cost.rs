@@ -11,7 +11,7 @@ use controlg::config::{self, Config};
 use controlg::coordinator::METHODS;
 use controlg::data::{self, LoadOptions};
 use controlg::objective::{BASELINES, OBJECTIVES};
-use controlg::train::{Input, Training};
+use controlg::train::{Input, Training, step_times};
 
 fn main() {
     let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
@@ -24,10 +24,6 @@ fn main() {
 
 /// Rounds; in each, every method runs once.
 const ROUNDS: usize = 4;
-/// Blocks timed together; enough to include periodic work such as sensing.
-const BLOCKS: usize = 10;
-/// Minimum time per method and round, in milliseconds.
-const ROUND_MS: f64 = 500.0;
 
 fn table(name: &str) -> controlg::Result<()> {
     let graph = data::load(name, &LoadOptions::default())?.graph;
@@ -39,7 +35,7 @@ fn table(name: &str) -> controlg::Result<()> {
     for round in 1..=ROUNDS {
         eprintln!("{name}: round {round} of {ROUNDS}");
         for (method, times) in names.iter().zip(&mut times) {
-            times.extend(steps(&graph, name, method)?);
+            times.extend(step_times(&graph, name, method, &[])?);
         }
     }
     let of = |method: &str| {
@@ -59,41 +55,6 @@ fn table(name: &str) -> controlg::Result<()> {
         println!("  {method:<26}{ms:9.1}{:10.2}{share}", ms / random);
     }
     Ok(())
-}
-
-/// Several measurements of the time per step, in milliseconds.
-fn steps(graph: &Graph, data: &str, method: &str) -> controlg::Result<Vec<f64>> {
-    // Data set and method select the presets.
-    let mut table = toml::Table::new();
-    config::set(&mut table, &format!("data={data}"))?;
-    config::set(&mut table, &format!("method={method}"))?;
-    // A weight search before training is not part of a step: use the shortest.
-    for (key, least) in [("generations", 1), ("population", 2), ("steps", 1)] {
-        config::set(&mut table, &format!("mix.autossl-es.{key}={least}"))?;
-    }
-    let config = Config::from_table(table)?;
-    let input = Input::new(graph, &config)?;
-    let mut training = Training::new(&input, &config)?;
-    let mut advance = |blocks: usize| -> controlg::Result<Option<f64>> {
-        let (start, before) = (Instant::now(), training.progress().steps);
-        for _ in 0..blocks {
-            training.advance()?;
-        }
-        let taken = training.progress().steps - before;
-        Ok((taken > 0).then(|| 1e3 * start.elapsed().as_secs_f64() / taken as f64))
-    };
-    // Warm up, so that buffers are allocated; a scheduler begins with one block per objective.
-    let mixes = METHODS.iter().any(|known| known.name == method && known.mixes());
-    let (first, blocks) = if mixes { (2, 3) } else { (7, BLOCKS) };
-    advance(first)?;
-    let (mut found, start) = (Vec::new(), Instant::now());
-    while found.is_empty() || 1e3 * start.elapsed().as_secs_f64() < ROUND_MS {
-        match advance(blocks)? {
-            Some(ms) => found.push(ms),
-            None => break,
-        }
-    }
-    Ok(found)
 }
 
 fn compare(name: &str) -> controlg::Result<()> {

@@ -85,6 +85,7 @@ pub mod objective;
 pub mod recorded_scheduler;
 pub mod registry;
 pub mod report;
+pub mod reproduce;
 pub mod rng;
 mod rowfile;
 pub mod run_files;

@@ -67,6 +67,7 @@ impl RecordedScheduler {
         let header = SchedulerLine {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             objectives: objectives.clone(),
+            integral_rule: Some(settings.control.integral),
             settings: settings.clone(),
         };
         if settings.plan.mode == PlanMode::Gain {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::config::{FeatureNormalization, RecordedConfig};
-use crate::coordinator::{Decision, HeldOutReading, Reading, SchedulerSettings, Sensing};
+use crate::coordinator::{Decision, HeldOutReading, IntegralRule, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::eval::quality::Quality;
@@ -63,6 +63,9 @@ pub struct RunLine {
     /// What was chosen for this graph, and why; see [`Input::notes`](crate::train::Input::notes).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What the controller's integral accumulates, for runs of the feedback loop; older versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integral_rule: Option<IntegralRule>,
     /// All settings.
     pub config: RecordedConfig,
 }
@@ -74,6 +77,9 @@ pub struct SchedulerLine {
     pub version: String,
     /// The objectives; all arrays are in this order.
     pub objectives: Vec<String>,
+    /// What the controller's integral accumulates; older versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integral_rule: Option<IntegralRule>,
     /// All settings.
     pub settings: SchedulerSettings,
 }

@@ -4,18 +4,20 @@
 //! not stop the others, and every job can be repeated by hand.
 
 mod grid_search;
-mod job_runner;
+pub(super) mod job_runner;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::IsTerminal;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use controlg::compare::{
-    self, Comparison, ComparisonReport, Grid, Job, JobProgress, JsonlStore, Manifest, PoolSuite, ResultCell,
+    self, Comparison, ComparisonReport, Grid, GridTrial, Job, JobProgress, JsonlStore, Manifest, PoolSuite,
+    ResultCell, Shard,
 };
 use controlg::config::{Config, Preset};
 use controlg::data::{self, LoadOptions, catalog};
@@ -28,6 +30,8 @@ use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
 use job_runner::JobRunner;
+
+use super::pretrain::refuse_unused_objectives;
 
 pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     if let (Some(grid), true) = (&args.grid, args.validation_only) {
@@ -82,8 +86,9 @@ pub(super) fn execute(
     }
     interrupt::exit_with("interrupted; the same command continues the comparison".to_owned())?;
     let largest = survey(&mut comparison, common)?;
-    let lock = lock(args)?;
-    let parallel = parallel_jobs(largest, args, common);
+    let lock = lock(&args.out, args.shard)?;
+    write_definition(&comparison, &reference, args)?;
+    let parallel = parallel_jobs(largest, args.jobs, common);
     let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let choices = match &args.grid {
         None => Vec::new(),
@@ -94,7 +99,7 @@ pub(super) fn execute(
     };
     let jobs = comparison.jobs(&choices)?;
     let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
-    let remaining = remaining_jobs(&jobs, args, |job| comparison.remaining(job, results.all()));
+    let remaining = remaining_jobs(&jobs, args.shard, |job| comparison.remaining(job, results.all()));
     let known = Mutex::new(results.all().to_vec());
     let run = |job: &Job, threads: usize| run_or_reuse(&runner, job, threads, &known);
     let failures = run_all(remaining, (parallel, cores(common)), console, run, |_, outcome| match outcome {
@@ -106,19 +111,29 @@ pub(super) fn execute(
     Ok(Some(CompletedComparison { manifest, cells, failures, _lock: lock }))
 }
 
+/// Writes the definition of a new comparison, so that it is continued with its defaults if it is interrupted.
+fn write_definition(comparison: &Comparison, reference: &str, args: &CompareArgs) -> Result<()> {
+    if args.out.join(Manifest::FILE).exists() {
+        return Ok(());
+    }
+    let (comparison, reference) = (comparison.clone(), reference.to_owned());
+    let against_paper = args.against.is_some();
+    Manifest { comparison, reference, against_paper, choices: Vec::new() }.write(&args.out)
+}
+
 /// Creates the output folder and locks it, so that no two comparisons run the same jobs. Shards have locks of their own.
-fn lock(args: &CompareArgs) -> Result<FolderLock> {
-    let folder = args.out.display();
-    if args.out.to_str().is_none() {
+pub(super) fn lock(out: &Path, shard: Option<Shard>) -> Result<FolderLock> {
+    let folder = out.display();
+    if out.to_str().is_none() {
         // Cells and arguments of runs name the folder as text.
         return Err(Error::value("--out", folder, "a path in valid UTF-8"));
     }
-    fs::create_dir_all(&args.out).map_err(|error| Error::io(format_args!("creating {folder}"), error))?;
-    let name = match args.shard {
+    fs::create_dir_all(out).map_err(|error| Error::io(format_args!("creating {folder}"), error))?;
+    let name = match shard {
         None => FolderLock::NAME.to_owned(),
         Some(shard) => format!("{}-{}-of-{}", FolderLock::NAME, shard.index, shard.of),
     };
-    FolderLock::take_named(&args.out, &name, Duration::ZERO)
+    FolderLock::take_named(out, &name, Duration::ZERO)
 }
 
 /// The comparison that the arguments define, without floors.
@@ -135,9 +150,16 @@ fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Res
         probe: args.probe,
         normalize: args.normalize,
         data_hashes: BTreeMap::new(),
+        defaults: Comparison::DEFAULTS,
     };
     add_filtered_versions(&mut comparison.data, common, console)?;
+    if let Some(objectives) = &args.objectives {
+        let methods: Vec<&str> = args.methods.iter().map(String::as_str).collect();
+        refuse_unused_objectives(objectives, &methods)?;
+        comparison.set.push(format!("objectives={}", objectives.join(",")));
+    }
     comparison.set.extend(args.features.map(|features| format!("features={}", features.name())));
+    comparison.defaults = revision_of_defaults(&comparison, args)?;
     Ok(comparison)
 }
 
@@ -157,6 +179,35 @@ fn preset(args: &CompareArgs, console: &Console) -> Result<Preset> {
     Ok(before)
 }
 
+/// The defaults of the runs: those of a comparison that exists. If its definition is not there, because it was interrupted
+/// or its shards were copied without it, the results tell.
+fn revision_of_defaults(comparison: &Comparison, args: &CompareArgs) -> Result<u32> {
+    if args.out.join(Manifest::FILE).exists() {
+        return Ok(Manifest::read(&args.out)?.comparison.defaults);
+    }
+    if !args.out.is_dir() {
+        return Ok(Comparison::DEFAULTS);
+    }
+    let cells = JsonlStore::<ResultCell>::read(&args.out, "results")?;
+    let trials = JsonlStore::<GridTrial>::read(&args.out, "trials")?;
+    let grid = args.grid.as_deref().map(Grid::read).transpose()?.unwrap_or_default();
+    let known = |revision: u32| -> Result<usize> {
+        let revised = Comparison { defaults: revision, ..comparison.clone() };
+        let runs = if cells.is_empty() { Vec::new() } else { revised.jobs(&[])? };
+        let tried = match trials.is_empty() {
+            true => Vec::new(),
+            false => grid.jobs(&revised, args.grid_limit.map(Into::into), args.grid_seeds.into())?,
+        };
+        let hashes: Result<HashSet<String>> =
+            runs.iter().chain(&tried).map(|job| job.source.hash()).collect();
+        let hashes = hashes?;
+        let stored =
+            cells.iter().map(|cell| &cell.config_hash).chain(trials.iter().map(|trial| &trial.config_hash));
+        Ok(stored.filter(|hash| hashes.contains(*hash)).count())
+    };
+    Ok(if known(0)? > known(Comparison::DEFAULTS)? { 0 } else { Comparison::DEFAULTS })
+}
+
 /// Adds the filtered versions that the user has, and says why.
 fn add_filtered_versions(names: &mut Vec<String>, common: &CommonArgs, console: &Console) -> Result<()> {
     let options = LoadOptions { data_dir: common.data_dir.clone(), ..LoadOptions::default() };
@@ -170,7 +221,7 @@ fn add_filtered_versions(names: &mut Vec<String>, common: &CommonArgs, console: 
 }
 
 /// Runs a job without the tasks of a floor that are known from another seed. `known` are the results so far.
-fn run_or_reuse(
+pub(super) fn run_or_reuse(
     runner: &JobRunner<'_>,
     job: &Job,
     threads: usize,
@@ -190,7 +241,7 @@ fn run_or_reuse(
 }
 
 /// Rejoins names such as `synthetic:nodes=100,degree=4`, whose commas separate settings rather than data sets.
-fn join_dataset_settings(pieces: &[String]) -> Vec<String> {
+pub(super) fn join_dataset_settings(pieces: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for piece in pieces {
         let setting = piece.contains('=') && !piece.contains(':');
@@ -203,14 +254,17 @@ fn join_dataset_settings(pieces: &[String]) -> Vec<String> {
 }
 
 /// The jobs of this shard that are not done yet, reduced to their remaining tasks.
-fn remaining_jobs(jobs: &[Job], args: &CompareArgs, remaining: impl Fn(&Job) -> Option<Job>) -> Vec<Job> {
-    let own =
-        jobs.iter().enumerate().filter(|(index, _)| args.shard.is_none_or(|shard| shard.contains(*index)));
+pub(super) fn remaining_jobs(
+    jobs: &[Job],
+    shard: Option<Shard>,
+    remaining: impl Fn(&Job) -> Option<Job>,
+) -> Vec<Job> {
+    let own = jobs.iter().enumerate().filter(|(index, _)| shard.is_none_or(|shard| shard.contains(*index)));
     own.filter_map(|(_, job)| remaining(job)).collect()
 }
 
 /// The result of a job in one line.
-trait Summary {
+pub(super) trait Summary {
     fn summary(&self) -> String;
 }
 
@@ -221,7 +275,7 @@ impl Summary for Vec<ResultCell> {
 }
 
 /// Runs jobs, passes each outcome to `store`, and returns the messages of the failed ones.
-fn run_all<T: Summary + Send>(
+pub(super) fn run_all<T: Summary + Send>(
     jobs: Vec<Job>,
     (parallel, cores): (usize, usize),
     console: &Console,
@@ -254,9 +308,9 @@ fn run_all<T: Summary + Send>(
     Ok(failures)
 }
 
-fn cores(common: &CommonArgs) -> usize {
-    let all = || available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    common.threads.map_or_else(all, std::num::NonZeroUsize::get)
+pub(super) fn cores(common: &CommonArgs) -> usize {
+    let all = || available_parallelism().map_or(1, NonZeroUsize::get);
+    common.threads.map_or_else(all, NonZeroUsize::get)
 }
 
 /// Loads every data set once, so that a wrong name or file is reported before any work. Notes their hashes and returns
@@ -274,28 +328,40 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
                 _ => None,
             })
             .collect();
-        let Some(config) = configs.first() else { continue };
-        let options = LoadOptions {
-            data_dir: common.data_dir.clone(),
-            features: config.features,
-            ..LoadOptions::default()
-        };
-        let dataset = data::load(data, &options)?;
-        if needs_labels && dataset.labels.is_none() {
-            return Err(Error::value(data, "no labels", "labels, which nc and cluster need"));
-        }
-        comparison.data_hashes.insert(data.clone(), dataset.fingerprint());
-        // A run that is refused needs no memory; it reports its error when it is its turn.
-        let needs = configs.iter().filter_map(|config| train::memory::need(&dataset.graph, config).ok());
-        largest = needs.map(|need| need.total() as usize).fold(largest, usize::max);
+        let Some((hash, need)) = survey_data(data, &configs, needs_labels, common)? else { continue };
+        comparison.data_hashes.insert(data.clone(), hash);
+        largest = largest.max(need);
     }
     Ok(largest)
 }
 
+/// Loads a data set. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.
+pub(super) fn survey_data(
+    data: &str,
+    configs: &[&Config],
+    needs_labels: bool,
+    common: &CommonArgs,
+) -> Result<Option<(String, usize)>> {
+    let Some(config) = configs.first() else { return Ok(None) };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.features,
+        ..LoadOptions::default()
+    };
+    let dataset = data::load(data, &options)?;
+    if needs_labels && dataset.labels.is_none() {
+        return Err(Error::value(data, "no labels", "labels, which nc and cluster need"));
+    }
+    // A run that is refused needs no memory; it reports its error when it is its turn.
+    let needs = configs.iter().filter_map(|config| train::memory::need(&dataset.graph, config).ok());
+    let largest = needs.map(|need| need.total() as usize).max().unwrap_or(0);
+    Ok(Some((dataset.fingerprint(), largest)))
+}
+
 /// Number of parallel runs: one per core, but no more than fit into free memory.
-fn parallel_jobs(largest: usize, args: &CompareArgs, common: &CommonArgs) -> usize {
+pub(super) fn parallel_jobs(largest: usize, jobs: Option<NonZeroUsize>, common: &CommonArgs) -> usize {
     let fit = train::memory::available().map_or(usize::MAX, |free| free as usize / largest.max(1)).max(1);
-    args.jobs.map_or(cores(common).min(fit), std::num::NonZeroUsize::get)
+    jobs.map_or(cores(common).min(fit), NonZeroUsize::get)
 }
 
 fn write_tables(folder: &Path, report: &ComparisonReport) -> Result<()> {

@@ -11,6 +11,7 @@ mod generate;
 mod list;
 mod pretrain;
 pub(crate) mod report;
+mod reproduce;
 
 use controlg::Result;
 use controlg::data::{FeatureSource, LoadOptions};
@@ -27,6 +28,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Command::Pretrain(command) => pretrain::run(command, &args.common, &console),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &console),
         Command::Compare(command) => compare::run(command, &args.common, &console),
+        Command::Reproduce(command) => reproduce::run(command, &args.common, &console),
         Command::Report { folder, out, figures, force } => {
             report::run(folder, out.as_ref(), figures.as_ref(), *force, &args.common, &console)
         }

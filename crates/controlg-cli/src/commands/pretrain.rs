@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use controlg::config::{self, BatchMode, Config, EdgeScope};
+use controlg::coordinator::UNTRAINED;
 use controlg::data::FeatureSource;
 use controlg::data::{self, LoadOptions, catalog};
-use controlg::eval::Task;
+use controlg::eval::{Task, floors};
 use controlg::graph::Graph;
+use controlg::objective;
 use controlg::report::EventFile;
 use controlg::trace::{self, Record};
 use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
@@ -243,6 +245,8 @@ pub(super) fn given_settings(
         table.insert("method".to_owned(), method.as_str().into());
     }
     if let Some(objectives) = &args.objectives {
+        let method = table.get("method").and_then(toml::Value::as_str).unwrap_or_default();
+        refuse_unused_objectives(objectives, &[method])?;
         table.insert("objectives".to_owned(), objectives.clone().into());
     }
     if let Some(seed) = args.seed {
@@ -272,6 +276,24 @@ pub(super) fn given_settings(
         }
     }
     Ok(table)
+}
+
+/// Refuses `--objectives` that no method trains: the name of an objective as the method means this objective alone.
+pub(super) fn refuse_unused_objectives(objectives: &[String], methods: &[&str]) -> Result<()> {
+    let alone = |method: &&str| {
+        objective::find(method).is_ok() || floors::NAMES.contains(method) || *method == UNTRAINED
+    };
+    let same = |method: &&str| objectives.len() == 1 && objectives[0] == **method;
+    if methods.is_empty() || !methods.iter().all(alone) || methods.iter().any(same) {
+        return Ok(());
+    }
+    let found =
+        format!("{} with method {}, which does not train them", objectives.join(","), methods.join(","));
+    Err(Error::value(
+        "--objectives",
+        found,
+        "no --objectives, or a method that trains several, such as controlg",
+    ))
 }
 
 /// Puts the given settings over those of the run to resume, if there is one.

@@ -7,6 +7,7 @@ use controlg::compare::Manifest;
 use controlg::config::{self, Config};
 use controlg::data::{self, info::DatasetInfo};
 use controlg::report::{self, EmbeddingMap, RenderedReport, RunContext};
+use controlg::reproduce::ReproductionManifest;
 use controlg::{Error, Graph, Result, files, run_files};
 use serde_json::json;
 
@@ -57,6 +58,9 @@ pub(super) fn run(
 fn render(folder: &Path, common: &CommonArgs, console: &Console) -> Result<RenderedReport> {
     if folder.join(Manifest::FILE).exists() {
         return report::of_comparison(folder);
+    }
+    if folder.join(ReproductionManifest::FILE).exists() {
+        return Ok(report::of_reproduction(folder)?.report);
     }
     let record = if folder.is_dir() { folder.join(run_files::TRACE) } else { folder.to_owned() };
     if !record.exists() {

@@ -177,6 +177,7 @@ class Parameters:
         control__explore: Optional[float] = None,
         control__temperature: Optional[float] = None,
         control__integral_limit: Optional[float] = None,
+        control__integral: Optional[Literal["paper", "centered"]] = None,
         mix__uniform__init_normalized: Optional[bool] = None,
         mix__pcgrad__reduction: Optional[Literal["sum", "mean"]] = None,
         mix__cagrad__c: Optional[float] = None,
@@ -472,6 +473,8 @@ class Parameters:
         control__temperature : softmax temperature (a number from 0.000001 to 1000000; default 1.0).
         control__integral_limit : bound on the absolute value of the integral (anti-windup) (a number from 0 to
             1000000000; default 10.0).
+        control__integral : what the integral accumulates: deficits, or deficits without their mean 1/K (paper,
+            centered; default "paper").
         mix__uniform__init_normalized : divide each loss by its value at the first step (true or false; default
             false).
         mix__pcgrad__reduction : sum or average the projected gradients (sum, mean; default "sum").
@@ -675,6 +678,7 @@ class Parameters:
         self.control__explore = control__explore
         self.control__temperature = control__temperature
         self.control__integral_limit = control__integral_limit
+        self.control__integral = control__integral
         self.mix__uniform__init_normalized = mix__uniform__init_normalized
         self.mix__pcgrad__reduction = mix__pcgrad__reduction
         self.mix__cagrad__c = mix__cagrad__c

@@ -36,7 +36,7 @@ pub use self::search::SearchSummary;
 use self::settings::{AuditSettings, AuditedMethod};
 use self::statistics::Statistics;
 use crate::config::{Config, Custom};
-use crate::coordinator::{ControlMode, Coordinator, Decision, FlatWatch, Sensing};
+use crate::coordinator::{ControlMode, Coordinator, Decision, FlatWatch, IntegralRule, Sensing};
 use crate::error::{Error, Result};
 use crate::run_files;
 use crate::setting;
@@ -160,6 +160,17 @@ fn check_seal(line: &SealedLine, place: &Place<'_>) -> Result<()> {
     if line.sealed { Ok(()) } else { Err(place.differs("a line that was changed", "the original line")) }
 }
 
+/// The rule that the header names is that of the settings; older headers name none.
+fn check_integral_rule(named: Option<IntegralRule>, set: IntegralRule, place: &Place<'_>) -> Result<()> {
+    match named {
+        Some(named) if named != set => Err(place.differs(
+            format_args!("integral_rule {named:?}, which contradicts the settings"),
+            format_args!("{set:?}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A run in the course of its audit.
 struct Audit {
     settings: AuditSettings,
@@ -198,11 +209,13 @@ impl Audit {
         if !is_as_written || named != (&config.data, &config.method, config.seed, &config.objectives) {
             return Err(place.differs("a header that contradicts its settings", "the settings of the run"));
         }
+        check_integral_rule(header.integral_rule, config.control.integral, place)?;
         let has_end = header.data_hash.is_some();
         Ok(Audit { has_end, ..Audit::start(AuditSettings::of_run(config)?) })
     }
 
     fn of_scheduler(header: &SchedulerLine, place: &Place<'_>) -> Result<Audit> {
+        check_integral_rule(header.integral_rule, header.settings.control.integral, place)?;
         let started = AuditSettings::of_scheduler(header);
         Ok(Audit::start(started.map_err(|error| place.differs(error, "the settings of a scheduler"))?))
     }
@@ -278,6 +291,10 @@ impl Audit {
             ("plan", &a.plan.plan, &b.plan.plan),
         ] {
             place(field).close(found, expected)?;
+        }
+        // Older versions did not record it.
+        if a.plan.log_hv.is_some() {
+            place("log_hv").close(a.plan.log_hv.as_slice(), b.plan.log_hv.as_slice())?;
         }
         invariants::sensed(found, self.state.as_ref(), &self.settings, place)?;
         self.state = Some(derived);

@@ -90,7 +90,7 @@ impl AutoSearch {
     pub fn plan(given: &Table) -> Result<AutoSearch> {
         let mut seen = BTreeSet::new();
         let mut candidates = Vec::new();
-        for settings in Grid::auto()?.combinations("", None) {
+        for settings in Grid::auto().combinations("", "", None) {
             let mut table = Table::new();
             settings.iter().try_for_each(|setting| config::set(&mut table, setting))?;
             config::merge(&mut table, given.clone());

@@ -32,6 +32,8 @@ use crate::rng::Stream;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     methods: BTreeMap<String, Vec<Dimension>>,
+    /// Grids of single data sets, which are used instead.
+    by_data: BTreeMap<String, Grid>,
 }
 
 /// One dimension of a grid: the values of a setting, or the variants.
@@ -95,24 +97,37 @@ const VARIANTS: &str = "variants";
 /// The candidates of `pretrain --auto`.
 const AUTO: &str = include_str!("../../grids/auto.toml");
 
-/// Grids of the paper.
+/// Grids of the paper, and the one of a data set with a grid of its own.
 const PAPER: &str = include_str!("../../grids/paper.toml");
+const PAPER_ARXIV: (&str, &str) = ("ogbn-arxiv", include_str!("../../grids/paper-arxiv.toml"));
 
 impl Grid {
     /// Reads a grid file; `paper` selects the built-in grids of the paper.
     pub fn read(path: &Path) -> Result<Grid> {
         match path.to_str() {
-            Some("paper") if !path.exists() => Grid::of_table(path, &built_in(PAPER)?),
-            _ => Grid::of_table(path, &config::read_toml(path)?),
+            Some("paper") if !path.exists() => Ok(Grid::paper()),
+            _ => Grid::from_table(&config::read_toml(path)?, path),
         }
     }
 
-    /// The built-in candidates of `pretrain --auto`.
-    pub fn auto() -> Result<Grid> {
-        Grid::of_table(Path::new("auto"), &built_in(AUTO)?)
+    /// The built-in grids of the paper.
+    pub fn paper() -> Grid {
+        let (data, text) = PAPER_ARXIV;
+        let on_data = BTreeMap::from([(data.to_owned(), built_in("paper", text))]);
+        Grid { by_data: on_data, ..built_in("paper", PAPER) }
     }
 
-    fn of_table(path: &Path, table: &toml::Table) -> Result<Grid> {
+    /// The built-in candidates of `pretrain --auto`.
+    pub fn auto() -> Grid {
+        built_in("auto", AUTO)
+    }
+
+    /// The grid for a data set.
+    fn on(&self, data: &str) -> &Grid {
+        self.by_data.get(data).unwrap_or(self)
+    }
+
+    fn from_table(table: &toml::Table, path: &Path) -> Result<Grid> {
         let wrong =
             |place: &str, found: &toml::Value, expected: &str| Error::input(path, place, found, expected);
         let mut methods = BTreeMap::new();
@@ -151,38 +166,24 @@ impl Grid {
             }
             methods.insert(method.clone(), dimensions);
         }
-        Ok(Grid { methods })
+        Ok(Grid { methods, by_data: BTreeMap::new() })
     }
 
-    /// All combinations for a method, as lists of `key=value`; a random sample if there are more than `limit`.
-    pub fn combinations(&self, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
-        let of = |name: &str| self.methods.get(name).cloned().unwrap_or_default();
+    /// All combinations for a method on a data set, as lists of `key=value`; a random sample if there are more than `limit`.
+    pub fn combinations(&self, data: &str, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+        let of = |name: &str| self.on(data).methods.get(name).cloned().unwrap_or_default();
         // The method's own table overrides `[all]`.
         let own = of(method);
         let mut dimensions = of(ALL);
         dimensions.retain(|general| !own.iter().any(|known| known.name == general.name));
         dimensions.extend(own);
-        let lengths = dimensions.iter().map(|dimension| dimension.choices.len());
-        let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX);
-        let nth = |mut place: usize| {
-            let mut combination = Vec::new();
-            for Dimension { choices, .. } in &dimensions {
-                combination.extend(choices[place % choices.len()].iter().cloned());
-                place /= choices.len();
-            }
-            combination
-        };
-        match limit {
-            Some(limit) if limit < count => {
-                let mut stream = Stream::new(0, "grid", method, 0);
-                let mut places = std::collections::BTreeSet::new();
-                while places.len() < limit {
-                    places.insert(stream.below(count));
-                }
-                places.into_iter().map(nth).collect()
-            }
-            _ => (0..count).map(nth).collect(),
-        }
+        product(&dimensions, method, limit)
+    }
+
+    /// The same without the settings that the grid has for all methods.
+    pub fn own_combinations(&self, data: &str, method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+        let own = self.on(data).methods.get(method).cloned().unwrap_or_default();
+        product(&own, method, limit)
     }
 
     /// Jobs that run every combination with the first `seeds` seeds, each evaluated on a selection task.
@@ -191,7 +192,7 @@ impl Grid {
         for data in &comparison.data {
             for method in comparison.methods.iter().filter(|method| !floors::NAMES.contains(&method.as_str()))
             {
-                let combinations = self.combinations(method, limit);
+                let combinations = self.combinations(data, method, limit);
                 if combinations.len() < 2 {
                     continue;
                 }
@@ -217,8 +218,34 @@ impl Grid {
     }
 }
 
-fn built_in(text: &str) -> Result<toml::Table> {
-    text.parse().map_err(|error: toml::de::Error| Error::Failed(format!("the built-in grids: {error}")))
+fn built_in(name: &str, text: &str) -> Grid {
+    let table = text.parse().expect("the built-in grids are tested");
+    Grid::from_table(&table, Path::new(name)).expect("the built-in grids are tested")
+}
+
+/// All combinations of some dimensions, or a random sample of them, always the same one.
+fn product(dimensions: &[Dimension], method: &str, limit: Option<usize>) -> Vec<Vec<String>> {
+    let lengths = dimensions.iter().map(|dimension| dimension.choices.len());
+    let count = lengths.into_iter().try_fold(1_usize, usize::checked_mul).unwrap_or(usize::MAX);
+    let nth = |mut place: usize| {
+        let mut combination = Vec::new();
+        for Dimension { choices, .. } in dimensions {
+            combination.extend(choices[place % choices.len()].iter().cloned());
+            place /= choices.len();
+        }
+        combination
+    };
+    match limit {
+        Some(limit) if limit < count => {
+            let mut stream = Stream::new(0, "grid", method, 0);
+            let mut places = std::collections::BTreeSet::new();
+            while places.len() < limit {
+                places.insert(stream.below(count));
+            }
+            places.into_iter().map(nth).collect()
+        }
+        _ => (0..count).map(nth).collect(),
+    }
 }
 
 /// The settings of a variant as `key=value`, sorted by name.

@@ -57,6 +57,11 @@ impl Job {
         Ok(format!("{data}-{}-{}{edges}-{}", self.method, self.seed, &self.source.hash()?[..8]))
     }
 
+    /// Whether it trains; floors do not.
+    pub fn is_run(&self) -> bool {
+        matches!(self.source, EmbeddingSource::Run(_))
+    }
+
     /// Short description for log messages.
     pub fn title(&self) -> String {
         let pool = if self.pool.is_empty() { String::new() } else { format!(", {}", self.pool) };

@@ -66,6 +66,11 @@ pub struct Comparison {
     /// Hash of each data set; results with another hash do not belong to this comparison.
     #[serde(default)]
     pub data_hashes: BTreeMap<String, String>,
+    /// Revision of the defaults of the runs, which a comparison keeps. 0, up to version 0.2: centered integrals of the
+    /// controller, and `train.epochs` in `set` counts epochs of the length that a method's own preset gives them. 1: the
+    /// paper's integrals, and `train.epochs` in `set` means the same number of steps for every method.
+    #[serde(default)]
+    pub defaults: u32,
 }
 
 /// Budget shared by all methods of a comparison.
@@ -78,6 +83,16 @@ pub enum Budget {
     /// Evaluations of an objective, including sensing; at most as many as the settings have steps. A method that evaluates
     /// five objectives per step gets a fifth of the steps. Rounded down to whole epochs.
     Evaluations,
+}
+
+impl Budget {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Budget::Steps => "steps",
+            Budget::Evaluations => "evaluations",
+        }
+    }
 }
 
 impl FromStr for Budget {
@@ -122,6 +137,9 @@ impl Shard {
 }
 
 impl Comparison {
+    /// The revision of the defaults that new comparisons have.
+    pub const DEFAULTS: u32 = 1;
+
     /// Adds the floors and, if `singles` is set, every single objective; removes duplicates.
     pub fn add_baselines(&mut self, singles: bool) {
         let singles = OBJECTIVES.iter().map(|entry| entry.name).filter(|_| singles);
@@ -173,8 +191,9 @@ impl Comparison {
         self.pools.iter().map(Some).collect()
     }
 
+    /// One job with validated settings.
     #[allow(clippy::too_many_arguments)] // the coordinates of a job
-    fn job(
+    pub(crate) fn job(
         &self,
         data: &str,
         method: &str,
@@ -208,7 +227,10 @@ impl Comparison {
         settings: &[String],
     ) -> Result<Config> {
         let mut table = toml::Table::from_iter([("preset".to_owned(), self.preset.name().into())]);
-        for assignment in self.set.iter().chain(settings) {
+        if self.defaults == 0 {
+            config::set(&mut table, "control.integral=centered")?;
+        }
+        for assignment in self.equal_epochs(data, method, edges)?.iter().chain(&self.set).chain(settings) {
             config::set(&mut table, assignment)?;
         }
         let seed = i64::try_from(seed).map_err(|_| Error::value("--seeds", seed, "at most 2⁶³ − 1"))?;
@@ -285,6 +307,42 @@ impl Comparison {
         let each = jobs.iter().flat_map(|job| job.tasks.iter().map(move |task| (job, *task)));
         each.filter_map(|(job, task)| all.iter().rev().find(|cell| self.is_result(job, task, cell)).cloned())
             .collect()
+    }
+}
+
+impl Comparison {
+    /// What `train.epochs` in `set` implies, so that a method with a preset of its own takes as many steps as the others:
+    /// epochs of the same length, and a warm-up of the learning rate over the same share of the run as in the preset.
+    fn equal_epochs(&self, data: &str, method: &str, edges: EdgeScope) -> Result<Vec<String>> {
+        let sets =
+            |key: &str| self.set.iter().any(|one| one.split('=').next().is_some_and(|k| k.trim() == key));
+        if self.defaults == 0 || !sets("train.epochs") {
+            return Ok(Vec::new());
+        }
+        let with = |assignments: &[String]| {
+            let mut table = toml::Table::from_iter([("preset".to_owned(), self.preset.name().into())]);
+            table.insert("data".to_owned(), data.into());
+            table.insert("method".to_owned(), method.into());
+            table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
+            assignments.iter().try_for_each(|assignment| config::set(&mut table, assignment))?;
+            Config::from_table(table)
+        };
+        let mut implied = Vec::new();
+        if !sets("train.batches_per_epoch") {
+            let preset = self.preset.settings(data, edges);
+            let given = preset.get("train").and_then(|train| train.get("batches_per_epoch")?.as_integer());
+            let steps = given.unwrap_or(config::TrainSettings::default().batches_per_epoch as i64);
+            implied.push(format!("train.batches_per_epoch={steps}"));
+        }
+        let authors = with(&[])?;
+        if authors.train.warmup_steps > 0 {
+            let length: Vec<String> =
+                implied.iter().chain(&self.set).filter(|one| one.starts_with("train.")).cloned().collect();
+            let share = with(&length)?.total_steps() as f64 / authors.total_steps().max(1) as f64;
+            let steps = (authors.train.warmup_steps as f64 * share).round();
+            implied.push(format!("train.warmup_steps={steps}"));
+        }
+        Ok(implied)
     }
 }
 

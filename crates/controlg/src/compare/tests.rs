@@ -13,6 +13,7 @@ fn comparison() -> Comparison {
         probe: Probe::Lbfgs,
         normalize: EmbeddingNormalization::L2,
         data_hashes: BTreeMap::new(),
+        defaults: Comparison::DEFAULTS,
     };
     comparison.add_baselines(true);
     comparison
@@ -126,15 +127,15 @@ fn grid_combinations() {
         "[all]\n\"train.lr\" = [1e-3, 1e-2]\n[controlg]\n\"train.block\" = [1, 2, 5]\n\"train.lr\" = [0.5]\n";
     std::fs::write(&path, text).unwrap();
     let grid = Grid::read(&path).unwrap();
-    assert_eq!(grid.combinations("random", None), [["train.lr=0.001"], ["train.lr=0.01"]]);
-    let own = grid.combinations("controlg", None);
+    assert_eq!(grid.combinations("cora", "random", None), [["train.lr=0.001"], ["train.lr=0.01"]]);
+    let own = grid.combinations("cora", "controlg", None);
     assert_eq!(own.len(), 3, "the method's own list overrides [all]: {own:?}");
     let paper = Grid::read(std::path::Path::new("paper")).unwrap();
-    assert_eq!(paper.combinations("controlg", None).len(), 11_520);
-    let drawn = paper.combinations("controlg", Some(7));
-    assert_eq!((drawn.len(), paper.combinations("controlg", Some(7))), (7, drawn.clone()));
+    assert_eq!(paper.combinations("cora", "controlg", None).len(), 11_520);
+    let drawn = paper.combinations("cora", "controlg", Some(7));
+    assert_eq!((drawn.len(), paper.combinations("cora", "controlg", Some(7))), (7, drawn.clone()));
     for method in ["controlg", "random", "autossl", "was", "paretognn", "pcgrad", "cagrad"] {
-        for combination in paper.combinations(method, Some(7)) {
+        for combination in paper.combinations("cora", method, Some(7)) {
             let mut table = toml::Table::from_iter([("data".to_owned(), "cora".into())]);
             config::set(&mut table, &format!("method={method}")).unwrap();
             combination.iter().for_each(|setting| config::set(&mut table, setting).unwrap());
@@ -212,8 +213,8 @@ fn variants_are_combined_with_the_lists() {
         |lr: &str| vec![format!("train.lr={lr}"), "encoder.heads=2".into(), "encoder.kind=\"gat\"".into()];
     let longer = |lr: &str| vec![format!("train.lr={lr}"), "train.epochs=3".into()];
     let expected = vec![gat("0.001"), gat("0.01"), longer("0.001"), longer("0.01")];
-    assert_eq!(grid.combinations("random", None), expected);
-    assert_eq!(grid.combinations("random", Some(3)).len(), 3);
+    assert_eq!(grid.combinations("cora", "random", None), expected);
+    assert_eq!(grid.combinations("cora", "random", Some(3)).len(), 3);
     let error = read(&format!("[all]\n\"train.epochs\" = [3]\n{variants}")).unwrap_err().to_string();
     assert!(error.contains("all.variants") && error.contains("train.epochs=3"), "{error}");
     let error = read("[all]\nvariants = [1]\n").unwrap_err().to_string();
@@ -316,7 +317,7 @@ fn committed_grids_leave_the_schedule_alone() {
         if entry.extension().is_none_or(|extension| extension != "toml") || name.starts_with("paper") {
             continue;
         }
-        let combinations = Grid::read(&entry).unwrap().combinations("random", None);
+        let combinations = Grid::read(&entry).unwrap().combinations("cora", "random", None);
         assert!(combinations.len() > 1, "{name}");
         for combination in combinations {
             let mut table = toml::Table::from_iter([("data".to_owned(), name.as_str().into())]);

@@ -26,6 +26,7 @@ mod score;
 mod sparse_product;
 pub mod stats;
 mod task;
+pub mod wilcoxon;
 
 pub use adam_es::{DECAYS, EPOCHS};
 pub use check::{missing_classes, split as check_split};

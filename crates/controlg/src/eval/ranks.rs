@@ -67,6 +67,18 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
     (x.len() >= 3 && lengths > 0.0).then(|| dot(&x, &y) / lengths)
 }
 
+/// Critical difference of average ranks at the 5 % level by Nemenyi's test (Demšar, Statistical comparisons of classifiers
+/// over multiple data sets, JMLR 2006).
+pub fn critical_difference(methods: usize, data_sets: usize) -> Option<f64> {
+    const Q: [f64; 19] = [
+        1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164, 3.219, 3.268, 3.313, 3.354, 3.391,
+        3.426, 3.458, 3.489, 3.517, 3.544,
+    ];
+    let q = Q.get(methods.checked_sub(2)?)?;
+    let k = methods as f64;
+    (data_sets > 0).then(|| q * (k * (k + 1.0) / (6.0 * data_sets as f64)).sqrt())
+}
+
 /// Assigns a tied group the mean of the ranks from `above + 1` on.
 fn assign_mean_rank(group: impl Iterator<Item = usize> + Clone, above: usize, ranks: &mut [Option<f64>]) {
     let size = group.clone().count();
@@ -105,6 +117,13 @@ mod tests {
         assert_eq!(average_ranks(&values, MissingRank::Skip), [first, second, None]);
         let last = average_ranks(&values, MissingRank::Last);
         assert_eq!(last[2], Some(AverageRank { rank: 2.75, n: 2 }));
+    }
+
+    #[test]
+    fn critical_difference_matches_demsar() {
+        // Demšar's example: 4 classifiers, 14 data sets.
+        assert!((critical_difference(4, 14).unwrap() - 1.25).abs() < 0.01);
+        assert_eq!((critical_difference(1, 5), critical_difference(40, 5)), (None, None));
     }
 
     proptest! {

@@ -25,8 +25,9 @@ const RIGHT: f64 = 14.0;
 /// Most characters of the name of a row.
 const ROW_CHARS: usize = 20;
 
-/// Dash pattern of reference lines.
+/// Dash pattern of reference lines, and of dotted lines.
 const REFERENCE_DASH: &str = "3 3";
+const DOTTED: &str = "1.5 2.5";
 
 /// Color of the k-th objective.
 pub(super) fn color(k: usize) -> &'static str {
@@ -94,6 +95,31 @@ impl Plot {
         if !name.is_empty() {
             self.legend.push((name.to_owned(), color(k), dash));
         }
+    }
+
+    /// Adds a thin line in the color of the text.
+    pub(super) fn leader(&mut self, points: &[(f64, f64)]) {
+        let path = self.path(points);
+        let _ = writeln!(
+            self.marks,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"currentColor\" stroke-opacity=\".55\"/>"
+        );
+    }
+
+    /// Adds a thin dotted line of the same color as line `k`, without a legend entry.
+    pub(super) fn dotted_line(&mut self, k: usize, points: &[(f64, f64)]) {
+        let path = self.path(&min_max(points));
+        let _ = writeln!(
+            self.marks,
+            "<path class=\"mark\" d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.3\" \
+             stroke-dasharray=\"{DOTTED}\"/>",
+            color(k)
+        );
+    }
+
+    /// Explains dotted lines in the legend.
+    pub(super) fn dotted_legend_entry(&mut self, name: &str) {
+        self.legend.push((name.to_owned(), "currentColor", DOTTED));
     }
 
     /// Adds a horizontal reference line with a legend entry.

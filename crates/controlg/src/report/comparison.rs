@@ -9,6 +9,7 @@ use super::figures::Figure;
 use super::svg::{SvgImage, stack};
 use crate::compare::table::ResultTable;
 use crate::compare::{ComparisonReport, ResultCell};
+use crate::eval::ranks::critical_difference;
 use crate::eval::stats;
 use crate::eval::{Task, floors, paper};
 
@@ -24,18 +25,6 @@ const FLOOR_COLOR: usize = 7;
 pub(super) fn figures(report: &ComparisonReport, cells: &[ResultCell]) -> Vec<Figure> {
     let cells = &report.by_column(cells)[..];
     [ranks(report), cost(report, cells), against_paper(cells)].into_iter().flatten().collect()
-}
-
-/// Critical difference of average ranks at the 5 % level by Nemenyi's test (Demšar, Statistical comparisons of classifiers
-/// over multiple data sets, JMLR 2006).
-fn critical_difference(methods: usize, data_sets: usize) -> Option<f64> {
-    const Q: [f64; 19] = [
-        1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164, 3.219, 3.268, 3.313, 3.354, 3.391,
-        3.426, 3.458, 3.489, 3.517, 3.544,
-    ];
-    let q = Q.get(methods.checked_sub(2)?)?;
-    let k = methods as f64;
-    (data_sets > 0).then(|| q * (k * (k + 1.0) / (6.0 * data_sets as f64)).sqrt())
 }
 
 /// Methods with average rank and number of data sets, best first.
@@ -227,13 +216,6 @@ fn leaders(title: &str, table: &ResultTable) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn critical_difference_matches_demsar() {
-        // Demšar's example: 4 classifiers, 14 data sets.
-        assert!((critical_difference(4, 14).unwrap() - 1.25).abs() < 0.01);
-        assert_eq!((critical_difference(1, 5), critical_difference(40, 5)), (None, None));
-    }
 
     #[test]
     fn quality_against_time_contains_the_floors() {

@@ -63,10 +63,21 @@ impl Input {
         };
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
         let notes = normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config));
-        let notes = notes.chain(precision_note(config)).collect();
+        let notes = notes.chain(precision_note(config)).chain(one_block_note(config)).collect();
         let data_hash = graph.fingerprint();
         Ok(Input { graph, probe, scale, structural, data_hash, notes, normalization, quality })
     }
+}
+
+/// Says that the controller cannot act, because its counts are reset before every decision.
+fn one_block_note(config: &Config) -> Option<String> {
+    let resets =
+        config.is_feedback_loop() && config.train.blocks_per_epoch() == 1 && config.objectives.len() > 1;
+    resets.then(|| {
+        "every epoch has one block, so the controller starts anew before each decision and cannot track the plan: set \
+         train.batches_per_epoch to at least 25 times train.block"
+            .to_owned()
+    })
 }
 
 /// Says that training steps use f32 because the CPU has no bf16 products.

@@ -10,7 +10,9 @@ use controlg::eval::Task;
 use controlg::{Error, Result, files};
 
 use super::job_runner::JobRunner;
-use super::{Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey};
+use super::{
+    Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey, write_definition,
+};
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
@@ -21,8 +23,9 @@ pub(super) fn only(grid: &Grid, args: &CompareArgs, common: &CommonArgs, console
     let mut comparison = comparison(args, common, console)?;
     interrupt::exit_with("interrupted; the same command continues the search".to_owned())?;
     let largest = survey(&mut comparison, common)?;
-    let _lock = lock(args)?;
-    let parallel = parallel_jobs(largest, args, common);
+    let _lock = lock(&args.out, args.shard)?;
+    write_definition(&comparison, args.reference.as_deref().unwrap_or_default(), args)?;
+    let parallel = parallel_jobs(largest, args.jobs, common);
     let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let Some(choices) = run(grid, &runner, parallel, args, console)? else { return incomplete(console) };
     let mut text = String::new();
@@ -91,7 +94,7 @@ pub(super) fn run(
         let mut own = trials.all().iter().filter(|trial| trial.matches(job, runner.comparison));
         own.any(|trial| trial.validation.is_some())
     };
-    let remaining = remaining_jobs(&jobs, args, |job| (!succeeded(job)).then(|| job.clone()));
+    let remaining = remaining_jobs(&jobs, args.shard, |job| (!succeeded(job)).then(|| job.clone()));
     console.log(format_args!("grid: {} trials, {} to run", jobs.len(), remaining.len()));
     // Test scores are neither computed into a file nor printed.
     let run = |job: &Job, threads: usize| runner.validate(job, threads);

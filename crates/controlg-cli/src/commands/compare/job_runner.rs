@@ -18,13 +18,13 @@ use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
 /// Runs the jobs of a comparison.
-pub(super) struct JobRunner<'c> {
-    pub(super) comparison: &'c Comparison,
+pub(in crate::commands) struct JobRunner<'c> {
+    pub(in crate::commands) comparison: &'c Comparison,
     /// Folder of the comparison.
-    pub(super) folder: &'c Path,
-    pub(super) common: &'c CommonArgs,
+    pub(in crate::commands) folder: &'c Path,
+    pub(in crate::commands) common: &'c CommonArgs,
     /// Whether to keep embeddings and models.
-    pub(super) keep: bool,
+    pub(in crate::commands) keep: bool,
 }
 
 /// The part of the output of `pretrain --json` that is used here.

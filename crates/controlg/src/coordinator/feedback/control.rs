@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::setting::{Key, Range};
+use crate::setting::{Key, Range, Scalar};
 
 /// Settings of the controller (`[control]` in the run file).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,29 @@ pub struct ControlSettings {
     pub temperature: f64,
     /// Bound on the absolute value of the integral (anti-windup).
     pub integral_limit: f64,
+    /// What the integral accumulates. Schedulers that were stored without it accumulated centered deficits.
+    #[serde(default = "IntegralRule::before_it_was_a_setting")]
+    pub integral: IntegralRule,
+}
+
+/// What the integral of the controller accumulates.
+///
+/// The deficits sum to 1, so in the paper's form every integral drifts upward by 1/K per block on average and ends at the
+/// bound. The softmax ignores a common shift, so the two forms differ only where the bound is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IntegralRule {
+    /// The deficits, as in the paper: I ← clip(I + e).
+    #[default]
+    Paper,
+    /// The deficits without their mean: I ← clip(I + e − 1/K).
+    Centered,
+}
+
+impl IntegralRule {
+    const fn before_it_was_a_setting() -> Self {
+        IntegralRule::Centered
+    }
 }
 
 /// How the next objective is chosen.
@@ -79,6 +102,12 @@ impl ControlSettings {
             Range::Number(0.0, 1e9),
             "bound on the absolute value of the integral (anti-windup)",
         ),
+        Key::new(
+            "integral",
+            Range::OneOf(&["paper", "centered"]),
+            "what the integral accumulates: deficits, or deficits without their mean 1/K",
+        )
+        .added_later(Scalar::Text("centered")),
     ];
 }
 
@@ -92,6 +121,7 @@ impl Default for ControlSettings {
             explore: 0.05,
             temperature: 1.0,
             integral_limit: 10.0,
+            integral: IntegralRule::default(),
         }
     }
 }
@@ -156,6 +186,10 @@ impl Tracking {
     /// Chooses the objective of the next block, given the plan and a uniform random number, and counts the block.
     pub fn decide(&mut self, plan: &[f64], draw: f64, settings: &ControlSettings) -> Decision {
         let k = plan.len();
+        let common = match settings.integral {
+            IntegralRule::Paper => 0.0,
+            IntegralRule::Centered => 1.0 / k as f64,
+        };
         let mut decision = Decision {
             plan: plan.to_vec(),
             count: self.count.clone(),
@@ -165,9 +199,7 @@ impl Tracking {
         for (i, share) in plan.iter().enumerate() {
             self.count_ref[i] += share;
             let deficit = self.count_ref[i] - self.count[i] as f64;
-            // The deficits always sum to 1. Without subtracting their mean 1/K, every integral would drift to the
-            // same bound and saturate; the softmax is invariant to the common shift.
-            let integral = self.integral[i] + deficit - 1.0 / k as f64;
+            let integral = self.integral[i] + deficit - common;
             self.integral[i] = integral.clamp(-settings.integral_limit, settings.integral_limit);
             let delta = deficit - self.previous[i];
             self.previous[i] = deficit;

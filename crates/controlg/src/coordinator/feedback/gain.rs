@@ -75,6 +75,7 @@ mod tests {
             gain: vec![],
             priority: vec![1.0; 3],
             plan: vec![1.0 / 3.0; 3],
+            log_hv: None,
         }
     }
 

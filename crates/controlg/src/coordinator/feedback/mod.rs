@@ -25,7 +25,7 @@ mod gain;
 mod plan;
 mod sense;
 
-pub use control::{ControlMode, ControlSettings, Decision, Gain, Tracking};
+pub use control::{ControlMode, ControlSettings, Decision, Gain, IntegralRule, Tracking};
 pub use plan::{GainWeights, Plan, PlanMode, PlanSettings, plan};
 pub use sense::{HeldOutReading, LoopState, Reading, SenseSettings, Sensed, robust_norm, sense};
 
@@ -160,6 +160,9 @@ pub struct Scheduler {
     warmed_up: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     gain: Option<GainState>,
+    /// Whether plans come with the log-hypervolume. Checkpoints from before it was recorded continue without it.
+    #[serde(default)]
+    with_log_hv: bool,
 }
 
 impl Scheduler {
@@ -186,6 +189,7 @@ impl Scheduler {
             blocks: 0,
             warmed_up: false,
             gain: None,
+            with_log_hv: true,
         })
     }
 
@@ -220,6 +224,7 @@ impl Scheduler {
         }
         let sensed = sense(reading, &mut self.state, &self.settings.sense);
         let mut planned = plan(&mut self.state, &self.settings.plan);
+        planned.log_hv = planned.log_hv.filter(|_| self.with_log_hv);
         if let (PlanMode::Gain, Some(held_out)) = (self.settings.plan.mode, &reading.held_out) {
             planned = gain::replan(&mut self.gain, held_out, planned, &self.settings.plan);
         }

@@ -107,6 +107,9 @@ pub struct Plan {
     pub priority: Vec<f64>,
     /// Shares f_k = floor + (1 − K·floor)·a_k/Σa; they sum to 1.
     pub plan: Vec<f64>,
+    /// Log-hypervolume φ = Σ log(r_k − L̃_k); older versions did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_hv: Option<f64>,
 }
 
 /// Shares floor + (1 − K·floor)·a_k/Σa; equal ones if all priorities are zero.
@@ -125,6 +128,7 @@ pub fn plan(state: &mut LoopState, settings: &PlanSettings) -> Plan {
         *reference = reference.max(loss + settings.delta);
     }
     let slacks = state.reference.iter().zip(&state.loss_norm);
+    let log_hv = slacks.clone().map(|(r, loss)| (r - loss).ln()).sum();
     let hv_weight: Vec<f64> = slacks.map(|(r, loss)| 1.0 / (r - loss + SLACK_EPSILON)).collect();
     let tempered = hv_weight.iter().zip(&state.difficulty);
     let priority: Vec<f64> = tempered.map(|(w, d)| w / (1.0 + settings.gamma * d)).collect();
@@ -135,7 +139,7 @@ pub fn plan(state: &mut LoopState, settings: &PlanSettings) -> Plan {
         // Without measurements on held-out samples there are no gains to follow.
         PlanMode::Uniform | PlanMode::Gain => vec![1.0 / k as f64; k],
     };
-    Plan { hv_weight, gain: Vec::new(), priority, plan }
+    Plan { hv_weight, gain: Vec::new(), priority, plan, log_hv: Some(log_hv) }
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
         schedule::deficits,
         sensing::difficulty,
         sensing::references,
+        sensing::log_hypervolume,
         sensing::conflict,
         cost::time,
         schedule::entropy,
@@ -119,7 +120,7 @@ fn long_csv(trace: &RunTrace, parts: &[(&str, Vec<Series>)]) -> String {
     csv
 }
 
-pub(super) use schedule::raster_range;
+pub(super) use schedule::{normalized_entropy, raster_range};
 
 /// Colors of the first `k` objectives.
 pub(super) fn colors(k: usize) -> Vec<&'static str> {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{Figure, HEIGHT, SMALL_HEIGHT, Series, WINDOW, line_plot, series_csv, tall_line_plot};
+use super::{Figure, HEIGHT, SMALL_HEIGHT, Series, WINDOW, line_plot, long_csv, series_csv, tall_line_plot};
 use crate::report::axis::Axis;
 use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::{RunTrace, value_at};
 use crate::report::svg::stack;
+use crate::trace::BlockLine;
 
 /// Maximum number of columns of the schedule raster.
 const RASTER_COLUMNS: usize = 1500;
@@ -29,37 +30,40 @@ pub(super) fn plan(trace: &RunTrace) -> Option<Figure> {
     })
 }
 
-/// Realized minus planned share within each epoch.
+/// Realized share N_k/m beside the planned share N^ref_k/m, both since the start of the epoch.
 pub(super) fn tracking(trace: &RunTrace) -> Option<Figure> {
     if trace.blocks.first()?.plan.is_empty() || trace.n_objectives() < 2 {
         return None;
     }
-    let difference = |k: usize| -> Series {
-        let mut line = Vec::new();
-        for (block, task) in trace.blocks.iter().zip(&trace.tasks) {
-            let count = block.count.get(k).map_or(f64::NAN, |count| *count as f64);
-            let got = count + f64::from(u8::from(*task == Some(k)));
-            line.push((block.step as f64, (got - value_at(&block.count_ref, k)) / block.block as f64));
-        }
-        line
+    let share = |k: usize, of: fn(&BlockLine, Option<usize>, usize) -> f64| -> Series {
+        let blocks = trace.blocks.iter().zip(&trace.tasks);
+        blocks.map(|(block, task)| (block.step as f64, of(block, *task, k) / block.block as f64)).collect()
     };
-    let lines: Vec<Series> = (0..trace.n_objectives()).map(difference).collect();
+    let all = |of| -> Vec<Series> { (0..trace.n_objectives()).map(|k| share(k, of)).collect() };
+    let realized = all(|block, task, k| {
+        let before = block.count.get(k).map_or(f64::NAN, |count| *count as f64);
+        before + f64::from(u8::from(task == Some(k)))
+    });
+    let planned = all(|block, _, k| value_at(&block.count_ref, k));
     // The shares of the first blocks of an epoch are far from any plan and would dominate the plot.
     let without_start = |line: &Series| -> Series {
         let hidden = |at: usize| trace.blocks[at].block < 10;
         line.iter().enumerate().map(|(at, p)| if hidden(at) { (p.0, f64::NAN) } else { *p }).collect()
     };
-    let shown: Vec<Series> = lines.iter().map(without_start).collect();
-    let mut plot = tall_line_plot(trace, &shown, "realized − planned share");
-    plot.reference_line(0.0, "plan");
+    let shown: Vec<Series> = realized.iter().map(without_start).collect();
+    let mut plot = tall_line_plot(trace, &shown, "share of the epoch's blocks");
+    for (k, line) in planned.iter().enumerate() {
+        plot.dotted_line(k, &without_start(line));
+    }
+    plot.dotted_legend_entry("planned share of the same color");
     Some(Figure {
         name: "tracking",
         title: "Realized vs. planned share".to_owned(),
-        caption: "How well the controller follows the plan: realized minus planned share since the start of the epoch, without \
-                  the first nine blocks of each epoch. Lines near zero received what was planned for them."
+        caption: "How well the controller follows the plan: the share of the blocks since the start of the epoch that each \
+                  objective got, and dotted the share that was planned for it, without the first nine blocks of each epoch."
             .to_owned(),
         image: plot.finish(true),
-        csv: series_csv(trace, &lines),
+        csv: long_csv(trace, &[("realized", realized), ("planned", planned)]),
     })
 }
 
@@ -136,49 +140,68 @@ fn schedule_csv(trace: &RunTrace) -> String {
     csv
 }
 
+/// Rolling mean of each deficit with one rolling standard deviation on both sides.
 pub(super) fn deficits(trace: &RunTrace) -> Option<Figure> {
     let lines = trace.per_block(|block| &block.deficit);
     if trace.blocks.first()?.deficit.is_empty() {
         return None;
     }
-    let mut plot = line_plot(trace, &lines, "deficit (blocks)", false);
+    let (means, deviations): (Vec<Series>, Vec<Series>) = lines.iter().map(rolling).unzip();
+    let shifted = |k: usize, sign: f64| -> Series {
+        means[k].iter().zip(&deviations[k]).map(|(mean, std)| (mean.0, mean.1 + sign * std.1)).collect()
+    };
+    let edges: Vec<[Series; 2]> =
+        (0..lines.len()).map(|k| [-1.0, 1.0].map(|sign| shifted(k, sign))).collect();
+    let y = Axis::over("deficit (blocks)", edges.iter().flatten().flatten().map(|p| p.1));
+    let x = Axis::over("step", lines.iter().flatten().map(|p| p.0));
+    let mut plot = Plot::new(WIDTH, HEIGHT + SMALL_HEIGHT, x, y);
+    for (k, [low, high]) in edges.iter().enumerate() {
+        plot.area(k, "", low, high, 0.15);
+    }
+    for (k, (line, name)) in means.iter().zip(&trace.run.objectives).enumerate() {
+        plot.line(k, name, line);
+    }
     plot.reference_line(0.0, "on plan");
-    // Standard deviation of the deficits over recent blocks.
-    let deviation: Series = (0..trace.blocks.len())
-        .map(|end| {
-            let recent = &trace.blocks[end.saturating_sub(WINDOW - 1)..=end];
-            let all = || recent.iter().flat_map(|block| block.deficit.iter().copied());
-            let mean = all().sum::<f64>() / all().count().max(1) as f64;
-            let variance = all().map(|e| (e - mean).powi(2)).sum::<f64>() / all().count().max(1) as f64;
-            (trace.blocks[end].step as f64, variance.sqrt())
-        })
-        .collect();
-    let mut below = Plot::new(
-        WIDTH,
-        SMALL_HEIGHT,
-        Axis::over("step", deviation.iter().map(|p| p.0)),
-        Axis::over("std. dev.", deviation.iter().map(|p| p.1)).including([0.0]),
-    );
-    below.line(7, &format!("standard deviation over {WINDOW} blocks"), &deviation);
     Some(Figure {
         name: "deficits",
         title: "Deficits".to_owned(),
-        caption: "Number of blocks by which each objective is behind (positive) or ahead of (negative) its plan in the epoch. \
-                  The controller favors objectives that are behind, so the deficits stay bounded."
-            .to_owned(),
-        image: stack(vec![plot.finish(true), below.finish(true)]),
-        csv: series_csv(trace, &lines),
+        caption: format!(
+            "Number of blocks by which each objective is behind (positive) or ahead of (negative) its plan in the epoch: mean over \
+             the last {WINDOW} blocks ± one standard deviation. The controller favors objectives that are behind, so the deficits \
+             stay bounded."
+        ),
+        image: plot.finish(true),
+        csv: long_csv(
+            trace,
+            &[("deficit", lines), ("rolling mean", means), ("rolling deviation", deviations)],
+        ),
     })
+}
+
+/// Mean and standard deviation over the last [`WINDOW`] points, at every point.
+fn rolling(line: &Series) -> (Series, Series) {
+    let at = |end: usize| {
+        let recent = &line[end.saturating_sub(WINDOW - 1)..=end];
+        let n = recent.len() as f64;
+        let mean = recent.iter().map(|p| p.1).sum::<f64>() / n;
+        let variance = recent.iter().map(|p| (p.1 - mean).powi(2)).sum::<f64>() / n;
+        ((line[end].0, mean), (line[end].0, variance.sqrt()))
+    };
+    (0..line.len()).map(at).unzip()
+}
+
+/// −Σ f ln f / ln K: 1 for equal shares, 0 if one objective has all.
+pub(in crate::report) fn normalized_entropy(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().filter(|f| **f > 0.0).map(|f| f * f.ln()).sum();
+    -sum / (shares.len() as f64).ln()
 }
 
 pub(super) fn entropy(trace: &RunTrace) -> Option<Figure> {
     if trace.blocks.first()?.plan.is_empty() || trace.n_objectives() < 2 {
         return None;
     }
-    let of = |plan: &[f64]| {
-        -plan.iter().filter(|f| **f > 0.0).map(|f| f * f.ln()).sum::<f64>() / (plan.len() as f64).ln()
-    };
-    let line: Series = trace.blocks.iter().map(|block| (block.step as f64, of(&block.plan))).collect();
+    let point = |block: &BlockLine| (block.step as f64, normalized_entropy(&block.plan));
+    let line: Series = trace.blocks.iter().map(point).collect();
     let mut plot = Plot::new(
         WIDTH,
         HEIGHT,

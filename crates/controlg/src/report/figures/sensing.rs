@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Figure, Series, line_plot, long_csv, series_csv, stacked_line_plots};
+use super::{Figure, HEIGHT, Series, line_plot, long_csv, series_csv, stacked_line_plots};
 use crate::report::axis::Axis;
 use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::{RunTrace, value_at};
@@ -61,31 +61,28 @@ pub(super) fn conflict(trace: &RunTrace) -> Option<Figure> {
     if n == 0.0 || k < 2 {
         return None;
     }
-    let mean = |a: usize, b: usize| {
-        trace
-            .sensings
-            .iter()
-            .map(|line| line.cosine.get(a).map_or(f64::NAN, |row| value_at(row, b)))
-            .sum::<f64>()
-            / n
+    let mean = |a: usize, b: usize, of: fn(f64) -> f64| {
+        let cosines =
+            trace.sensings.iter().map(|line| line.cosine.get(a).map_or(f64::NAN, |row| value_at(row, b)));
+        cosines.map(of).sum::<f64>() / n
     };
     let names = &trace.run.objectives;
     let axis = || Axis::over("", [0.0, k as f64]);
     let mut plot = Plot::new(WIDTH.max(70.0 * k as f64), 44.0 + 54.0 * k as f64, axis(), axis())
         .with_row_names(names.iter().map(String::as_str));
-    let mut csv = "first,second,mean_cosine\n".to_owned();
+    let mut csv = "first,second,mean_conflict,mean_cosine\n".to_owned();
     for (a, first) in names.iter().enumerate() {
         let row = (k - a) as f64;
         plot.row_name(row - 0.5, first);
         for (b, second) in names.iter().enumerate() {
-            let cosine = mean(a, b);
-            let _ = writeln!(csv, "{first},{second},{cosine}");
-            let color = if cosine < 0.0 { 3 } else { 0 };
-            let (x, opacity) = (b as f64, 0.04 + 0.9 * cosine.abs().min(1.0));
-            if a != b {
-                plot.rect(color, (x + 0.03, x + 0.97), (row - 0.97, row - 0.03), opacity);
+            let (conflict, cosine) = (mean(a, b, |cosine| (-cosine).max(0.0)), mean(a, b, |cosine| cosine));
+            let _ = writeln!(csv, "{first},{second},{conflict},{cosine}");
+            if a == b {
+                continue;
             }
-            plot.text((x + 0.5, row - 0.58), "middle", &format!("{cosine:.2}").replace('-', "−"));
+            let x = b as f64;
+            plot.rect(3, (x + 0.03, x + 0.97), (row - 0.97, row - 0.03), 0.04 + 0.9 * conflict.min(1.0));
+            plot.text((x + 0.5, row - 0.58), "middle", &format!("{conflict:.2}"));
         }
     }
     for (b, name) in names.iter().enumerate() {
@@ -93,16 +90,38 @@ pub(super) fn conflict(trace: &RunTrace) -> Option<Figure> {
         let short: String = short.chars().take(9).collect();
         plot.text((b as f64 + 0.5, -0.34), "middle", &short);
     }
-    plot.legend_entry(3, "conflicting");
-    plot.legend_entry(0, "aligned");
     Some(Figure {
         name: "conflict",
         title: "Gradient conflict".to_owned(),
-        caption: "Mean cosine similarity of the encoder gradients of two objectives, over all sensings. Below zero, a step for \
-                  one undoes part of the other; near zero, they do not touch each other."
+        caption: "Mean over all sensings of [−cos]₊, the negative part of the cosine between the encoder gradients of two \
+                  objectives. The larger, the more a step for one undoes of the other; at zero they never oppose each other."
             .to_owned(),
         image: plot.finish_without_axes(),
         csv,
+    })
+}
+
+/// The log-hypervolume φ at every sensing.
+pub(super) fn log_hypervolume(trace: &RunTrace) -> Option<Figure> {
+    let line: Series = trace
+        .sensings
+        .iter()
+        .filter_map(|sensing| Some((sensing.step as f64, sensing.sensing.plan.log_hv?)))
+        .collect();
+    if line.is_empty() {
+        return None;
+    }
+    let y = Axis::over("log-hypervolume", line.iter().map(|p| p.1));
+    let mut plot = Plot::new(WIDTH, HEIGHT, Axis::over("step", line.iter().map(|p| p.0)), y);
+    plot.line(0, "φ", &line);
+    Some(Figure {
+        name: "log-hypervolume",
+        title: "Log-hypervolume".to_owned(),
+        caption: "φ = Σ log(r − L̃) over the objectives: the progress of all of them as one number, which the planner tries to \
+                  raise. It falls when a loss rises."
+            .to_owned(),
+        image: plot.finish(true),
+        csv: "step,log_hv\n".to_owned() + &line.iter().map(|(x, y)| format!("{x},{y}\n")).collect::<String>(),
     })
 }
 

@@ -1,0 +1,12 @@
+//! Time per step, measured in this process instead of by runs.
+
+use crate::reproduce::{Target, published};
+
+pub(super) const TIMING: Target = Target {
+    name: Target::TIMING,
+    title: "Milliseconds per optimizer step",
+    paper: "appendix (app_time_per_step)",
+    task: None,
+    parts: |_| Vec::new(),
+    published: |data, row| published::value("timing", data, row).map(|value| (value, None)),
+};
