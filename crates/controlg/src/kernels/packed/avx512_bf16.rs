@@ -104,7 +104,12 @@ unsafe fn pack<const WIDTH: usize, const INNER_ROWS: bool>(stored: MatrixLayout,
         for outer in (0..WIDTH).step_by(LANES) {
             let mask = ((1u32 << LANES.min(WIDTH - outer)) - 1) as __mmask16;
             // SAFETY: guaranteed by the caller.
-            let lines = unsafe { pairs::by_inner::<INNER_ROWS>(stored, step, outer) };
+            let lines = unsafe {
+                match WIDTH {
+                    ROWS => pairs::by_inner::<INNER_ROWS, ROWS>(stored, step, outer),
+                    _ => pairs::by_inner::<INNER_ROWS, LANES>(stored, step, outer),
+                }
+            };
             for (line, out) in lines.iter().zip(out.chunks_exact_mut(WIDTH)) {
                 // SAFETY: the mask selects pairs before the end of this line only.
                 unsafe { _mm512_mask_storeu_epi32(out.as_mut_ptr().add(outer).cast(), mask, *line) };

@@ -37,6 +37,31 @@ impl MatrixLayout {
         unsafe { _mm512_maskz_loadu_ps(mask, place(row)) }
     }
 
+    /// Sixteen numbers of each of `COUNT` rows, at most sixteen; the other lines are zero. Equals [`MatrixLayout::line`] of each
+    /// row, with one mask for all of them.
+    ///
+    /// # Safety
+    /// As for `line`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn lines<const COUNT: usize>(self, row: usize, column: usize) -> [__m512; LANES] {
+        let mask = ((1u32 << self.columns.saturating_sub(column).min(LANES)) - 1) as __mmask16;
+        let first = self.data.wrapping_add(row * self.stride + column);
+        let mut lines = [_mm512_setzero_ps(); LANES];
+        let mut load = |line: usize| {
+            let place = first.wrapping_add(line * self.stride);
+            _mm_prefetch::<_MM_HINT_T1>(place.wrapping_add(AHEAD * self.stride).cast());
+            // SAFETY: the mask selects numbers within the matrix only, and masked lanes are not read.
+            lines[line] = unsafe { _mm512_maskz_loadu_ps(mask, place) };
+        };
+        if row + COUNT <= self.rows {
+            (0..COUNT).for_each(&mut load);
+        } else {
+            (0..self.rows.saturating_sub(row)).for_each(&mut load);
+        }
+        lines
+    }
+
     /// A block of 16 × 16 numbers, transposed.
     ///
     /// # Safety
