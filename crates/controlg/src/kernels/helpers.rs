@@ -64,7 +64,8 @@ pub(super) fn try_each(n: usize, task: &(dyn Fn(usize) + Sync)) -> bool {
         return false;
     }
     // SAFETY: only the lifetime changes. Below, this function waits until no helper uses the loop.
-    let task = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task) };
+    let task =
+        unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(task) };
     let job = Loop { task, n, next: AtomicUsize::new(0), panic: Mutex::new(None) };
     CURRENT.store((&raw const job).cast_mut(), SeqCst);
     COUNT.fetch_add(1, SeqCst);
@@ -91,7 +92,8 @@ pub(super) fn try_each(n: usize, task: &(dyn Fn(usize) + Sync)) -> bool {
 fn helpers() -> usize {
     static STARTED: OnceLock<usize> = OnceLock::new();
     *STARTED.get_or_init(|| {
-        let start = |_: &usize| std::thread::Builder::new().name("controlg helper".to_owned()).spawn(help).is_ok();
+        let start =
+            |_: &usize| std::thread::Builder::new().name("controlg helper".to_owned()).spawn(help).is_ok();
         (1..rayon::current_num_threads()).filter(start).count()
     })
 }

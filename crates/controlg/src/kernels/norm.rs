@@ -213,7 +213,6 @@ struct ColumnParams<'a> {
 }
 
 simd! {
-    with avx512
     fn add_moments[FMA](cols: usize, x: &[Real], shift: &[Real], partial: &mut [f64]) {
         sum_rows(x.len() / cols.max(1), cols, partial, |i, at, [sums, squares]| {
             let (x, shift) = (&x[i * cols + at..][..sums.len()], &shift[at..][..sums.len()]);
@@ -289,7 +288,6 @@ impl<F: ActivationFn, const FMA: bool> AddRow<3> for BackwardSums<'_, F, FMA> {
 }
 
 simd! {
-    with avx512
     fn norm_backward_sums[FMA](x: &[Real], columns: ColumnParams<'_>, dout: &[Real], partial: &mut [f64]) {
         let (cols, act, slope) = (columns.mean.len(), columns.act, columns.slope);
         with_activation!(act, slope, act_fn => {
@@ -300,7 +298,6 @@ simd! {
 }
 
 simd! {
-    with avx512
     /// The second pass: dx = dy·factor + offset + (x − mean)·along, in place of dout.
     fn norm_backward_rows[FMA](x: &[Real], columns: ColumnParams<'_>, linear: [&[Real]; 3], gradient: &mut [Real]) {
         let ColumnParams { mean, inv_std, gamma, beta, act, slope } = columns;

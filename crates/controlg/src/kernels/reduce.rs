@@ -65,7 +65,9 @@ pub fn max_abs(x: &[Real]) -> Real {
 pub fn all_finite(x: &[Real]) -> bool {
     let all = AtomicBool::new(true);
     each(x.len().div_ceil(CHUNK), |chunk| {
-        if all.load(Ordering::Relaxed) && !all_finite_chunk(&x[chunk * CHUNK..x.len().min((chunk + 1) * CHUNK)]) {
+        if all.load(Ordering::Relaxed)
+            && !all_finite_chunk(&x[chunk * CHUNK..x.len().min((chunk + 1) * CHUNK)])
+        {
             all.store(false, Ordering::Relaxed);
         }
     });

@@ -154,7 +154,9 @@ fn copy_selected(
         }
         Some((values, to_values)) => {
             for (&j, &value) in columns.iter().zip(values) {
-                let (Some(to), Some(to_value)) = (to.get_mut(place), to_values.get_mut(place)) else { return };
+                let (Some(to), Some(to_value)) = (to.get_mut(place), to_values.get_mut(place)) else {
+                    return;
+                };
                 let selected = column(j);
                 (*to, *to_value) = (selected.unwrap_or(0), value);
                 place += usize::from(selected.is_some());

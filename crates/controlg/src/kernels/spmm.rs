@@ -8,7 +8,7 @@ use super::CsrView;
 use super::panels;
 use super::parallel::{SharedSlice, each, each_chunk};
 use super::rowwise::{Act, activate};
-use super::simd::{madd, prefetch};
+use super::simd::{has_avx512, madd, prefetch};
 use crate::Real;
 use std::ops::Range;
 
@@ -52,7 +52,8 @@ pub fn spmm_onto(
     }
     const ROWS: usize = 32;
     each_chunk(out, ROWS * width.max(1), |start, out| {
-        onto_rows(s, start / width, rows, h, base, factor, width, out);
+        let multiply = if has_avx512() { onto_rows::<WIDE_PANEL> } else { onto_rows::<PANEL> };
+        multiply(s, start / width, rows, h, base, factor, width, out);
     });
 }
 
@@ -61,8 +62,9 @@ pub fn scratch_lens(s: CsrView<'_>, width: usize) -> Vec<usize> {
     if panels::is_profitable(s, width) { panels::scratch_lens(s, width) } else { Vec::new() }
 }
 
-/// Columns accumulated in registers at a time: eight AVX2 registers of f32.
-const PANEL: usize = 64;
+/// Columns accumulated in registers at a time: eight AVX2 registers of f32, or sixteen of AVX-512.
+pub(crate) const PANEL: usize = 64;
+const WIDE_PANEL: usize = 256;
 /// Prefetch distance, in entries.
 pub(crate) const PREFETCH_DISTANCE: usize = 4;
 
@@ -107,7 +109,8 @@ pub(super) fn product(
         let rows = chunks.rows(s, task);
         // SAFETY: the row ranges of different tasks are disjoint.
         let out = unsafe { shared.slice(rows.start * width, rows.len() * width) };
-        direct_rows(s, rows, h, width, out, add);
+        let multiply = if has_avx512() { direct_rows::<WIDE_PANEL> } else { direct_rows::<PANEL> };
+        multiply(s, rows, h, width, out, add);
         if let Some(SpmmEpilogue { bias, act, slope }) = epilogue {
             activate(width, out, bias, act, slope);
         }
@@ -147,7 +150,7 @@ impl RowChunks {
 
 simd! {
     with avx512
-    fn direct_rows[FMA](
+    fn direct_rows[FMA, const WIDE: usize](
         s: CsrView<'_>,
         rows: Range<usize>,
         h: &[Real],
@@ -159,8 +162,10 @@ simd! {
             let (columns, values) = s.row(row);
             let ahead = columns_ahead::<PREFETCH_DISTANCE>(s, row, rows.end);
             match values {
-                Some(values) => row_panels::<FMA>(columns, |e| values[e], ahead, h, width, 0..width, out, add),
-                None => row_panels::<FMA>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
+                Some(values) => {
+                    row_panels::<FMA, WIDE>(columns, |e| values[e], ahead, h, width, 0..width, out, add);
+                }
+                None => row_panels::<FMA, WIDE>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
             }
         }
     }
@@ -169,7 +174,7 @@ simd! {
 simd! {
     with avx512
     /// The rows of [`spmm_onto`] from `first` on, as many as `out` holds.
-    fn onto_rows[FMA](
+    fn onto_rows[FMA, const WIDE: usize](
         s: CsrView<'_>,
         first: usize,
         rows: Option<&[u32]>,
@@ -185,8 +190,10 @@ simd! {
             let ahead = columns_ahead::<PREFETCH_DISTANCE>(s, row, s.n_rows);
             out.copy_from_slice(&base[row * width..(row + 1) * width]);
             match values {
-                Some(values) => row_panels::<FMA>(columns, |e| values[e], ahead, h, width, 0..width, out, true),
-                None => row_panels::<FMA>(columns, |_| 1.0, ahead, h, width, 0..width, out, true),
+                Some(values) => {
+                    row_panels::<FMA, WIDE>(columns, |e| values[e], ahead, h, width, 0..width, out, true);
+                }
+                None => row_panels::<FMA, WIDE>(columns, |_| 1.0, ahead, h, width, 0..width, out, true),
             }
             out.iter_mut().for_each(|x| *x *= factor);
         }
@@ -203,7 +210,7 @@ pub(crate) fn columns_ahead<const BY: usize>(s: CsrView<'_>, row: usize, end: us
 /// One row of the product, restricted to the columns in `range`: Σₑ value(e)·h[columns[e]], panel by panel. Rows of `h`
 /// listed in `ahead` are prefetched meanwhile.
 #[inline(always)]
-pub(crate) fn row_panels<const FMA: bool>(
+pub(crate) fn row_panels<const FMA: bool, const WIDE: usize>(
     columns: &[u32],
     value: impl Fn(usize) -> Real + Copy,
     ahead: &[u32],
@@ -214,6 +221,10 @@ pub(crate) fn row_panels<const FMA: bool>(
     add: bool,
 ) {
     let mut at = range.start;
+    while range.end - at >= WIDE {
+        panel::<FMA, WIDE>(columns, value, ahead, h, width, at, out, add);
+        at += WIDE;
+    }
     while range.end - at >= PANEL {
         panel::<FMA, PANEL>(columns, value, ahead, h, width, at, out, add);
         at += PANEL;

@@ -28,6 +28,7 @@ impl Unit for VectorUnit {
     const INNER: usize = 256;
     const COLUMNS: usize = 512;
     const ROWS: usize = 8 * ROWS;
+    const PACK_STEP: usize = 32;
     // Packing again in every task costs more than reading from a shared cache.
     const SHARED: (usize, usize) = (1024, 8 << 20);
 
@@ -116,9 +117,9 @@ unsafe fn pack<const WIDTH: usize, const OUTER_ROWS: bool>(stored: MatrixLayout,
             // SAFETY: guaranteed by the caller; what lies outside the matrix reads as zeros.
             let block = unsafe {
                 match (OUTER_ROWS, WIDTH) {
-                    (true, ROWS) => transposed(stored.lines::<ROWS>(outer, step * LANES)),
-                    (true, _) => transposed(stored.lines::<LANES>(outer, step * LANES)),
-                    (false, _) => stored.lines::<LANES>(step * LANES, outer),
+                    (true, ROWS) => transposed(stored.lines::<ROWS, false>(outer, step * LANES)),
+                    (true, _) => transposed(stored.lines::<LANES, false>(outer, step * LANES)),
+                    (false, _) => stored.lines::<LANES, false>(step * LANES, outer),
                 }
             };
             for (vector, out) in block.iter().zip(out.chunks_exact_mut(WIDTH)) {

@@ -19,6 +19,7 @@ impl Unit for Bf16VectorUnit {
     const INNER: usize = 512;
     const COLUMNS: usize = 512;
     const ROWS: usize = 8 * ROWS;
+    const PACK_STEP: usize = 32;
     const SHARED: (usize, usize) = (1024, 8 << 20);
 
     fn new() -> Self {
@@ -106,8 +107,8 @@ unsafe fn pack<const WIDTH: usize, const INNER_ROWS: bool>(stored: MatrixLayout,
             // SAFETY: guaranteed by the caller.
             let lines = unsafe {
                 match WIDTH {
-                    ROWS => pairs::by_inner::<INNER_ROWS, ROWS>(stored, step, outer),
-                    _ => pairs::by_inner::<INNER_ROWS, LANES>(stored, step, outer),
+                    ROWS => pairs::by_inner::<INNER_ROWS, ROWS, false>(stored, step, outer),
+                    _ => pairs::by_inner::<INNER_ROWS, LANES, false>(stored, step, outer),
                 }
             };
             for (line, out) in lines.iter().zip(out.chunks_exact_mut(WIDTH)) {

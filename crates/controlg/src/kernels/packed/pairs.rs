@@ -16,19 +16,19 @@ pub(in super::super) fn is_available() -> bool {
 }
 
 /// Sixteen lines, one per pair of a step. A line has the pairs of sixteen outer indices, of which the first `OUTER` are needed.
-/// `INNER_ROWS`: the rows of the stored matrix are the inner dimension.
+/// `INNER_ROWS`: the rows of the stored matrix are the inner dimension. `FETCH`: see [`MatrixLayout::lines`].
 ///
 /// # Safety
 /// The matrix must hold all its rows and columns, and the CPU must have AVX-512 with bf16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(super) unsafe fn by_inner<const INNER_ROWS: bool, const OUTER: usize>(
+pub(super) unsafe fn by_inner<const INNER_ROWS: bool, const OUTER: usize, const FETCH: bool>(
     stored: MatrixLayout,
     step: usize,
     outer: usize,
 ) -> [__m512i; LANES] {
     // SAFETY: guaranteed by the caller.
-    let lines = unsafe { as_stored::<INNER_ROWS, OUTER>(stored, step, outer) };
+    let lines = unsafe { as_stored::<INNER_ROWS, OUTER, FETCH>(stored, step, outer) };
     if INNER_ROWS { lines } else { transposed_pairs(lines) }
 }
 
@@ -44,7 +44,7 @@ pub(super) unsafe fn by_outer<const INNER_ROWS: bool>(
     outer: usize,
 ) -> [__m512i; LANES] {
     // SAFETY: guaranteed by the caller.
-    let lines = unsafe { as_stored::<INNER_ROWS, LANES>(stored, step, outer) };
+    let lines = unsafe { as_stored::<INNER_ROWS, LANES, true>(stored, step, outer) };
     if INNER_ROWS { transposed_pairs(lines) } else { lines }
 }
 
@@ -54,7 +54,7 @@ pub(super) unsafe fn by_outer<const INNER_ROWS: bool>(
 /// As for [`by_inner`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn as_stored<const INNER_ROWS: bool, const OUTER: usize>(
+unsafe fn as_stored<const INNER_ROWS: bool, const OUTER: usize, const FETCH: bool>(
     stored: MatrixLayout,
     step: usize,
     outer: usize,
@@ -63,9 +63,9 @@ unsafe fn as_stored<const INNER_ROWS: bool, const OUTER: usize>(
     // SAFETY: guaranteed by the caller; what lies outside the matrix reads as zeros.
     let (low, high) = unsafe {
         if INNER_ROWS {
-            (stored.lines::<LANES>(first, outer), stored.lines::<LANES>(first + LANES, outer))
+            (stored.lines::<LANES, FETCH>(first, outer), stored.lines::<LANES, FETCH>(first + LANES, outer))
         } else {
-            (stored.lines::<OUTER>(outer, first), stored.lines::<OUTER>(outer, first + LANES))
+            (stored.lines::<OUTER, FETCH>(outer, first), stored.lines::<OUTER, FETCH>(outer, first + LANES))
         }
     };
     let mut lines = [_mm512_setzero_si512(); LANES];
