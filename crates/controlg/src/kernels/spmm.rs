@@ -6,9 +6,9 @@
 
 use super::CsrView;
 use super::panels;
-use super::parallel::{SharedSlice, each};
+use super::parallel::{SharedSlice, each, each_chunk};
 use super::rowwise::{Act, activate};
-use super::simd::{madd, prefetch};
+use super::simd::{has_avx512, madd, prefetch};
 use crate::Real;
 use std::ops::Range;
 
@@ -31,13 +31,40 @@ pub fn spmm_bias_act(
     product(s, h, width, out, false, Some(SpmmEpilogue { bias, act, slope }));
 }
 
+/// One hop of Horner's rule: out = factor·(base + S·h). With `rows`, only these rows of the result, in their order.
+pub fn spmm_onto(
+    s: CsrView<'_>,
+    h: &[Real],
+    base: &[Real],
+    factor: Real,
+    rows: Option<&[u32]>,
+    width: usize,
+    out: &mut [Real],
+) {
+    s.check();
+    let n = rows.map_or(s.n_rows, <[u32]>::len);
+    assert!(h.len() == s.n_cols * width && base.len() == s.n_rows * width, "sizes of a sparse product");
+    assert_eq!(out.len(), n * width, "size of the result");
+    if rows.is_none() && panels::is_profitable(s, width) {
+        super::rows::copy(base, out);
+        panels::product(s, h, width, out, true, None);
+        return super::rows::scale(factor, out);
+    }
+    const ROWS: usize = 32;
+    each_chunk(out, ROWS * width.max(1), |start, out| {
+        let multiply = if has_avx512() { onto_rows::<WIDE_PANEL> } else { onto_rows::<PANEL> };
+        multiply(s, start / width, rows, h, base, factor, width, out);
+    });
+}
+
 /// Elements of the scratch buffers that [`spmm`] uses at the same time.
 pub fn scratch_lens(s: CsrView<'_>, width: usize) -> Vec<usize> {
     if panels::is_profitable(s, width) { panels::scratch_lens(s, width) } else { Vec::new() }
 }
 
-/// Columns accumulated in registers at a time: eight AVX2 registers of f32.
-const PANEL: usize = 64;
+/// Columns accumulated in registers at a time: eight AVX2 registers of f32, or sixteen of AVX-512.
+pub(crate) const PANEL: usize = 64;
+const WIDE_PANEL: usize = 256;
 /// Prefetch distance, in entries.
 pub(crate) const PREFETCH_DISTANCE: usize = 4;
 
@@ -82,7 +109,8 @@ pub(super) fn product(
         let rows = chunks.rows(s, task);
         // SAFETY: the row ranges of different tasks are disjoint.
         let out = unsafe { shared.slice(rows.start * width, rows.len() * width) };
-        direct_rows(s, rows, h, width, out, add);
+        let multiply = if has_avx512() { direct_rows::<WIDE_PANEL> } else { direct_rows::<PANEL> };
+        multiply(s, rows, h, width, out, add);
         if let Some(SpmmEpilogue { bias, act, slope }) = epilogue {
             activate(width, out, bias, act, slope);
         }
@@ -121,7 +149,8 @@ impl RowChunks {
 }
 
 simd! {
-    fn direct_rows[FMA](
+    with avx512
+    fn direct_rows[FMA, const WIDE: usize](
         s: CsrView<'_>,
         rows: Range<usize>,
         h: &[Real],
@@ -133,9 +162,40 @@ simd! {
             let (columns, values) = s.row(row);
             let ahead = columns_ahead::<PREFETCH_DISTANCE>(s, row, rows.end);
             match values {
-                Some(values) => row_panels::<FMA>(columns, |e| values[e], ahead, h, width, 0..width, out, add),
-                None => row_panels::<FMA>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
+                Some(values) => {
+                    row_panels::<FMA, WIDE>(columns, |e| values[e], ahead, h, width, 0..width, out, add);
+                }
+                None => row_panels::<FMA, WIDE>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
             }
+        }
+    }
+}
+
+simd! {
+    with avx512
+    /// The rows of [`spmm_onto`] from `first` on, as many as `out` holds.
+    fn onto_rows[FMA, const WIDE: usize](
+        s: CsrView<'_>,
+        first: usize,
+        rows: Option<&[u32]>,
+        h: &[Real],
+        base: &[Real],
+        factor: Real,
+        width: usize,
+        out: &mut [Real],
+    ) {
+        for (at, out) in (first..).zip(out.chunks_exact_mut(width)) {
+            let row = rows.map_or(at, |rows| rows[at] as usize);
+            let (columns, values) = s.row(row);
+            let ahead = columns_ahead::<PREFETCH_DISTANCE>(s, row, s.n_rows);
+            out.copy_from_slice(&base[row * width..(row + 1) * width]);
+            match values {
+                Some(values) => {
+                    row_panels::<FMA, WIDE>(columns, |e| values[e], ahead, h, width, 0..width, out, true);
+                }
+                None => row_panels::<FMA, WIDE>(columns, |_| 1.0, ahead, h, width, 0..width, out, true),
+            }
+            out.iter_mut().for_each(|x| *x *= factor);
         }
     }
 }
@@ -150,7 +210,7 @@ pub(crate) fn columns_ahead<const BY: usize>(s: CsrView<'_>, row: usize, end: us
 /// One row of the product, restricted to the columns in `range`: Σₑ value(e)·h[columns[e]], panel by panel. Rows of `h`
 /// listed in `ahead` are prefetched meanwhile.
 #[inline(always)]
-pub(crate) fn row_panels<const FMA: bool>(
+pub(crate) fn row_panels<const FMA: bool, const WIDE: usize>(
     columns: &[u32],
     value: impl Fn(usize) -> Real + Copy,
     ahead: &[u32],
@@ -161,6 +221,10 @@ pub(crate) fn row_panels<const FMA: bool>(
     add: bool,
 ) {
     let mut at = range.start;
+    while range.end - at >= WIDE {
+        panel::<FMA, WIDE>(columns, value, ahead, h, width, at, out, add);
+        at += WIDE;
+    }
     while range.end - at >= PANEL {
         panel::<FMA, PANEL>(columns, value, ahead, h, width, at, out, add);
         at += PANEL;
@@ -295,6 +359,28 @@ mod tests {
             spmm_rows(s.view(), &[row as u32], &h, width, &mut alone, false);
             rowwise::bias_act_in_place(1, width, &mut alone, Some(&bias), Act::Prelu, 0.25);
             assert_eq!(alone, by_panels[row * width..][..width]);
+        }
+    }
+
+    #[test]
+    fn a_hop_onto_a_base_is_a_copy_a_product_and_a_scaling() {
+        let mut numbers = Numbers::new(41);
+        // The second matrix is multiplied by panels.
+        for (n, entries, width) in [(90, 5, 37), (9000, 9, 128)] {
+            let s = OwnedCsr::random(n, n, entries, &mut numbers);
+            let (s, h, base) = (s.view(), numbers.vec(n * width), numbers.vec(n * width));
+            let mut want = base.clone();
+            spmm(s, &h, width, &mut want, true);
+            want.iter_mut().for_each(|x| *x *= 0.25);
+            let mut got = vec![7.0; n * width];
+            spmm_onto(s, &h, &base, 0.25, None, width, &mut got);
+            assert_eq!(got, want);
+            let rows = [3, 70, 3, 0];
+            let mut some = vec![7.0; 4 * width];
+            spmm_onto(s, &h, &base, 0.25, Some(&rows), width, &mut some);
+            for (got, &row) in some.chunks(width).zip(&rows) {
+                assert_eq!(got, &want[row as usize * width..][..width]);
+            }
         }
     }
 
