@@ -63,7 +63,7 @@ fn a_search_is_announced_recorded_audited_and_the_same_at_any_number_of_threads(
     assert!(first.join("trace.jsonl").exists() && !first.join("embeddings.npy").exists());
 
     let (text, _) = succeed(home, &["audit", "run"]);
-    assert!(text.contains("among 8 candidates follows from 12 short runs"), "{text}");
+    assert!(text.contains("among 8 follows from 12 short runs"), "{text}");
     // Another winner, another score or another record do not follow.
     let path = home.join("run/auto.json");
     let written = fs::read_to_string(&path).unwrap();

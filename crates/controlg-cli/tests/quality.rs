@@ -93,7 +93,7 @@ fn an_impossible_or_missing_measurement_fails_the_audit() {
     let text = fs::read_to_string(home.join("run/trace.jsonl")).unwrap();
     for (from, to, expected) in [
         ("\"edge_auc\":0", "\"edge_auc\":7", "quality: found 7"),
-        ("\"quality\":{", "\"other\":{", "quality: found nothing, expected a measurement after the epoch"),
+        ("\"quality\":{", "\"other\":{", "quality: found nothing, but a measurement after the epoch follows"),
     ] {
         fs::write(home.join("changed.jsonl"), text.replacen(from, to, 1)).unwrap();
         let output = run(home, &["audit", "changed.jsonl"]);

@@ -33,6 +33,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
         data: vec![DATA.to_owned()],
         methods: vec!["controlg".to_owned(), "random".to_owned()],
         pool: None,
+        objectives: None,
         seeds: NonZeroUsize::MIN,
         tasks: vec![Task::Nc, Task::Lp, Task::Cluster],
         out: out.to_owned(),

@@ -45,7 +45,7 @@ const WINDOW: usize = 25;
 
 /// All figures for which the record has data, in reading order.
 pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
-    let figures: [fn(&RunTrace) -> Option<Figure>; 15] = [
+    let figures: [fn(&RunTrace) -> Option<Figure>; 16] = [
         sensing::losses,
         held_out::losses,
         quality::quality,
