@@ -152,12 +152,16 @@ mod tests {
         None
     }
 
+    fn add(sum: &AtomicUsize, x: usize) {
+        sum.fetch_add(x, SeqCst);
+    }
+
     #[test]
     fn every_task_runs_once() {
         for n in [0, 1, 2, 7, 1000] {
             for _ in 0..200 {
                 let counts: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-                if run(n, &|i| drop(counts[i].fetch_add(1, SeqCst))).is_some() {
+                if run(n, &|i| add(&counts[i], 1)).is_some() {
                     assert!(counts.iter().all(|count| count.load(SeqCst) == 1));
                 }
             }
@@ -169,7 +173,7 @@ mod tests {
         for _ in 0..5 {
             std::thread::sleep(std::time::Duration::from_millis(5));
             let sum = AtomicUsize::new(0);
-            if run(100, &|i| drop(sum.fetch_add(i, SeqCst))).is_some() {
+            if run(100, &|i| add(&sum, i)).is_some() {
                 assert_eq!(sum.into_inner(), 4950);
             }
         }
@@ -192,7 +196,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..50 {
                         let sum = AtomicUsize::new(0);
-                        each(8, |_| each(8, |i| drop(sum.fetch_add(i, SeqCst))));
+                        each(8, |_| each(8, |i| add(&sum, i)));
                         assert_eq!(sum.into_inner(), 8 * 28);
                     }
                 });
