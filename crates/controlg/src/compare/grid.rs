@@ -32,7 +32,7 @@ use crate::rng::Stream;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     methods: BTreeMap<String, Vec<Dimension>>,
-    /// Grids of single data sets, which are used instead.
+    /// Complete grids of single data sets, which are used instead.
     by_data: BTreeMap<String, Grid>,
 }
 
@@ -114,7 +114,11 @@ impl Grid {
             Grid::from_table(&table, Path::new("paper")).expect("the built-in grids are tested")
         };
         let (data, text) = PAPER_ARXIV;
-        Grid { by_data: BTreeMap::from([(data.to_owned(), built_in(text))]), ..built_in(PAPER) }
+        let general = built_in(PAPER);
+        // What the grid of a data set does not name is searched as everywhere.
+        let mut own = general.clone();
+        own.methods.extend(built_in(text).methods);
+        Grid { by_data: BTreeMap::from([(data.to_owned(), own)]), ..general }
     }
 
     /// The grid for a data set.
