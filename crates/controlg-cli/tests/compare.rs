@@ -299,3 +299,19 @@ fn changed_data_is_evaluated_again_and_floors_use_the_features_of_the_runs() {
     let distinct: std::collections::HashSet<String> = hashes().into_iter().collect();
     assert_eq!(distinct.len(), 3, "three graphs");
 }
+
+#[test]
+fn a_pool_of_objectives_is_set_for_all_methods_that_train_one() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("pool");
+    let arguments = ["--methods", "random,p_link", "--seeds", "1", "--tasks", "nc", "--no-singles"];
+    compare(&out, &[&arguments[..], &["--objectives", "p_link,p_par"]].concat());
+    let runs = fs::read_dir(out.join("runs")).unwrap().map(|run| run.unwrap().path());
+    let random = runs.into_iter().find(|run| run.to_string_lossy().contains("-random-")).unwrap();
+    let config = fs::read_to_string(random.join("config.toml")).unwrap();
+    assert!(config.contains("objectives = [\"p_link\", \"p_par\"]"), "{config}");
+    let alone = ["--methods", "p_recon", "--objectives", "p_link,p_par"];
+    let output = command(&folder.path().join("alone"), &alone).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("which does not train them"));
+}

@@ -310,6 +310,10 @@ fn invalid_settings_are_reported_before_any_work() {
         (&["--set", "train.block=21"], "train.block: found 21, expected at most train.batches_per_epoch, 20"),
         (&["--set", "encoder.width=0"], "encoder.width: found 0, expected 1 to 65536"),
         (&["--set", "objective.p_par.parts=1"], "objective.p_par.parts: found 1, expected 2 to 1048576"),
+        (
+            &["--method", "p_recon", "--objectives", "p_link,p_par"],
+            "--objectives: found p_link,p_par with method p_recon, which does not train them",
+        ),
         (&["--objectives", "p_link,p_rceon"], "unknown objective 'p_rceon', did you mean 'p_recon'?"),
         (&["--method", "contrlg"], "unknown method 'contrlg', did you mean 'controlg'?"),
         (&["--config", "no such file"], "no such file"),
@@ -366,4 +370,42 @@ fn a_non_finite_loss_stops_the_run_and_keeps_the_checkpoint() {
         assert_eq!(words.contains("resumed after step"), !more.is_empty(), "{words}");
         assert!(!out.join("embeddings.npy").exists() && !checkpoints(&out).is_empty());
     }
+}
+
+#[test]
+fn an_epoch_of_one_block_is_noted() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("run");
+    let short = ["--set", "train.batches_per_epoch=1", "--set", "train.epochs=30", "--set", "train.warmup_rounds=1"];
+    let output = pretrain(&out, &short);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("note: every epoch has one block"), "{stderr}");
+    let header = &schedule(&out)[0];
+    assert!(header["notes"][0].as_str().unwrap().contains("cannot track the plan"), "{header}");
+    assert_eq!(header["integral_rule"], "paper");
+    let sensing = schedule(&out).into_iter().find(|line| line["kind"] == "sense").unwrap();
+    let slack = |k: usize| sensing["reference"][k].as_f64().unwrap() - sensing["loss_norm"][k].as_f64().unwrap();
+    let expected: f64 = (0..5).map(|k| slack(k).ln()).sum();
+    assert!((sensing["log_hv"].as_f64().unwrap() - expected).abs() < 1e-9);
+    // A method without a controller has nothing to track.
+    let other = folder.path().join("random");
+    let output = pretrain(&other, &[&short[..], &["--method", "random"]].concat());
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("one block"));
+    assert!(schedule(&other)[0].get("integral_rule").is_none());
+}
+
+#[test]
+fn both_forms_of_the_integral_pass_the_audit() {
+    let folder = TempDir::new().unwrap();
+    let prob = |rule: &str| {
+        let out = folder.path().join(rule);
+        let rule = format!("control.integral={rule}");
+        // A low bound is reached within an epoch.
+        embeddings(&out, &["--set", &rule, "--set", "control.integral_limit=1", "--set", "control.ki=0.5"]);
+        let audit = run(&["audit", out.to_str().unwrap()]);
+        assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stderr));
+        schedule(&out).into_iter().filter(|line| line["kind"] == "block").map(|line| line["prob"].clone()).collect()
+    };
+    let (paper, centered): (Vec<Value>, Vec<Value>) = (prob("paper"), prob("centered"));
+    assert_ne!(paper, centered);
 }

@@ -32,7 +32,7 @@ use crate::rng::Stream;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
     methods: BTreeMap<String, Vec<Dimension>>,
-    /// Grids of single data sets, which are used instead.
+    /// Complete grids of single data sets, which are used instead.
     by_data: BTreeMap<String, Grid>,
 }
 
@@ -113,8 +113,11 @@ impl Grid {
     /// The built-in grids of the paper.
     pub fn paper() -> Grid {
         let (data, text) = PAPER_ARXIV;
-        let on_data = BTreeMap::from([(data.to_owned(), built_in("paper", text))]);
-        Grid { by_data: on_data, ..built_in("paper", PAPER) }
+        let general = built_in("paper", PAPER);
+        // What the grid of a data set does not name is searched as everywhere.
+        let mut own = general.clone();
+        own.methods.extend(built_in("paper", text).methods);
+        Grid { by_data: BTreeMap::from([(data.to_owned(), own)]), ..general }
     }
 
     /// The built-in candidates of `pretrain --auto`.

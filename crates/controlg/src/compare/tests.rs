@@ -1,4 +1,5 @@
 use super::*;
+use crate::coordinator::IntegralRule;
 
 fn comparison() -> Comparison {
     let mut comparison = Comparison {
@@ -101,6 +102,45 @@ fn finished_jobs_are_skipped_unless_settings_change() {
     assert_eq!(comparison.results_of(&others, &done), []);
     comparison.probe = Probe::AdamEs;
     assert_eq!(comparison.remaining(&jobs[0], &done).unwrap().tasks, [Task::Nc]);
+}
+
+#[test]
+fn epochs_have_the_same_length_for_every_method() {
+    let mut comparison = comparison();
+    comparison.preset = Preset::Tuned;
+    comparison.methods = ["controlg", "dgi", "bgrl"].map(str::to_owned).to_vec();
+    comparison.set = vec!["train.epochs=6".into()];
+    let runs = |comparison: &Comparison| -> Vec<Config> {
+        let jobs = comparison.jobs(&[]).unwrap().into_iter().take(6).step_by(2);
+        jobs.map(|job| match job.source {
+            EmbeddingSource::Run(config) => *config,
+            EmbeddingSource::Floor(name) => panic!("{name} is no run"),
+        })
+        .collect()
+    };
+    let steps = |comparison: &Comparison| runs(comparison).iter().map(Config::total_steps).collect::<Vec<_>>();
+    assert_eq!(steps(&comparison), [300, 300, 300]);
+    // A tenth of the run, as in the preset.
+    assert_eq!(runs(&comparison)[2].train.warmup_steps, 30);
+    // A comparison of an older version continues as it was begun.
+    comparison.defaults = 0;
+    assert_eq!(steps(&comparison), [300, 60, 300]);
+    assert_eq!(runs(&comparison)[0].control.integral, IntegralRule::Centered);
+    let text = serde_json::to_string(&comparison).unwrap();
+    let old: Comparison = serde_json::from_str(&text.replace(",\"defaults\":0", "")).unwrap();
+    assert_eq!(old, comparison);
+}
+
+#[test]
+fn the_papers_grid_for_arxiv_is_its_own() {
+    let paper = Grid::paper();
+    let tries = |data: &str, setting: &str| {
+        paper.combinations(data, "controlg", None).iter().any(|one| one.iter().any(|own| own == setting))
+    };
+    assert!(tries("ogbn-arxiv", "control.ki=0.5") && !tries("cora", "control.ki=0.5"));
+    assert!(tries("ogbn-arxiv", "train.block=10") && tries("cora", "train.block=1"));
+    // Methods without a grid of their own on this data set search the general one.
+    assert_eq!(paper.combinations("ogbn-arxiv", "random", None).len(), 15);
 }
 
 #[test]

@@ -125,6 +125,12 @@ pub(super) fn base(preset: Preset, data: &str, method: &str, edges: EdgeScope) -
         preset => preset.settings(data, edges),
     };
     let implied = preset == Preset::Paper || !authors.is_empty();
+    // A method that trains one objective has no controller: it is the same with every preset.
+    if !authors.is_empty()
+        && let Some(Value::Table(control)) = settings.get_mut("control")
+    {
+        control.remove("integral");
+    }
     super::merge(&mut settings, authors);
     Base { settings, implied }
 }

@@ -23,7 +23,7 @@ BASELINES = ["dgi", "grace", "mvgrl", "bgrl"]
 
 
 def call(*arguments):
-    """The JSON that the program prints, its CPU seconds, and CPU seconds per second."""
+    """The JSON that the program prints, its CPU seconds, and its seconds."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
     done = subprocess.run([PROGRAM, *arguments, "--json", "--quiet", "--threads", "1"], capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -31,7 +31,7 @@ def call(*arguments):
         print(" ".join(arguments), done.stderr.strip(), file=sys.stderr)
         return None
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return json.loads(done.stdout), cpu, cpu / (time.time() - start)
+    return json.loads(done.stdout), cpu, time.time() - start
 
 
 def run(folder, data, method, tasks, settings):
@@ -44,20 +44,19 @@ def run(folder, data, method, tasks, settings):
     pretrained = call(*arguments)
     if pretrained is None:
         return {}
-    outcome, cpu, ratio = pretrained
-    found, total = {}, 0.0
-    steps = {}
+    outcome, cpu, wall = pretrained
+    lines = {}
     with open(os.path.join(out, "trace.jsonl")) as record:
         for line in map(json.loads, record):
-            total += line.get("ms", 0.0)
-            if line["kind"] == "block":
-                steps.setdefault(line["task"], []).append(line["ms"] / line["steps"])
-            if line["kind"] == "sense":
-                steps.setdefault("sensing", []).append(line["ms"])
-    # On a busy machine single times are far from their CPU times, their sum is not.
-    for name, each in steps.items():
-        found[name] = round(ratio * sum(each) / len(each), 2)
-    found["overhead"] = round(max(cpu - ratio * total / 1e3, 0.0), 2)
+            if line["kind"] != "run":
+                name = line["task"] if line["kind"] == "block" else line["kind"]
+                lines.setdefault(name, []).append(line["ms"] / line.get("steps", 1))
+    # On a busy machine a step takes longer than its CPU time: the medians give the proportions, the CPU time the scale.
+    medians = {name: sorted(each)[len(each) // 2] for name, each in lines.items()}
+    around = max(wall - sum(map(sum, lines.values())) / 1e3, 0.0)
+    scale = cpu / (around + sum(medians[name] * len(each) for name, each in lines.items()) / 1e3)
+    found = {name if name != "sense" else "sensing": round(scale * ms, 2) for name, ms in medians.items() if name != "warmup"}
+    found["overhead"] = round(scale * around, 2)
     found["peak_mb"] = round(outcome["peak_bytes"] / 1e6)
     evaluated = call("evaluate", out, "--tasks", tasks, "--no-floors")
     if evaluated is not None:

@@ -333,6 +333,37 @@ mod tests {
     }
 
     #[test]
+    fn integrals_differ_only_where_the_bound_is_reached() {
+        let plan = [0.6, 0.3, 0.1];
+        let probabilities = |integral, integral_limit| -> Vec<Vec<f64>> {
+            let settings = ControlSettings { integral, integral_limit, ..ControlSettings::default() };
+            let mut tracking = Tracking::new(3);
+            // Fixed draws: the same history whatever the probabilities.
+            (0..60).map(|_| tracking.decide(&plan, 0.0, &settings).prob).collect()
+        };
+        let largest = |limit: f64| -> f64 {
+            let [paper, centered] =
+                [IntegralRule::Paper, IntegralRule::Centered].map(|rule| probabilities(rule, limit));
+            let pairs = paper.iter().flatten().zip(centered.iter().flatten());
+            pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        assert!(largest(1e9) < 1e-12, "the softmax ignores a common shift");
+        assert!(largest(10.0) > 0.01);
+        // The paper's form: the first integrals are the first deficits, which are the shares.
+        let decision = Tracking::new(3).decide(&plan, 0.5, &ControlSettings::default());
+        assert_eq!(decision.integral, plan);
+    }
+
+    #[test]
+    fn controllers_stored_without_a_rule_are_centered() {
+        let mut stored = serde_json::to_value(ControlSettings::default()).unwrap();
+        stored.as_object_mut().unwrap().remove("integral");
+        let settings: ControlSettings = serde_json::from_value(stored).unwrap();
+        assert_eq!(settings.integral, IntegralRule::Centered);
+        assert_eq!(ControlSettings::default().integral, IntegralRule::Paper);
+    }
+
+    #[test]
     fn gaps_between_blocks_have_a_geometric_tail() {
         // Exploration trains even an objective with share 0: P(gap > s) ≤ (1 − ε/K)^s.
         let (k, explore) = (4.0, 0.2);
