@@ -52,7 +52,8 @@ static int fd_is_below(int fd) {
     ssize_t n = readlink(link, path, sizeof path - 1);
     if (n < 0) return 0;
     path[n] = 0;
-    return is_below(path);
+    /* A pipe has a name that is no path. */
+    return path[0] == '/' && is_below(path);
 }
 
 /* 0: succeed, 1: write half, else an error number. */

@@ -72,7 +72,7 @@ impl Replay {
         let mut summary =
             ReplaySummary { blocks: blocks.iter().copied().collect(), steps: 0, files: Vec::new() };
         if self.blocks.is_none() {
-            let training = recorded.from_start(&input, &config, None, &mut summary)?;
+            let training = recorded.train_from_start(&input, &config, None, &mut summary)?;
             recorded.compare_results(&training, &input, &mut summary)?;
             return Ok(summary);
         }
@@ -85,10 +85,10 @@ impl Replay {
             blocks.iter().partition(|&&block| block <= reached);
         if !before.is_empty() || end.is_none() {
             let wanted = if end.is_none() { &blocks } else { &before };
-            recorded.from_start(&input, &config, Some(wanted), &mut summary)?;
+            recorded.train_from_start(&input, &config, Some(wanted), &mut summary)?;
         }
         if let Some(end) = end {
-            recorded.from(&mut later, recorded.line_at(&end)?, Some(&after), &mut summary)?;
+            recorded.train(&mut later, recorded.line_at(&end)?, Some(&after), &mut summary)?;
         }
         Ok(summary)
     }
@@ -140,7 +140,7 @@ struct Recorded<'a> {
 
 impl Recorded<'_> {
     /// Trains from the start.
-    fn from_start<'g>(
+    fn train_from_start<'g>(
         &self,
         input: &'g Input,
         config: &Config,
@@ -148,12 +148,12 @@ impl Recorded<'_> {
         summary: &mut ReplaySummary,
     ) -> Result<Training<'g>> {
         let mut training = Training::new(input, config)?;
-        self.from(&mut training, 1, wanted, summary)?;
+        self.train(&mut training, 1, wanted, summary)?;
         Ok(training)
     }
 
     /// Trains until the last wanted block, or to the end, and compares the lines from `at` on.
-    fn from(
+    fn train(
         &self,
         training: &mut Training<'_>,
         mut at: usize,
