@@ -32,7 +32,6 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
     let args = CompareArgs {
         data: vec![DATA.to_owned()],
         methods: vec!["controlg".to_owned(), "random".to_owned()],
-        objectives: None,
         pool: None,
         objectives: None,
         seeds: NonZeroUsize::MIN,
