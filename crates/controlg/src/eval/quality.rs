@@ -205,7 +205,7 @@ mod tests {
         };
         let [near, far] = [near, far].map(|z| Quality::measure(&z, &nodes, &pairs).unwrap());
         assert!(far.calinski_harabasz > near.calinski_harabasz, "{near:?} {far:?}");
-        assert!(far.edge_auc > near.edge_auc && far.edge_auc.unwrap() > 0.99, "{near:?} {far:?}");
+        assert!(far.edge_auc > near.edge_auc && far.edge_auc.unwrap() > 0.9, "{near:?} {far:?}");
     }
 
     proptest! {

@@ -112,10 +112,10 @@ fn an_odd_figure_takes_a_whole_row() {
             .filter(|name| page.contains(&format!("<figure id=\"{name}\" class=\"wide\">")))
             .collect::<Vec<_>>()
     };
-    assert_eq!(wide("random"), ["schedule", "drought"]);
-    assert_eq!(wide("p_link"), ["schedule"]);
-    assert_eq!(wide("uniform"), ["time"]);
-    assert_eq!(wide("controlg"), ["schedule"]);
+    assert_eq!(wide("random"), ["schedule"]);
+    assert_eq!(wide("p_link"), ["schedule", "time"]);
+    assert!(wide("uniform").is_empty());
+    assert_eq!(wide("controlg"), ["schedule", "drought"]);
 }
 
 #[test]

@@ -9,8 +9,10 @@ use crate::report::chart::{Plot, WIDTH};
 use crate::report::run_trace::RunTrace;
 use crate::report::svg::stack;
 
-/// Each measure with the names of its axis and of its column.
-const MEASURES: [(&str, &str, fn(&Quality) -> Option<f64>); 3] = [
+/// A measure: the label of its axis, the name in the CSV, and its value.
+type QualityLine = (&'static str, &'static str, fn(&Quality) -> Option<f64>);
+
+const MEASURES: [QualityLine; 3] = [
     ("Calinski–Harabasz", "calinski_harabasz", |quality| quality.calinski_harabasz),
     ("edge AUC", "edge_auc", |quality| quality.edge_auc),
     ("effective rank", "effective_rank", |quality| quality.effective_rank),
