@@ -43,7 +43,7 @@ const TINY: [&str; 20] = [
     "--set=objective.p_par.parts=3",
     "--set=objective.p_minsg.hidden=8",
     "--set=objective.p_recon.hidden=8",
-    "--set=objective.p_decor.hidden=8",
+    "--set=objective.p_decor.width=8",
     "--set=sense.period=4",
     "--set=plan.floor=0.05",
     "--threads=2",
@@ -68,7 +68,9 @@ fn the_plan_needs_no_data() {
     let output = succeed(home.path(), &["reproduce", "nc", "lp", "gains", "--dry-run", "--json"]);
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     let total = &plan["all"];
-    assert!(total["all"]["runs"].as_u64().unwrap() > 1500 && total["all"]["core_hours"].as_f64().unwrap() > 1.0);
+    assert!(
+        total["all"]["runs"].as_u64().unwrap() > 1500 && total["all"]["core_hours"].as_f64().unwrap() > 1.0
+    );
     assert_eq!(total["without_data"]["runs"], total["all"]["runs"]);
     assert_eq!(plan["missing_data"].as_array().unwrap().len(), 9);
     assert!(!home.path().join("reproduction").exists(), "a dry run writes nothing");
@@ -80,10 +82,23 @@ fn every_table_in_a_tiny_version() {
     succeed(home.path(), &tiny(&["all"]));
     let out = home.path().join("all");
     let markdown = fs::read_to_string(out.join("tables.md")).unwrap();
-    for table in ["nc", "lp", "cluster", "ablation-nc", "ablation-lp", "gat", "pool-size", "gains", "equal-steps", "timing"] {
+    for table in [
+        "nc",
+        "lp",
+        "cluster",
+        "ablation-nc",
+        "ablation-lp",
+        "gat",
+        "pool-size",
+        "gains",
+        "equal-steps",
+        "timing",
+    ] {
         assert!(markdown.contains(&format!("## {table}")), "{table}");
     }
-    for file in ["tables/nc.csv", "tables/claims.csv", "figures/critical-differences.svg", "figures/gain-sweep.svg"] {
+    for file in
+        ["tables/nc.csv", "tables/claims.csv", "figures/critical-differences.svg", "figures/gain-sweep.svg"]
+    {
         assert!(out.join(file).exists(), "{file}");
     }
     let record = fs::read_dir(out.join("figures")).unwrap().map(|file| file.unwrap().file_name());

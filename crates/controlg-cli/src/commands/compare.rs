@@ -193,9 +193,11 @@ fn revision_of_defaults(comparison: &Comparison, args: &CompareArgs) -> Result<u
             true => Vec::new(),
             false => grid.jobs(&revised, args.grid_limit.map(Into::into), args.grid_seeds.into())?,
         };
-        let hashes: Result<HashSet<String>> = runs.iter().chain(&tried).map(|job| job.source.hash()).collect();
+        let hashes: Result<HashSet<String>> =
+            runs.iter().chain(&tried).map(|job| job.source.hash()).collect();
         let hashes = hashes?;
-        let stored = cells.iter().map(|cell| &cell.config_hash).chain(trials.iter().map(|trial| &trial.config_hash));
+        let stored =
+            cells.iter().map(|cell| &cell.config_hash).chain(trials.iter().map(|trial| &trial.config_hash));
         Ok(stored.filter(|hash| hashes.contains(*hash)).count())
     };
     Ok(if known(0)? > known(Comparison::DEFAULTS)? { 0 } else { Comparison::DEFAULTS })

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use controlg::config::{self, BatchMode, Config, EdgeScope};
-use controlg::data::FeatureSource;
 use controlg::coordinator::UNTRAINED;
+use controlg::data::FeatureSource;
 use controlg::data::{self, LoadOptions, catalog};
 use controlg::eval::{Task, floors};
 use controlg::graph::Graph;
@@ -244,8 +244,13 @@ pub(super) fn refuse_unused_objectives(objectives: &[String], methods: &[&str]) 
     if methods.is_empty() || !methods.iter().all(alone) || methods.iter().any(same) {
         return Ok(());
     }
-    let found = format!("{} with method {}, which does not train them", objectives.join(","), methods.join(","));
-    Err(Error::value("--objectives", found, "no --objectives, or a method that trains several, such as controlg"))
+    let found =
+        format!("{} with method {}, which does not train them", objectives.join(","), methods.join(","));
+    Err(Error::value(
+        "--objectives",
+        found,
+        "no --objectives, or a method that trains several, such as controlg",
+    ))
 }
 
 /// Puts the given settings over those of the run to resume, if there is one.

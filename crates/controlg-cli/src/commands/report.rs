@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use controlg::compare::Manifest;
 use controlg::config::{self, Config};
 use controlg::data::{self, info::DatasetInfo};
-use controlg::reproduce::ReproductionManifest;
 use controlg::report::{self, EmbeddingMap, RenderedReport, RunContext};
+use controlg::reproduce::ReproductionManifest;
 use controlg::{Error, Graph, Result, files, run_files};
 use serde_json::json;
 

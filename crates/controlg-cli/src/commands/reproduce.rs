@@ -78,7 +78,9 @@ fn execute(
     let mut skipped = Vec::new();
     for data in planned.data() {
         if !is_present(&data, common)? {
-            console.log(format_args!("note: {data} is skipped: its files are missing (controlg data fetch {data})"));
+            console.log(format_args!(
+                "note: {data} is skipped: its files are missing (controlg data fetch {data})"
+            ));
             skipped.push(data);
         }
     }

@@ -313,7 +313,8 @@ impl Comparison {
     /// What `train.epochs` in `set` implies, so that a method with a preset of its own takes as many steps as the others:
     /// epochs of the same length, and a warm-up of the learning rate over the same share of the run as in the preset.
     fn equal_epochs(&self, data: &str, method: &str, edges: EdgeScope) -> Result<Vec<String>> {
-        let sets = |key: &str| self.set.iter().any(|one| one.split('=').next().is_some_and(|k| k.trim() == key));
+        let sets =
+            |key: &str| self.set.iter().any(|one| one.split('=').next().is_some_and(|k| k.trim() == key));
         if self.defaults == 0 || !sets("train.epochs") {
             return Ok(Vec::new());
         }

@@ -37,7 +37,12 @@ pub fn sweeps(settings: &ReproduceSettings, all: &[ResultCell]) -> Result<Vec<Ga
             let cells = same.cells(all)?.into_iter().filter(|cell| is_nc(cell) && cell.method == "controlg");
             by_seed.extend(cells.map(|cell| cell.value));
         }
-        sweeps.push(GainSweep { data: part.data().to_owned(), runs, planned: part.combinations.len(), by_seed });
+        sweeps.push(GainSweep {
+            data: part.data().to_owned(),
+            runs,
+            planned: part.combinations.len(),
+            by_seed,
+        });
     }
     Ok(sweeps)
 }
@@ -61,7 +66,8 @@ impl GainSweep {
         for (accuracy, settings) in &self.runs {
             settings.iter().for_each(|setting| values.entry(setting).or_default().push(*accuracy));
         }
-        let mean = |(setting, values): (&str, Vec<f64>)| Some((setting.to_owned(), MeanInterval::of(&values)?));
+        let mean =
+            |(setting, values): (&str, Vec<f64>)| Some((setting.to_owned(), MeanInterval::of(&values)?));
         values.into_iter().filter_map(mean).collect()
     }
 

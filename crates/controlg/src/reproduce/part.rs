@@ -107,9 +107,8 @@ fn tasks_on(data: &str, edges: EdgeScope) -> Vec<Task> {
 /// Those of the methods that the paper has a number of on this data set. Floors, and data sets that are not in the paper,
 /// have them all.
 pub(super) fn rows_in_paper<'m>(data: &str, methods: &[&'m str]) -> Vec<&'m str> {
-    let has = |method: &str| {
-        ["nc", "lp", "cluster"].iter().any(|task| paper::value(data, method, task).is_some())
-    };
+    let has =
+        |method: &str| ["nc", "lp", "cluster"].iter().any(|task| paper::value(data, method, task).is_some());
     let keep = |method: &&&str| !DATA.contains(&data) || floors::NAMES.contains(*method) || has(method);
     methods.iter().filter(keep).copied().collect()
 }

@@ -106,7 +106,9 @@ impl PlannedJob {
                 self.job.tasks.push(task);
             }
         }
-        self.targets.extend(other.targets.into_iter().filter(|name| !self.targets.contains(name)).collect::<Vec<_>>());
+        self.targets.extend(
+            other.targets.into_iter().filter(|name| !self.targets.contains(name)).collect::<Vec<_>>(),
+        );
         if other.place < self.place {
             (self.place, self.step) = (other.place, other.step);
         }
@@ -115,6 +117,7 @@ impl PlannedJob {
 
 /// What makes two jobs the same. The hash of a floor says nothing about data set, seed and edges.
 fn identity(job: &Job) -> Result<(String, u64, bool, String)> {
-    let by_edges = matches!(job.source, EmbeddingSource::Floor(_)) && job.edges == crate::config::EdgeScope::Train;
+    let by_edges =
+        matches!(job.source, EmbeddingSource::Floor(_)) && job.edges == crate::config::EdgeScope::Train;
     Ok((job.data.clone(), job.seed, by_edges, job.source.hash()?))
 }

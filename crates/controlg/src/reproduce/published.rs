@@ -15,7 +15,9 @@ pub fn value(table: &str, data: &str, row: &str) -> Option<f64> {
 
 fn tables() -> &'static Tables {
     static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| serde_json::from_str(include_str!("published.json")).expect("published.json is tested"))
+    TABLES.get_or_init(|| {
+        serde_json::from_str(include_str!("published.json")).expect("published.json is tested")
+    })
 }
 
 #[cfg(test)]

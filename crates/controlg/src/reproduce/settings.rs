@@ -6,17 +6,8 @@ use crate::compare::Budget;
 use crate::config::Preset;
 
 /// The data sets of the paper, in the order of its tables.
-pub(super) const DATA: [&str; 9] = [
-    "cora",
-    "citeseer",
-    "chameleon",
-    "squirrel",
-    "actor",
-    "pubmed",
-    "wikics",
-    "coauthor-cs",
-    "ogbn-arxiv",
-];
+pub(super) const DATA: [&str; 9] =
+    ["cora", "citeseer", "chameleon", "squirrel", "actor", "pubmed", "wikics", "coauthor-cs", "ogbn-arxiv"];
 
 /// Length of a run unless the user sets another.
 const LENGTH: [&str; 2] = ["train.epochs=6", "train.batches_per_epoch=50"];
@@ -57,7 +48,8 @@ impl ReproduceSettings {
         if self.data.is_empty() {
             return of_target.iter().map(|&name| name.to_owned()).collect();
         }
-        let takes_part = |name: &&String| of_target.contains(&name.as_str()) || !DATA.contains(&name.as_str());
+        let takes_part =
+            |name: &&String| of_target.contains(&name.as_str()) || !DATA.contains(&name.as_str());
         self.data.iter().filter(takes_part).cloned().collect()
     }
 

@@ -77,7 +77,11 @@ impl TableCell {
 
 impl TargetTable {
     /// The table of a target from all results; `None` if the target has no table of scores.
-    pub fn new(target: &Target, settings: &ReproduceSettings, all: &[ResultCell]) -> Result<Option<TargetTable>> {
+    pub fn new(
+        target: &Target,
+        settings: &ReproduceSettings,
+        all: &[ResultCell],
+    ) -> Result<Option<TargetTable>> {
         let Some(task) = target.task else { return Ok(None) };
         let mut data: Vec<String> = Vec::new();
         let mut names: Vec<String> = Vec::new();
@@ -128,10 +132,8 @@ impl TargetTable {
     fn rank(&mut self) {
         let columns = 0..self.data.len();
         let averages = |of: fn(&TableCell) -> Option<f64>| {
-            let values: Vec<Vec<Option<f64>>> = columns
-                .clone()
-                .map(|at| self.methods().map(|row| of(&row.cells[at])).collect())
-                .collect();
+            let values: Vec<Vec<Option<f64>>> =
+                columns.clone().map(|at| self.methods().map(|row| of(&row.cells[at])).collect()).collect();
             average_ranks(&values, MissingRank::Skip)
         };
         let ours = averages(|cell| cell.ours.map(|ours| ours.mean));
@@ -154,7 +156,8 @@ impl TargetTable {
             [ours, paper, difference] if difference.is_empty() => format!("{ours} / {paper}"),
             [ours, paper, difference] => format!("{ours} / {paper} ({difference})"),
         };
-        let rank = |rank: Option<AverageRank>| rank.map_or("–".to_owned(), |rank| format!("{:.2}", rank.rank));
+        let rank =
+            |rank: Option<AverageRank>| rank.map_or("–".to_owned(), |rank| format!("{:.2}", rank.rank));
         let rows = self.rows.iter().map(|row| {
             let ranks = format!("{} / {}", rank(row.rank), rank(row.paper_rank));
             [row.name.clone()].into_iter().chain(row.cells.iter().map(cell)).chain([ranks]).collect()
@@ -163,7 +166,11 @@ impl TargetTable {
         TextTable {
             name: self.name.clone(),
             title: self.title.clone(),
-            head: head.into_iter().chain(self.data.iter().cloned()).chain(["average rank".to_owned()]).collect(),
+            head: head
+                .into_iter()
+                .chain(self.data.iter().cloned())
+                .chain(["average rank".to_owned()])
+                .collect(),
             rows: rows.collect(),
         }
     }
@@ -197,7 +204,8 @@ impl TargetTable {
             let _ = write!(out, "<th>{}</th>", html_escape(data));
         }
         out += "<th>average rank</th></tr></thead>\n<tbody>\n";
-        let rank = |rank: Option<AverageRank>| rank.map_or("–".to_owned(), |rank| format!("{:.2}", rank.rank));
+        let rank =
+            |rank: Option<AverageRank>| rank.map_or("–".to_owned(), |rank| format!("{:.2}", rank.rank));
         for row in &self.rows {
             let _ = write!(out, "<tr><th>{}</th>", html_escape(&row.name));
             for cell in &row.cells {

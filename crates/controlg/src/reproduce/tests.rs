@@ -85,14 +85,16 @@ fn the_first_jobs_are_those_that_matter_most() {
         "equal steps, further seeds",
     ];
     assert_eq!(steps, expected);
-    let first: Vec<u64> = plan.jobs.iter().filter(|one| one.step == expected[0]).map(|one| one.job.seed).collect();
+    let first: Vec<u64> =
+        plan.jobs.iter().filter(|one| one.step == expected[0]).map(|one| one.job.seed).collect();
     assert!(first.is_sorted() && first.iter().all(|seed| *seed < 3), "seed by seed");
 }
 
 #[test]
 fn methods_of_a_table_have_the_same_budget() {
     let steps = |budget: Budget, method: &str| -> u64 {
-        let settings = ReproduceSettings { budget, data: vec!["cora".to_owned()], ..ReproduceSettings::default() };
+        let settings =
+            ReproduceSettings { budget, data: vec!["cora".to_owned()], ..ReproduceSettings::default() };
         let plan = Plan::new(&[Target::find("nc").unwrap()], &settings).unwrap();
         let job = plan.jobs.iter().find(|planned| planned.job.method == method).unwrap();
         let EmbeddingSource::Run(config) = &job.job.source else { panic!("{method} is a run") };
@@ -120,7 +122,8 @@ fn published_numbers_agree_with_the_main_tables() {
 
 #[test]
 fn costs_are_known_for_all_data_sets_that_can_be_had() {
-    let plan = Plan::new(&all_targets(), &ReproduceSettings { seeds: 1, ..ReproduceSettings::default() }).unwrap();
+    let plan =
+        Plan::new(&all_targets(), &ReproduceSettings { seeds: 1, ..ReproduceSettings::default() }).unwrap();
     for PlannedJob { job, .. } in &plan.jobs {
         let known = costs::of_job(job);
         let expected = !["wikics", "ogbn-arxiv"].contains(&job.data.as_str());
@@ -131,7 +134,8 @@ fn costs_are_known_for_all_data_sets_that_can_be_had() {
 
 #[test]
 fn tables_stand_beside_the_papers() {
-    let settings = ReproduceSettings { data: vec!["cora".to_owned()], seeds: 2, ..ReproduceSettings::default() };
+    let settings =
+        ReproduceSettings { data: vec!["cora".to_owned()], seeds: 2, ..ReproduceSettings::default() };
     let cells = cells(&settings, |job| 80.0 + job.seed as f64);
     let table = TargetTable::new(Target::find("nc").unwrap(), &settings, &cells).unwrap().unwrap();
     let cell = &table.row("controlg").unwrap().cells[0];
@@ -168,7 +172,10 @@ fn the_gain_sweep_draws_from_the_loops_settings_only() {
         assert_eq!(settings.len(), 9);
         assert!(!settings.iter().any(|one| one.starts_with("train.lr") || one.starts_with("encoder")));
     }
-    assert_eq!(part.combinations, Target::find("gains").unwrap().parts(&ReproduceSettings::default())[0].combinations);
+    assert_eq!(
+        part.combinations,
+        Target::find("gains").unwrap().parts(&ReproduceSettings::default())[0].combinations
+    );
     let high = |job: &Job| if job.settings.contains(&"control.kp=2.0".to_owned()) { 60.0 } else { 50.0 };
     let cells = cells(&ReproduceSettings { gain_configs: 40, ..small() }, high);
     let sweeps = gains::sweeps(&ReproduceSettings { gain_configs: 40, ..small() }, &cells).unwrap();

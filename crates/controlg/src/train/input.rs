@@ -58,7 +58,8 @@ impl Input {
 
 /// Says that the controller cannot act, because its counts are reset before every decision.
 fn one_block_note(config: &Config) -> Option<String> {
-    let resets = config.is_feedback_loop() && config.train.blocks_per_epoch() == 1 && config.objectives.len() > 1;
+    let resets =
+        config.is_feedback_loop() && config.train.blocks_per_epoch() == 1 && config.objectives.len() > 1;
     resets.then(|| {
         "every epoch has one block, so the controller starts anew before each decision and cannot track the plan: set \
          train.batches_per_epoch to at least 25 times train.block"

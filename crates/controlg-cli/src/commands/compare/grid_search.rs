@@ -10,7 +10,9 @@ use controlg::eval::Task;
 use controlg::{Error, Result, files};
 
 use super::job_runner::JobRunner;
-use super::{Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey, write_definition};
+use super::{
+    Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey, write_definition,
+};
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use controlg::Result;
 use controlg::compare::{JsonlStore, ResultCell};
-use controlg::reproduce::{Plan, PlannedJob, ReproduceSettings, ReproductionManifest, TARGETS, Target, costs};
+use controlg::reproduce::{
+    Plan, PlannedJob, ReproduceSettings, ReproductionManifest, TARGETS, Target, costs,
+};
 use serde::Serialize;
 
 use super::{base, is_present};
@@ -98,9 +100,16 @@ pub(super) fn show(
             steps.push(planned.step);
         }
     }
-    let own = |planned: &&PlannedJob, at: usize| args.shard.is_none_or(|shard| shard.contains(at)) && !planned.step.is_empty();
-    let jobs: Vec<&PlannedJob> =
-        plan.jobs.iter().enumerate().filter(|(at, planned)| own(planned, *at)).map(|(_, planned)| planned).collect();
+    let own = |planned: &&PlannedJob, at: usize| {
+        args.shard.is_none_or(|shard| shard.contains(at)) && !planned.step.is_empty()
+    };
+    let jobs: Vec<&PlannedJob> = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .filter(|(at, planned)| own(planned, *at))
+        .map(|(_, planned)| planned)
+        .collect();
     let is_open = |planned: &PlannedJob| base.remaining(&planned.job, &done).is_some();
     let line = |name: &str, jobs: &[&PlannedJob]| {
         let all = Effort::of(jobs.iter().copied());
@@ -156,7 +165,8 @@ fn notes(plan: &Plan, missing: &[String]) -> String {
     unknown.sort_unstable();
     unknown.dedup();
     if !unknown.is_empty() {
-        let _ = writeln!(text, "Not in the core-hours, since they were not measured: {}.", unknown.join(", "));
+        let _ =
+            writeln!(text, "Not in the core-hours, since they were not measured: {}.", unknown.join(", "));
     }
     if !missing.is_empty() {
         let _ = writeln!(

@@ -25,10 +25,15 @@ pub(super) fn measure(
         [format!("preset={}", settings.preset)].into_iter().chain(settings.assignments()).collect();
     let mut graph: Option<(String, controlg::Graph)> = None;
     for (index, (data, method)) in timing::to_measure(settings).into_iter().enumerate() {
-        let is_known = |time: &StepTime| time.data == data && time.method == method && time.threads == threads;
+        let is_known =
+            |time: &StepTime| time.data == data && time.method == method && time.threads == threads;
         let own = args.shard.is_none_or(|shard| shard.contains(index));
         // A data set of other targets may be missing from the notes so far: `timing` has no runs of its own.
-        if !own || skipped.contains(&data) || !super::is_present(&data, common)? || known.all().iter().any(is_known) {
+        if !own
+            || skipped.contains(&data)
+            || !super::is_present(&data, common)?
+            || known.all().iter().any(is_known)
+        {
             continue;
         }
         if graph.as_ref().is_none_or(|(name, _)| *name != data) {
@@ -44,7 +49,13 @@ pub(super) fn measure(
                 continue;
             }
         };
-        let time = StepTime { data, method: method.to_owned(), ms, threads, version: env!("CARGO_PKG_VERSION").to_owned() };
+        let time = StepTime {
+            data,
+            method: method.to_owned(),
+            ms,
+            threads,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
         console.log(format_args!("{} {method}: {:.1} ms per step", time.data, time.median()));
         known.append(&[time])?;
     }

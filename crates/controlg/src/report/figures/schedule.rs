@@ -150,7 +150,8 @@ pub(super) fn deficits(trace: &RunTrace) -> Option<Figure> {
     let shifted = |k: usize, sign: f64| -> Series {
         means[k].iter().zip(&deviations[k]).map(|(mean, std)| (mean.0, mean.1 + sign * std.1)).collect()
     };
-    let edges: Vec<[Series; 2]> = (0..lines.len()).map(|k| [-1.0, 1.0].map(|sign| shifted(k, sign))).collect();
+    let edges: Vec<[Series; 2]> =
+        (0..lines.len()).map(|k| [-1.0, 1.0].map(|sign| shifted(k, sign))).collect();
     let y = Axis::over("deficit (blocks)", edges.iter().flatten().flatten().map(|p| p.1));
     let x = Axis::over("step", lines.iter().flatten().map(|p| p.0));
     let mut plot = Plot::new(WIDTH, HEIGHT + SMALL_HEIGHT, x, y);
@@ -170,7 +171,10 @@ pub(super) fn deficits(trace: &RunTrace) -> Option<Figure> {
              stay bounded."
         ),
         image: plot.finish(true),
-        csv: long_csv(trace, &[("deficit", lines), ("rolling mean", means), ("rolling deviation", deviations)]),
+        csv: long_csv(
+            trace,
+            &[("deficit", lines), ("rolling mean", means), ("rolling deviation", deviations)],
+        ),
     })
 }
 

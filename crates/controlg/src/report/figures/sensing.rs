@@ -62,7 +62,8 @@ pub(super) fn conflict(trace: &RunTrace) -> Option<Figure> {
         return None;
     }
     let mean = |a: usize, b: usize, of: fn(f64) -> f64| {
-        let cosines = trace.sensings.iter().map(|line| line.cosine.get(a).map_or(f64::NAN, |row| value_at(row, b)));
+        let cosines =
+            trace.sensings.iter().map(|line| line.cosine.get(a).map_or(f64::NAN, |row| value_at(row, b)));
         cosines.map(of).sum::<f64>() / n
     };
     let names = &trace.run.objectives;

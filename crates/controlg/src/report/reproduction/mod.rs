@@ -12,9 +12,7 @@ use crate::compare::table::{TextTable, html_escape};
 use crate::compare::{JsonlStore, ResultCell};
 use crate::error::Result;
 use crate::reproduce::timing::{self, StepTime};
-use crate::reproduce::{
-    Evidence, ReproduceSettings, ReproductionManifest, TARGETS, Target, claims_table,
-};
+use crate::reproduce::{Evidence, ReproduceSettings, ReproductionManifest, TARGETS, Target, claims_table};
 use records::RecordFigures;
 
 /// Everything that is made from the results of a reproduction.
@@ -44,11 +42,20 @@ pub fn of_reproduction(folder: &Path) -> Result<RenderedReproduction> {
     page.paragraph(&setup(&settings));
     page.html(&progress(&settings, &cells)?);
     let claims = claims_table(&evidence);
-    page.html(&section("The paper's claims", &claims.html()));
+    page.html(&section(
+        "The paper's claims",
+        &claims.html().replacen("<table>", "<table class=\"claims\">", 1),
+    ));
     page.figures("Charts", &figures, &[]);
     let mut body = String::new();
     for table in &evidence.tables {
-        let _ = writeln!(body, "<h2 id=\"{0}\">{0}: {1}</h2>\n{2}", table.name, html_escape(&table.title), table.html());
+        let _ = writeln!(
+            body,
+            "<h2 id=\"{0}\">{0}: {1}</h2>\n{2}",
+            table.name,
+            html_escape(&table.title),
+            table.html()
+        );
     }
     for text in &texts {
         let _ = writeln!(body, "<h2>{}</h2>\n{}", html_escape(&text.title), text.html());

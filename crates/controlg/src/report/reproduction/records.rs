@@ -38,7 +38,8 @@ fn of_record(path: &Path, data: &str) -> Result<Option<RecordFigures>> {
     if trace.blocks.is_empty() {
         return Ok(None);
     }
-    let entropies: Vec<f64> = trace.blocks.iter().map(|block| figures::normalized_entropy(&block.plan)).collect();
+    let entropies: Vec<f64> =
+        trace.blocks.iter().map(|block| figures::normalized_entropy(&block.plan)).collect();
     let quarter = entropies.len().div_ceil(4);
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let entropy = (mean(&entropies[..quarter]), mean(&entropies[entropies.len() - quarter..]));

@@ -93,7 +93,8 @@ fn largest_drops(evidence: &Evidence, target: &str) -> Option<Finding> {
 fn interference_heterophilic(evidence: &Evidence) -> Option<Finding> {
     let all = evidence.differences("ablation-nc", "controlg", "controlg-no-interference");
     let mean = |of: &dyn Fn(&str) -> bool| {
-        let own: Vec<f64> = all.iter().filter(|(data, _)| of(data)).map(|(_, each)| stats::mean(each)).collect();
+        let own: Vec<f64> =
+            all.iter().filter(|(data, _)| of(data)).map(|(_, each)| stats::mean(each)).collect();
         (!own.is_empty()).then(|| stats::mean(&own))
     };
     let heterophilic = mean(&|data| HETEROPHILIC.contains(&data))?;

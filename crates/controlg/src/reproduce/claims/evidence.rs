@@ -123,7 +123,12 @@ impl Contrast {
     /// In words.
     pub(super) fn words(&self) -> String {
         let n = self.differences.len();
-        format!("{:+.2} points over {n} columns, better in {}, Wilcoxon p = {}", self.mean, self.better, p(self.p))
+        format!(
+            "{:+.2} points over {n} columns, better in {}, Wilcoxon p = {}",
+            self.mean,
+            self.better,
+            p(self.p)
+        )
     }
 }
 

@@ -41,11 +41,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         statement: "The method scales: on ogbn-arxiv controlg gains 1.2 points over the next-best method.",
         test: |evidence| lead(evidence, &["ogbn-arxiv"]),
     },
-    Claim {
-        name: "wikics",
-        statement: "On Wiki-CS controlg essentially ties uniform mixing.",
-        test: wikics,
-    },
+    Claim { name: "wikics", statement: "On Wiki-CS controlg essentially ties uniform mixing.", test: wikics },
 ];
 
 fn best_rank(evidence: &Evidence, target: &str) -> Option<Finding> {
@@ -79,7 +75,8 @@ fn first_or_second(evidence: &Evidence) -> Option<Finding> {
     let mut places = Vec::new();
     for data in &table.data {
         let Some(own) = evidence.mean("nc", data, "controlg") else { continue };
-        let ahead = table.methods().filter_map(|row| evidence.mean("nc", data, &row.name)).filter(|mean| *mean > own);
+        let ahead =
+            table.methods().filter_map(|row| evidence.mean("nc", data, &row.name)).filter(|mean| *mean > own);
         places.push((data, 1 + ahead.count()));
     }
     let within = places.iter().filter(|(_, place)| *place <= 2).count();
@@ -138,7 +135,10 @@ fn over_was(evidence: &Evidence, data: &[&str]) -> Option<Finding> {
         let half = one.half_width.map_or(String::new(), |half| format!(" ± {half:.2}"));
         format!("{name} {:+.2}{half}", one.mean)
     };
-    Finding::new(verdict, format!("controlg minus was: {}", own.iter().map(words).collect::<Vec<_>>().join(", ")))
+    Finding::new(
+        verdict,
+        format!("controlg minus was: {}", own.iter().map(words).collect::<Vec<_>>().join(", ")),
+    )
 }
 
 fn wikics(evidence: &Evidence) -> Option<Finding> {

@@ -32,10 +32,15 @@ fn gat(evidence: &Evidence) -> Option<Finding> {
     let mut each = Vec::new();
     let mut first = 0;
     for data in &table.data {
-        let means = table.methods().filter_map(|row| Some((row.name.as_str(), evidence.mean("gat", data, &row.name)?)));
+        let means = table
+            .methods()
+            .filter_map(|row| Some((row.name.as_str(), evidence.mean("gat", data, &row.name)?)));
         let Some((best, mean)) = means.max_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
         first += usize::from(best == "controlg");
-        each.push(format!("{data}: {best} {mean:.2}, controlg {:.2}", evidence.mean("gat", data, "controlg")?));
+        each.push(format!(
+            "{data}: {best} {mean:.2}, controlg {:.2}",
+            evidence.mean("gat", data, "controlg")?
+        ));
     }
     let verdict = match first {
         _ if each.is_empty() => return None,
@@ -75,7 +80,9 @@ fn three_beat_one(evidence: &Evidence) -> Option<Finding> {
         let alone = ["p_link", "p_recon", "p_decor"];
         let means = alone.iter().filter_map(|row| Some((*row, evidence.mean("nc", data, row)?)));
         let best = means.max_by(|a, b| a.1.total_cmp(&b.1));
-        let (Some(three), Some((name, best))) = (evidence.mean("pool-size", data, "K=3"), best) else { continue };
+        let (Some(three), Some((name, best))) = (evidence.mean("pool-size", data, "K=3"), best) else {
+            continue;
+        };
         ahead += usize::from(three > best);
         each.push(format!("{data} {three:.2}, {name} {best:.2}"));
     }

@@ -56,7 +56,8 @@ fn beats_mixing(evidence: &Evidence, targets: &[&str], method: &str) -> Option<F
         let Some(table) = evidence.table(target) else { continue };
         for data in &table.data {
             let Some(own) = evidence.mean(target, data, method) else { continue };
-            let mixed: Vec<f64> = MIXING.iter().filter_map(|name| evidence.mean(target, data, name)).collect();
+            let mixed: Vec<f64> =
+                MIXING.iter().filter_map(|name| evidence.mean(target, data, name)).collect();
             if !mixed.is_empty() {
                 means.push(own - mixed.iter().sum::<f64>() / mixed.len() as f64);
             }
@@ -70,6 +71,10 @@ fn beats_mixing(evidence: &Evidence, targets: &[&str], method: &str) -> Option<F
             format!("{name} {:+.2} (p = {})", contrast.mean, super::evidence::p(contrast.p))
         })
         .collect();
-    let measured = format!("{method} minus the mean of the mixing methods: {}; minus each: {}", all.words(), each.join(", "));
+    let measured = format!(
+        "{method} minus the mean of the mixing methods: {}; minus each: {}",
+        all.words(),
+        each.join(", ")
+    );
     Finding::new(all.verdict(), measured)
 }

@@ -26,7 +26,8 @@ fn faster_than_mixing(evidence: &Evidence) -> Option<Finding> {
         least if least > 1.0 => Verdict::InPart,
         _ => Verdict::DoesNotHold,
     };
-    let each: Vec<String> = ratios.iter().map(|(method, ratio)| format!("{method} {ratio:.1} times")).collect();
+    let each: Vec<String> =
+        ratios.iter().map(|(method, ratio)| format!("{method} {ratio:.1} times")).collect();
     Finding::new(verdict, format!("on Cora, as long as a step of controlg: {}", each.join(", ")))
 }
 

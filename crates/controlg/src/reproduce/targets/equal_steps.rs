@@ -8,17 +8,8 @@ use crate::reproduce::part::Part;
 use crate::reproduce::{Stage, Target};
 
 const DATA: [&str; 2] = ["cora", "chameleon"];
-const ROWS: [&str; 9] = [
-    "autossl",
-    "was",
-    "uniform",
-    "paretognn",
-    "pcgrad",
-    "cagrad",
-    "random",
-    "round-robin",
-    "controlg",
-];
+const ROWS: [&str; 9] =
+    ["autossl", "was", "uniform", "paretognn", "pcgrad", "cagrad", "random", "round-robin", "controlg"];
 
 pub(super) const EQUAL_STEPS: Target = Target {
     name: "equal-steps",
