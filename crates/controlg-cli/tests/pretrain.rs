@@ -376,7 +376,8 @@ fn a_non_finite_loss_stops_the_run_and_keeps_the_checkpoint() {
 fn an_epoch_of_one_block_is_noted() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("run");
-    let short = ["--set", "train.batches_per_epoch=1", "--set", "train.epochs=30", "--set", "train.warmup_rounds=1"];
+    let short =
+        ["--set", "train.batches_per_epoch=1", "--set", "train.epochs=30", "--set", "train.warmup_rounds=1"];
     let output = pretrain(&out, &short);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("note: every epoch has one block"), "{stderr}");
@@ -384,7 +385,8 @@ fn an_epoch_of_one_block_is_noted() {
     assert!(header["notes"][0].as_str().unwrap().contains("cannot track the plan"), "{header}");
     assert_eq!(header["integral_rule"], "paper");
     let sensing = schedule(&out).into_iter().find(|line| line["kind"] == "sense").unwrap();
-    let slack = |k: usize| sensing["reference"][k].as_f64().unwrap() - sensing["loss_norm"][k].as_f64().unwrap();
+    let slack =
+        |k: usize| sensing["reference"][k].as_f64().unwrap() - sensing["loss_norm"][k].as_f64().unwrap();
     let expected: f64 = (0..5).map(|k| slack(k).ln()).sum();
     assert!((sensing["log_hv"].as_f64().unwrap() - expected).abs() < 1e-9);
     // A method without a controller has nothing to track.
@@ -404,7 +406,11 @@ fn both_forms_of_the_integral_pass_the_audit() {
         embeddings(&out, &["--set", &rule, "--set", "control.integral_limit=1", "--set", "control.ki=0.5"]);
         let audit = run(&["audit", out.to_str().unwrap()]);
         assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stderr));
-        schedule(&out).into_iter().filter(|line| line["kind"] == "block").map(|line| line["prob"].clone()).collect()
+        schedule(&out)
+            .into_iter()
+            .filter(|line| line["kind"] == "block")
+            .map(|line| line["prob"].clone())
+            .collect()
     };
     let (paper, centered): (Vec<Value>, Vec<Value>) = (prob("paper"), prob("centered"));
     assert_ne!(paper, centered);

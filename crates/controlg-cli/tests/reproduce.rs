@@ -43,7 +43,7 @@ const TINY: [&str; 20] = [
     "--set=objective.p_par.parts=3",
     "--set=objective.p_minsg.hidden=8",
     "--set=objective.p_recon.hidden=8",
-    "--set=objective.p_decor.hidden=8",
+    "--set=objective.p_decor.width=8",
     "--set=sense.period=4",
     "--set=plan.floor=0.05",
     "--threads=2",

@@ -118,7 +118,8 @@ fn epochs_have_the_same_length_for_every_method() {
         })
         .collect()
     };
-    let steps = |comparison: &Comparison| runs(comparison).iter().map(Config::total_steps).collect::<Vec<_>>();
+    let steps =
+        |comparison: &Comparison| runs(comparison).iter().map(Config::total_steps).collect::<Vec<_>>();
     assert_eq!(steps(&comparison), [300, 300, 300]);
     // A tenth of the run, as in the preset.
     assert_eq!(runs(&comparison)[2].train.warmup_steps, 30);

@@ -66,7 +66,7 @@ fn diagram(table: &TargetTable) -> Option<SvgImage> {
     let depth = 3.0 + bars + rows as f64;
     let (axis, top) = (depth - 1.0, depth - 1.3 - bars);
     let n = ranked.len() as f64;
-    let margin = 0.42 * n;
+    let margin = 0.65 * n;
     let mut plot = Plot::new(
         WIDTH,
         34.0 + ROW * depth,

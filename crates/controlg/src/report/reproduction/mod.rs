@@ -42,7 +42,10 @@ pub fn of_reproduction(folder: &Path) -> Result<RenderedReproduction> {
     page.paragraph(&setup(&settings));
     page.html(&progress(&settings, &cells)?);
     let claims = claims_table(&evidence);
-    page.html(&section("The paper's claims", &claims.html()));
+    page.html(&section(
+        "The paper's claims",
+        &claims.html().replacen("<table>", "<table class=\"claims\">", 1),
+    ));
     page.figures("Charts", &figures, &[]);
     let mut body = String::new();
     for table in &evidence.tables {

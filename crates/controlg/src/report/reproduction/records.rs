@@ -49,6 +49,10 @@ fn of_record(path: &Path, data: &str) -> Result<Option<RecordFigures>> {
     Ok(Some(RecordFigures { diagnostics, figures: figures::of_run(&trace) }))
 }
 
+/// What the caption of the schedule says about interaction.
+const POINTING: &str =
+    "; point at a block, or focus the chart and use the arrow keys, to see why it was chosen";
+
 impl RecordFigures {
     /// Prefix of the names of the figures.
     pub(super) fn name(&self) -> String {
@@ -63,14 +67,16 @@ impl RecordFigures {
             html_escape(&self.diagnostics.data)
         );
         for figure in &self.figures {
+            // Only the page of a run has the script for this.
+            let caption = figure.caption.replace(POINTING, "");
             let _ = writeln!(
                 out,
                 "<figure id=\"{}{}\">\n<figcaption>\n<h3>{}</h3>\n<p>{}</p>\n</figcaption>\n{}</figure>",
                 self.name(),
                 figure.name,
                 html_escape(&figure.title),
-                html_escape(&figure.caption),
-                figure.image.inline(&format!("{}. {}", figure.title, figure.caption)),
+                html_escape(&caption),
+                figure.image.inline(&format!("{}. {caption}", figure.title)),
             );
         }
         out + "</div>\n"

@@ -59,7 +59,7 @@ fn pool_size(evidence: &Evidence) -> Option<Finding> {
         let means: Option<Vec<f64>> =
             ["K=3", "K=4", "K=5"].iter().map(|row| evidence.mean("pool-size", data, row)).collect();
         let Some(means) = means else { continue };
-        rising += usize::from(means.is_sorted());
+        rising += usize::from(means[0] < means[1] && means[1] < means[2]);
         higher += usize::from(means[2] > means[0]);
         each.push(format!("{data} {:.2}, {:.2}, {:.2}", means[0], means[1], means[2]));
     }

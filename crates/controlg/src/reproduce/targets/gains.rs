@@ -2,7 +2,6 @@
 
 use crate::compare::Grid;
 use crate::config::EdgeScope;
-use crate::eval::Task;
 use crate::reproduce::part::Part;
 use crate::reproduce::{ReproduceSettings, Stage, Target};
 
@@ -10,7 +9,7 @@ pub(super) const GAINS: Target = Target {
     name: Target::GAINS,
     title: "Spread of the accuracy over settings of the loop",
     paper: "appendix, PID-gain robustness",
-    task: Some(Task::Nc),
+    task: None,
     parts,
     published: |_, _| None,
 };
