@@ -46,6 +46,7 @@ fn every_figure_has_marks_and_data() {
         "deficits",
         "difficulty",
         "references",
+        "log-hypervolume",
         "conflict",
         "time",
         "entropy",
@@ -115,7 +116,7 @@ fn an_odd_figure_takes_a_whole_row() {
     assert_eq!(wide("random"), ["schedule"]);
     assert_eq!(wide("p_link"), ["schedule", "time"]);
     assert!(wide("uniform").is_empty());
-    assert_eq!(wide("controlg"), ["schedule", "drought"]);
+    assert_eq!(wide("controlg"), ["schedule"]);
 }
 
 #[test]
