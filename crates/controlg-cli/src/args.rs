@@ -140,7 +140,7 @@ pub(crate) struct PretrainArgs {
     /// Stop when no held-out loss has fallen for N epochs.
     #[arg(long, value_name = "N")]
     pub(crate) stop_when_flat: Option<NonZeroUsize>,
-    /// Choose encoder, regularization and objectives by short runs, without labels.
+    /// Choose settings by short runs, without labels.
     #[arg(long, conflicts_with = "memory")]
     pub(crate) auto: bool,
     /// Node features [default: given].

@@ -113,7 +113,7 @@ pub(super) fn execute(
 
 /// Writes the definition of a new comparison, so that it is continued with its defaults if it is interrupted.
 fn write_definition(comparison: &Comparison, reference: &str, args: &CompareArgs) -> Result<()> {
-    if args.out.join(Manifest::FILE).exists() {
+    if args.validation_only || args.out.join(Manifest::FILE).exists() {
         return Ok(());
     }
     let (comparison, reference) = (comparison.clone(), reference.to_owned());

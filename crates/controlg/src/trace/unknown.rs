@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Record;
 
-/// Names of older versions, which are read as other names.
+/// Names that are kept from version 0.1, which are read as other names.
 const OLD_NAMES: [&str; 2] = ["normalise", "cosine"];
 
 /// The first field of a line that is none of its record, as a path such as `config.train.extra`.
