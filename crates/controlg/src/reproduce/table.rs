@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{ReproduceSettings, Target};
+use super::{PaperTarget, ReproduceSettings};
 use crate::compare::ResultCell;
 use crate::compare::table::{TextTable, html_escape};
 use crate::error::Result;
@@ -78,7 +78,7 @@ impl TableCell {
 impl TargetTable {
     /// The table of a target from all results; `None` if the target has no table of scores.
     pub fn new(
-        target: &Target,
+        target: &PaperTarget,
         settings: &ReproduceSettings,
         all: &[ResultCell],
     ) -> Result<Option<TargetTable>> {
@@ -220,7 +220,7 @@ impl TargetTable {
 
     /// The task of the table, for its axis.
     pub fn task(&self) -> Option<Task> {
-        Target::find(&self.name).ok().and_then(|target| target.task)
+        PaperTarget::find(&self.name).ok().and_then(|target| target.task)
     }
 }
 

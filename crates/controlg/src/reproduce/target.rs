@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::eval::Task;
 
 /// A table or figure of the paper.
-pub struct Target {
+pub struct PaperTarget {
     /// Name on the command line.
     pub name: &'static str,
     /// What it shows.
@@ -20,7 +20,7 @@ pub struct Target {
     pub(super) published: fn(&str, &str) -> Option<(f64, Option<f64>)>,
 }
 
-impl Target {
+impl PaperTarget {
     /// The name of the target that measures time.
     pub const TIMING: &str = "timing";
     /// The name of the target that draws the record of a run.
@@ -29,7 +29,7 @@ impl Target {
     pub const GAINS: &str = "gains";
 
     /// The target with this name.
-    pub fn find(name: &str) -> Result<&'static Target> {
+    pub fn find(name: &str) -> Result<&'static PaperTarget> {
         let names = super::TARGETS.iter().map(|target| target.name);
         super::TARGETS
             .iter()

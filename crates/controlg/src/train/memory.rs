@@ -35,7 +35,7 @@ pub struct MemoryEstimate {
     pub passes: u64,
     /// A second model during a search for weights, before the first step.
     pub search: u64,
-    /// Computing and writing the embeddings after the last step, or measuring their quality after an epoch.
+    /// Computing and writing the embeddings, after the last step.
     pub embedding: u64,
     /// Partitioning the graph, before the first step.
     pub cutting: u64,
@@ -102,11 +102,11 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let loader = step.map(|step| BatchLoader::constant(&seen, step));
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
     let parameters = parameter_bytes(&initial, config, encoded)?;
-    let (passes, mut embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
+    let (passes, embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
     if config.train.quality && config.total_steps() > 0 {
         let sensed = probe.as_ref().map_or(&seen, |probe| &probe.graph);
-        prepared += QualitySample::bytes(sensed);
-        embedding = embedding.max(quality_bytes(sensed, &initial, config)?);
+        // Beside the buffers of the steps, which are kept between them.
+        prepared += QualitySample::bytes(sensed) + quality_bytes(sensed, &initial, config)?;
     }
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,

@@ -8,7 +8,7 @@ use crate::report::axis::Axis;
 use crate::report::chart::{Plot, WIDTH};
 use crate::report::svg::{SvgImage, stack};
 use crate::reproduce::gains::GainSweep;
-use crate::reproduce::{Evidence, Target, TargetTable, timing};
+use crate::reproduce::{Evidence, PaperTarget, TargetTable, timing};
 
 /// All charts for which there are results.
 pub(super) fn all(evidence: &Evidence) -> Vec<Figure> {
@@ -161,7 +161,7 @@ fn histogram(sweep: &GainSweep) -> SvgImage {
 /// Bars of the time per step on the first data set, ours and the paper's, on a logarithmic axis.
 fn step_times(evidence: &Evidence) -> Option<Figure> {
     let data = &evidence.times.first()?.data;
-    let target = Target::find(Target::TIMING).ok()?;
+    let target = PaperTarget::find(PaperTarget::TIMING).ok()?;
     let mut rows: Vec<(&str, f64, Option<f64>)> = Vec::new();
     let mut csv = "data,method,ms,paper_ms\n".to_owned();
     for time in &evidence.times {

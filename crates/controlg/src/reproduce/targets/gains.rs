@@ -3,10 +3,10 @@
 use crate::compare::Grid;
 use crate::config::EdgeScope;
 use crate::reproduce::part::Part;
-use crate::reproduce::{ReproduceSettings, Stage, Target};
+use crate::reproduce::{PaperTarget, ReproduceSettings, Stage};
 
-pub(super) const GAINS: Target = Target {
-    name: Target::GAINS,
+pub(super) const GAINS: PaperTarget = PaperTarget {
+    name: PaperTarget::GAINS,
     title: "Spread of the accuracy over settings of the loop",
     paper: "appendix, PID-gain robustness",
     task: None,

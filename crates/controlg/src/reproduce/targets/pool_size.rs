@@ -3,7 +3,7 @@
 use crate::config::EdgeScope;
 use crate::eval::Task;
 use crate::reproduce::part::Part;
-use crate::reproduce::{Stage, Target, published};
+use crate::reproduce::{PaperTarget, Stage, published};
 
 const DATA: [&str; 3] = ["cora", "citeseer", "chameleon"];
 
@@ -14,7 +14,7 @@ const POOLS: [(&str, Option<&str>); 3] = [
     ("K=5", None),
 ];
 
-pub(super) const POOL_SIZE: Target = Target {
+pub(super) const POOL_SIZE: PaperTarget = PaperTarget {
     name: "pool-size",
     title: "controlg with three, four and five objectives",
     paper: "appendix (k_sensitivity)",

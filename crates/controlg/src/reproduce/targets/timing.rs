@@ -1,9 +1,9 @@
 //! Time per step, measured in this process instead of by runs.
 
-use crate::reproduce::{Target, published};
+use crate::reproduce::{PaperTarget, published};
 
-pub(super) const TIMING: Target = Target {
-    name: Target::TIMING,
+pub(super) const TIMING: PaperTarget = PaperTarget {
+    name: PaperTarget::TIMING,
     title: "Milliseconds per optimizer step",
     paper: "appendix (app_time_per_step)",
     task: None,
