@@ -93,7 +93,10 @@ impl LivePage {
 
     /// Writes `report.html` and serves the last page from now on. `error` is why the run failed.
     pub(crate) fn end(&self, error: Option<&Error>, common: &CommonArgs, console: &Console) {
-        let data = RunData::load_or_note(&self.run, common, console);
+        let data = RunData::load_or_note(&self.run, common, console).unwrap_or_else(|error| {
+            console.log(format_args!("note: the report has no map: {error}"));
+            None
+        });
         let context = data.as_ref().map(RunData::context).unwrap_or_default();
         if error.is_none() {
             let path = self.run.join(run_files::REPORT);

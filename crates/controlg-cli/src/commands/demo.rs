@@ -67,7 +67,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
     let folder = out.join("runs").join(job.folder_name()?);
     let scores: Vec<TaskScores> =
         args.tasks.iter().filter_map(|task| scores_of_task(&cells, *task)).collect();
-    let data = RunData::load_or_note(&folder, common, console);
+    let data = RunData::load_or_note(&folder, common, console)?;
     let context = data.as_ref().map(RunData::context).unwrap_or_default();
     let context = RunContext { intro: INTRO, scores: Some(&scores), ..context };
     let page = out.join(run_files::REPORT);

@@ -7,7 +7,6 @@
 //!   product of the `gemm` crate allocates such blocks, and every thread piles up about 20 MB of them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::io::Write;
 
 use super::memory::PAGE;
 
@@ -52,14 +51,18 @@ fn out_of_memory(size: usize) -> ! {
         line[length..length + part.len()].copy_from_slice(part);
         length += part.len();
     }
-    let _ = std::io::stderr().write_all(&line[..length]);
     #[cfg(unix)]
     {
         unsafe extern "C" {
+            fn write(file: i32, bytes: *const u8, count: usize) -> isize;
             fn _exit(code: i32) -> !;
         }
-        // SAFETY: ends the process without running any code of it, so no state matters.
-        unsafe { _exit(3) }
+        // SAFETY: writes initialized bytes to the standard error stream and ends the process without running any code of it, so
+        // no state matters.
+        unsafe {
+            write(2, line.as_ptr(), length);
+            _exit(3)
+        }
     }
     #[cfg(not(unix))]
     std::process::abort()

@@ -90,7 +90,7 @@ pub fn of_run_in(run: &Path, context: &RunContext<'_>) -> Result<RenderedReport>
     }
     match context.scores {
         Some(given) => page.html(&scores::html(given)),
-        None => page.html(&scores::html(&scores::read(run, &trace.run.method))),
+        None => page.html(&scores::html(&scores::read(run, &trace.run.method)?)),
     }
     if let Some(info) = context.info {
         page.html(&statistics::html(info));

@@ -1,6 +1,5 @@
 //! The training loop: warm up, then for each block sense if due, decide, and step. Mixing methods only step.
 
-use std::path::Path;
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
@@ -11,13 +10,11 @@ use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
 use super::normalization::Normalization;
 use super::quality::QualityMeter;
-use super::run::checkpoint;
-use super::run::model_file::RunIdentity;
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch};
 use crate::error::Result;
 use crate::eval::quality::Quality;
-use crate::trace::{BlockLine, Record, RunLine, SenseLine, TraceEnd, WarmupLine};
+use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 
 /// The training loop. [`pretrain`](super::pretrain) and [`RunFolder`](super::RunFolder) run it to its end.
 ///
@@ -286,18 +283,6 @@ impl<'g> Training<'g> {
     /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// Restores the newest intact checkpoint in a folder of checkpoints that has at most `most` steps. Returns the end of the
-    /// record at that time; `None` if there is none, and nothing has changed.
-    pub fn restore_before(
-        &mut self,
-        checkpoints: &Path,
-        input: &Input,
-        most: u64,
-    ) -> Result<Option<TraceEnd>> {
-        let identity = RunIdentity::of(&self.config, input)?;
-        checkpoint::restore(checkpoints, self, &identity, most, |_| {})
     }
 
     pub(super) fn model_mut(&mut self) -> &mut Model<'g> {

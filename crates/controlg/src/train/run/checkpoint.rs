@@ -11,6 +11,7 @@ use super::model_file::RunIdentity;
 use super::safetensors::TensorFile;
 use crate::error::{Error, Result};
 use crate::trace::TraceEnd;
+use crate::train::input::Input;
 use crate::train::training::Training;
 
 /// Number of checkpoints kept.
@@ -46,6 +47,20 @@ pub(in crate::train) fn save(
         let _ = fs::remove_file(old);
     }
     Ok(())
+}
+
+impl Training<'_> {
+    /// Restores the newest intact checkpoint in a folder of checkpoints that has at most `most` steps. Returns the end of the
+    /// record at that time; `None` if there is none, and nothing has changed.
+    pub fn restore_before(
+        &mut self,
+        checkpoints: &Path,
+        input: &Input,
+        most: u64,
+    ) -> Result<Option<TraceEnd>> {
+        let identity = RunIdentity::of(self.config(), input)?;
+        restore(checkpoints, self, &identity, most, |_| {})
+    }
 }
 
 /// Restores the newest intact checkpoint of at most `most` steps and returns the end of its record; `None` if there is none.
