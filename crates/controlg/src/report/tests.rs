@@ -45,6 +45,7 @@ fn every_figure_has_marks_and_data() {
         "deficits",
         "difficulty",
         "references",
+        "log-hypervolume",
         "conflict",
         "time",
         "entropy",
@@ -114,7 +115,7 @@ fn an_odd_figure_takes_a_whole_row() {
     assert_eq!(wide("random"), ["schedule", "drought"]);
     assert_eq!(wide("p_link"), ["schedule"]);
     assert_eq!(wide("uniform"), ["time"]);
-    assert_eq!(wide("controlg"), ["schedule"]);
+    assert_eq!(wide("controlg"), ["schedule", "drought"]);
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn targets_have_the_names_that_the_manual_gives_them() {
     let expected = "nc lp cluster ablation-nc ablation-lp gat pool-size gains equal-steps timing figures";
     assert_eq!(names.join(" "), expected);
     let error = Target::find("gta").err().unwrap().to_string();
-    assert!(error.contains("'gta'") && error.contains("'gat'"), "{error}");
+    assert!(error.contains("'gta'") && error.contains("gat"), "{error}");
 }
 
 #[test]
