@@ -12,7 +12,7 @@ use controlg::compare::{Comparison, EmbeddingSource, Job, JsonlStore, ResultCell
 use controlg::config::Config;
 use controlg::data::{LoadOptions, catalog};
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
-use controlg::reproduce::{Plan, ReproduceSettings, ReproductionManifest, TARGETS, Target};
+use controlg::reproduce::{ReproduceSettings, ReproduceTarget, ReproductionManifest, RunPlan, TARGETS};
 use controlg::{Error, Result, files, report, run_files};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ pub(super) fn run(args: &ReproduceArgs, common: &CommonArgs, console: &Console) 
         return plan::list(&settings, common, console);
     }
     let targets = targets(&args.targets)?;
-    let planned = Plan::new(&targets, &settings)?;
+    let planned = RunPlan::new(&targets, &settings)?;
     if args.dry_run {
         return plan::show(&planned, &settings, args, common, console);
     }
@@ -43,11 +43,11 @@ pub(super) fn run(args: &ReproduceArgs, common: &CommonArgs, console: &Console) 
 }
 
 /// The chosen targets in the order of the list.
-fn targets(names: &[String]) -> Result<Vec<&'static Target>> {
+fn targets(names: &[String]) -> Result<Vec<&'static ReproduceTarget>> {
     if names == ["all"] {
         return Ok(TARGETS.iter().collect());
     }
-    names.iter().try_for_each(|name| Target::find(name).map(drop))?;
+    names.iter().try_for_each(|name| ReproduceTarget::find(name).map(drop))?;
     Ok(TARGETS.iter().filter(|target| names.iter().any(|name| name == target.name)).collect())
 }
 
@@ -60,8 +60,8 @@ fn is_present(data: &str, common: &CommonArgs) -> Result<bool> {
 
 /// Runs what remains to be done and writes the tables.
 fn execute(
-    targets: &[&'static Target],
-    planned: &Plan,
+    targets: &[&'static ReproduceTarget],
+    planned: &RunPlan,
     settings: &ReproduceSettings,
     args: &ReproduceArgs,
     common: &CommonArgs,
@@ -103,7 +103,7 @@ fn execute(
         Ok(cells) => results.append(cells),
         Err(_) => Ok(()),
     })?;
-    if targets.iter().any(|target| target.name == Target::TIMING) {
+    if targets.iter().any(|target| target.name == ReproduceTarget::TIMING) {
         timing::measure(settings, &skipped, args, common, console)?;
     }
     write(&args.out, console)?;

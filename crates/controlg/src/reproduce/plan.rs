@@ -1,6 +1,6 @@
 //! All jobs of a reproduction in the order in which they run.
 
-use super::{ReproduceSettings, Target};
+use super::{ReproduceSettings, ReproduceTarget};
 use crate::compare::{EmbeddingSource, Job};
 use crate::error::Result;
 
@@ -57,14 +57,14 @@ pub struct PlannedJob {
 
 /// All jobs of some targets, in the order in which they run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// The jobs; no run is in two of them.
     pub jobs: Vec<PlannedJob>,
 }
 
-impl Plan {
+impl RunPlan {
     /// The plan for these targets.
-    pub fn new(targets: &[&'static Target], settings: &ReproduceSettings) -> Result<Plan> {
+    pub fn new(targets: &[&'static ReproduceTarget], settings: &ReproduceSettings) -> Result<RunPlan> {
         let mut jobs: Vec<PlannedJob> = Vec::new();
         let mut known = std::collections::HashMap::new();
         for target in targets {
@@ -83,7 +83,7 @@ impl Plan {
         }
         // The sort is stable: within a seed, jobs keep the order of the targets and their data sets.
         jobs.sort_by_key(|planned| (planned.place, planned.job.seed));
-        Ok(Plan { jobs })
+        Ok(RunPlan { jobs })
     }
 
     /// The data sets of all jobs, in the order of their first job.

@@ -5,13 +5,14 @@ use crate::compare::{Budget, EmbeddingSource, Job, ResultCell};
 use crate::config::EdgeScope;
 use crate::eval::{Task, paper};
 
-fn all_targets() -> Vec<&'static Target> {
+fn all_targets() -> Vec<&'static ReproduceTarget> {
     TARGETS.iter().collect()
 }
 
-fn plan_of(names: &[&str]) -> Plan {
-    let targets: Vec<&'static Target> = names.iter().map(|name| Target::find(name).unwrap()).collect();
-    Plan::new(&targets, &ReproduceSettings::default()).unwrap()
+fn plan_of(names: &[&str]) -> RunPlan {
+    let targets: Vec<&'static ReproduceTarget> =
+        names.iter().map(|name| ReproduceTarget::find(name).unwrap()).collect();
+    RunPlan::new(&targets, &ReproduceSettings::default()).unwrap()
 }
 
 /// A small reproduction on a graph that is not in the paper.
@@ -28,7 +29,7 @@ fn small() -> ReproduceSettings {
 
 /// A result of every job, with the value that `value` gives to its method and seed.
 fn cells(settings: &ReproduceSettings, value: impl Fn(&Job) -> f64) -> Vec<ResultCell> {
-    let plan = Plan::new(&all_targets(), settings).unwrap();
+    let plan = RunPlan::new(&all_targets(), settings).unwrap();
     let of_job = |planned: &PlannedJob| {
         let job = planned.job.clone();
         let value = value(&job);
@@ -49,13 +50,13 @@ fn targets_have_the_names_that_the_manual_gives_them() {
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     let expected = "nc lp cluster ablation-nc ablation-lp gat pool-size gains equal-steps timing figures";
     assert_eq!(names.join(" "), expected);
-    let error = Target::find("gta").err().unwrap().to_string();
+    let error = ReproduceTarget::find("gta").err().unwrap().to_string();
     assert!(error.contains("'gta'") && error.contains("gat"), "{error}");
 }
 
 #[test]
 fn no_run_is_trained_twice() {
-    let plan = Plan::new(&all_targets(), &ReproduceSettings::default()).unwrap();
+    let plan = RunPlan::new(&all_targets(), &ReproduceSettings::default()).unwrap();
     let folders: Vec<String> =
         plan.jobs.iter().filter(|one| one.job.is_run()).map(|one| one.job.folder_name().unwrap()).collect();
     assert_eq!(folders.iter().collect::<HashSet<_>>().len(), folders.len());
@@ -70,7 +71,7 @@ fn no_run_is_trained_twice() {
 
 #[test]
 fn the_first_jobs_are_those_that_matter_most() {
-    let plan = Plan::new(&all_targets(), &ReproduceSettings::default()).unwrap();
+    let plan = RunPlan::new(&all_targets(), &ReproduceSettings::default()).unwrap();
     let mut steps: Vec<&str> = plan.jobs.iter().map(|planned| planned.step).collect();
     steps.dedup();
     let expected = [
@@ -95,7 +96,7 @@ fn methods_of_a_table_have_the_same_budget() {
     let steps = |budget: Budget, method: &str| -> u64 {
         let settings =
             ReproduceSettings { budget, data: vec!["cora".to_owned()], ..ReproduceSettings::default() };
-        let plan = Plan::new(&[Target::find("nc").unwrap()], &settings).unwrap();
+        let plan = RunPlan::new(&[ReproduceTarget::find("nc").unwrap()], &settings).unwrap();
         let job = plan.jobs.iter().find(|planned| planned.job.method == method).unwrap();
         let EmbeddingSource::Run(config) = &job.job.source else { panic!("{method} is a run") };
         assert!(budget == Budget::Steps || config.evaluations() <= 300, "{method}");
@@ -116,14 +117,14 @@ fn published_numbers_agree_with_the_main_tables() {
             assert!(published::value("gat", data, row).is_some(), "{data} {row}");
         }
     }
-    let target = Target::find("ablation-lp").unwrap();
+    let target = ReproduceTarget::find("ablation-lp").unwrap();
     assert_eq!(target.published("cora", "controlg"), Some((97.42, Some(0.2))));
 }
 
 #[test]
 fn costs_are_known_for_all_data_sets_that_can_be_had() {
-    let plan =
-        Plan::new(&all_targets(), &ReproduceSettings { seeds: 1, ..ReproduceSettings::default() }).unwrap();
+    let plan = RunPlan::new(&all_targets(), &ReproduceSettings { seeds: 1, ..ReproduceSettings::default() })
+        .unwrap();
     for PlannedJob { job, .. } in &plan.jobs {
         let known = costs::of_job(job);
         let expected = !["wikics", "ogbn-arxiv"].contains(&job.data.as_str());
@@ -137,7 +138,7 @@ fn tables_stand_beside_the_papers() {
     let settings =
         ReproduceSettings { data: vec!["cora".to_owned()], seeds: 2, ..ReproduceSettings::default() };
     let cells = cells(&settings, |job| 80.0 + job.seed as f64);
-    let table = TargetTable::new(Target::find("nc").unwrap(), &settings, &cells).unwrap().unwrap();
+    let table = TargetTable::new(ReproduceTarget::find("nc").unwrap(), &settings, &cells).unwrap().unwrap();
     let cell = &table.row("controlg").unwrap().cells[0];
     let ours = cell.ours.unwrap();
     assert!((ours.mean - 80.5).abs() < 1e-9 && ours.n == 2);
@@ -151,14 +152,15 @@ fn tables_stand_beside_the_papers() {
     // Floors are below the rows of the paper and have no rank.
     assert_eq!(table.rows.last().unwrap().name, "hops");
     assert!(table.row("raw").unwrap().rank.is_none() && table.row("random").unwrap().rank.is_some());
-    let timing = TargetTable::new(Target::find("timing").unwrap(), &settings, &cells).unwrap();
+    let timing = TargetTable::new(ReproduceTarget::find("timing").unwrap(), &settings, &cells).unwrap();
     assert!(timing.is_none());
 }
 
 #[test]
 fn pool_sizes_are_rows() {
     let cells = cells(&small(), |_| 50.0);
-    let table = TargetTable::new(Target::find("pool-size").unwrap(), &small(), &cells).unwrap().unwrap();
+    let table =
+        TargetTable::new(ReproduceTarget::find("pool-size").unwrap(), &small(), &cells).unwrap().unwrap();
     let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["K=3", "K=4", "K=5"]);
     assert!(table.rows.iter().all(|row| row.cells[0].ours.unwrap().n == 2));
@@ -166,7 +168,7 @@ fn pool_sizes_are_rows() {
 
 #[test]
 fn the_gain_sweep_draws_from_the_loops_settings_only() {
-    let part = &Target::find("gains").unwrap().parts(&ReproduceSettings::default())[0];
+    let part = &ReproduceTarget::find("gains").unwrap().parts(&ReproduceSettings::default())[0];
     assert_eq!(part.combinations.len(), 200);
     for settings in &part.combinations {
         assert_eq!(settings.len(), 9);
@@ -174,7 +176,7 @@ fn the_gain_sweep_draws_from_the_loops_settings_only() {
     }
     assert_eq!(
         part.combinations,
-        Target::find("gains").unwrap().parts(&ReproduceSettings::default())[0].combinations
+        ReproduceTarget::find("gains").unwrap().parts(&ReproduceSettings::default())[0].combinations
     );
     let high = |job: &Job| if job.settings.contains(&"control.kp=2.0".to_owned()) { 60.0 } else { 50.0 };
     let cells = cells(&ReproduceSettings { gain_configs: 40, ..small() }, high);
@@ -226,7 +228,7 @@ fn claims_without_results_are_not_tested() {
 
 #[test]
 fn every_part_is_evaluated_on_all_tasks_that_its_edges_allow() {
-    let plan = Plan::new(&all_targets(), &small()).unwrap();
+    let plan = RunPlan::new(&all_targets(), &small()).unwrap();
     for PlannedJob { job, .. } in &plan.jobs {
         let expected: &[Task] = match job.edges {
             EdgeScope::All => &[Task::Nc, Task::Cluster],

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use controlg::Result;
 use controlg::compare::{JsonlStore, ResultCell};
 use controlg::reproduce::{
-    Plan, PlannedJob, ReproduceSettings, ReproductionManifest, TARGETS, Target, costs,
+    PlannedJob, ReproduceSettings, ReproduceTarget, ReproductionManifest, RunPlan, TARGETS, costs,
 };
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub(super) fn list(settings: &ReproduceSettings, common: &CommonArgs, console: &
     };
     let _ = writeln!(text, "{:<12} {:>6} {:>11} {:>9}  what", "target", "runs", "core-hours", "peak MB");
     for target in TARGETS {
-        let plan = Plan::new(&[target], settings)?;
+        let plan = RunPlan::new(&[target], settings)?;
         let effort = Effort::of(plan.jobs.iter());
         text += &line(target.name, &effort, &format!("{}; {}", target.title, target.paper));
         let data = plan.data();
@@ -65,8 +65,8 @@ pub(super) fn list(settings: &ReproduceSettings, common: &CommonArgs, console: &
             "name": target.name, "title": target.title, "paper": target.paper, "data": data, "effort": effort,
         }));
     }
-    let every: Vec<&'static Target> = TARGETS.iter().collect();
-    let plan = Plan::new(&every, settings)?;
+    let every: Vec<&'static ReproduceTarget> = TARGETS.iter().collect();
+    let plan = RunPlan::new(&every, settings)?;
     let effort = Effort::of(plan.jobs.iter());
     text += &line("all", &effort, "every run once, although targets share runs");
     let missing = missing(&all_data, common)?;
@@ -77,7 +77,7 @@ pub(super) fn list(settings: &ReproduceSettings, common: &CommonArgs, console: &
 
 /// `controlg reproduce … --dry-run`: what runs when, and what is done already.
 pub(super) fn show(
-    plan: &Plan,
+    plan: &RunPlan,
     settings: &ReproduceSettings,
     args: &ReproduceArgs,
     common: &CommonArgs,
@@ -152,7 +152,7 @@ fn missing(data: &[String], common: &CommonArgs) -> Result<Vec<String>> {
     Ok(missing)
 }
 
-fn notes(plan: &Plan, missing: &[String]) -> String {
+fn notes(plan: &RunPlan, missing: &[String]) -> String {
     let mut text = String::from(
         "Core-hours are estimates from step times with the default presets on one core with AMX; other CPUs take longer.\n",
     );

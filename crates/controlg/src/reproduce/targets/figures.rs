@@ -2,10 +2,10 @@
 
 use crate::config::EdgeScope;
 use crate::reproduce::part::Part;
-use crate::reproduce::{ReproduceSettings, Stage, Target};
+use crate::reproduce::{ReproduceSettings, ReproduceTarget, Stage};
 
-pub(super) const FIGURES: Target = Target {
-    name: Target::FIGURES,
+pub(super) const FIGURES: ReproduceTarget = ReproduceTarget {
+    name: ReproduceTarget::FIGURES,
     title: "Diagnostics of a run of controlg",
     paper: "Figure 3 and appendix (main_diagnostic, app_*)",
     task: None,
