@@ -12,7 +12,7 @@ use controlg::compare::{Comparison, EmbeddingSource, Job, JsonlStore, ResultCell
 use controlg::config::Config;
 use controlg::data::{LoadOptions, catalog};
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
-use controlg::reproduce::{PaperTarget, ReproduceSettings, ReproductionManifest, RunPlan, TARGETS};
+use controlg::reproduce::{ReproduceSettings, ReproduceTarget, ReproductionManifest, RunPlan, TARGETS};
 use controlg::{Error, Result, files, report, run_files};
 use serde_json::json;
 
@@ -43,11 +43,11 @@ pub(super) fn run(args: &ReproduceArgs, common: &CommonArgs, console: &Console) 
 }
 
 /// The chosen targets in the order of the list.
-fn targets(names: &[String]) -> Result<Vec<&'static PaperTarget>> {
+fn targets(names: &[String]) -> Result<Vec<&'static ReproduceTarget>> {
     if names == ["all"] {
         return Ok(TARGETS.iter().collect());
     }
-    names.iter().try_for_each(|name| PaperTarget::find(name).map(drop))?;
+    names.iter().try_for_each(|name| ReproduceTarget::find(name).map(drop))?;
     Ok(TARGETS.iter().filter(|target| names.iter().any(|name| name == target.name)).collect())
 }
 
@@ -60,7 +60,7 @@ fn is_present(data: &str, common: &CommonArgs) -> Result<bool> {
 
 /// Runs what remains to be done and writes the tables.
 fn execute(
-    targets: &[&'static PaperTarget],
+    targets: &[&'static ReproduceTarget],
     planned: &RunPlan,
     settings: &ReproduceSettings,
     args: &ReproduceArgs,
@@ -103,7 +103,7 @@ fn execute(
         Ok(cells) => results.append(cells),
         Err(_) => Ok(()),
     })?;
-    if targets.iter().any(|target| target.name == PaperTarget::TIMING) {
+    if targets.iter().any(|target| target.name == ReproduceTarget::TIMING) {
         timing::measure(settings, &skipped, args, common, console)?;
     }
     write(&args.out, console)?;

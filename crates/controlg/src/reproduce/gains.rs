@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{PaperTarget, ReproduceSettings};
+use super::{ReproduceSettings, ReproduceTarget};
 use crate::compare::ResultCell;
 use crate::compare::table::TextTable;
 use crate::error::Result;
@@ -23,9 +23,9 @@ pub struct GainSweep {
 
 /// The sweeps of all data sets that have results.
 pub fn sweeps(settings: &ReproduceSettings, all: &[ResultCell]) -> Result<Vec<GainSweep>> {
-    let main = PaperTarget::find("nc")?.parts(settings);
+    let main = ReproduceTarget::find("nc")?.parts(settings);
     let mut sweeps = Vec::new();
-    for part in PaperTarget::find(PaperTarget::GAINS)?.parts(settings) {
+    for part in ReproduceTarget::find(ReproduceTarget::GAINS)?.parts(settings) {
         let is_nc = |cell: &ResultCell| cell.task == "nc";
         let runs = part.cells(all)?.into_iter().filter(is_nc).map(|cell| (cell.value, cell.settings));
         let runs: Vec<(f64, Vec<String>)> = runs.collect();

@@ -56,7 +56,7 @@ impl Part {
     }
 
     /// The same with another row in the table.
-    pub(super) fn as_row(self, row: &str) -> Part {
+    pub(super) fn in_row(self, row: &str) -> Part {
         Part { row: Some(row.to_owned()), ..self }
     }
 

@@ -1,6 +1,6 @@
 //! All jobs of a reproduction in the order in which they run.
 
-use super::{PaperTarget, ReproduceSettings};
+use super::{ReproduceSettings, ReproduceTarget};
 use crate::compare::{EmbeddingSource, Job};
 use crate::error::Result;
 
@@ -64,7 +64,7 @@ pub struct RunPlan {
 
 impl RunPlan {
     /// The plan for these targets.
-    pub fn new(targets: &[&'static PaperTarget], settings: &ReproduceSettings) -> Result<RunPlan> {
+    pub fn new(targets: &[&'static ReproduceTarget], settings: &ReproduceSettings) -> Result<RunPlan> {
         let mut jobs: Vec<PlannedJob> = Vec::new();
         let mut known = std::collections::HashMap::new();
         for target in targets {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{PaperTarget, ReproduceSettings};
+use super::{PaperNumber, ReproduceSettings, ReproduceTarget};
 use crate::compare::ResultCell;
 use crate::compare::table::{TextTable, html_escape};
 use crate::error::Result;
@@ -46,13 +46,13 @@ pub struct TableCell {
     /// Mean over the seeds with its 95 % interval.
     pub ours: Option<MeanInterval>,
     /// The paper's number, with the half-width of its 95 % interval if it has one.
-    pub paper: Option<(f64, Option<f64>)>,
+    pub paper: Option<PaperNumber>,
 }
 
 impl TableCell {
     /// Ours minus the paper's, with the half-width of the 95 % interval of the difference if both have one: the root of the
     /// sum of their squares, since the runs are independent.
-    pub fn difference(&self) -> Option<(f64, Option<f64>)> {
+    pub fn difference(&self) -> Option<PaperNumber> {
         let (ours, (theirs, half)) = (self.ours?, self.paper?);
         let half = ours.half_width.zip(half).map(|(a, b)| a.hypot(b));
         Some((ours.mean - theirs, half))
@@ -78,7 +78,7 @@ impl TableCell {
 impl TargetTable {
     /// The table of a target from all results; `None` if the target has no table of scores.
     pub fn new(
-        target: &PaperTarget,
+        target: &ReproduceTarget,
         settings: &ReproduceSettings,
         all: &[ResultCell],
     ) -> Result<Option<TargetTable>> {
@@ -220,7 +220,7 @@ impl TargetTable {
 
     /// The task of the table, for its axis.
     pub fn task(&self) -> Option<Task> {
-        PaperTarget::find(&self.name).ok().and_then(|target| target.task)
+        ReproduceTarget::find(&self.name).ok().and_then(|target| target.task)
     }
 }
 

@@ -4,8 +4,11 @@ use super::{Part, ReproduceSettings};
 use crate::error::{Error, Result};
 use crate::eval::Task;
 
+/// A number of the paper, with the half-width of its 95 % interval if it has one.
+pub type PaperNumber = (f64, Option<f64>);
+
 /// A table or figure of the paper.
-pub struct PaperTarget {
+pub struct ReproduceTarget {
     /// Name on the command line.
     pub name: &'static str,
     /// What it shows.
@@ -17,10 +20,10 @@ pub struct PaperTarget {
     /// The comparisons that it needs.
     pub(super) parts: fn(&ReproduceSettings) -> Vec<Part>,
     /// The number in the paper, by data set and row, with the half-width of its interval if it has one.
-    pub(super) published: fn(&str, &str) -> Option<(f64, Option<f64>)>,
+    pub(super) published: fn(&str, &str) -> Option<PaperNumber>,
 }
 
-impl PaperTarget {
+impl ReproduceTarget {
     /// The name of the target that measures time.
     pub const TIMING: &str = "timing";
     /// The name of the target that draws the record of a run.
@@ -29,7 +32,7 @@ impl PaperTarget {
     pub const GAINS: &str = "gains";
 
     /// The target with this name.
-    pub fn find(name: &str) -> Result<&'static PaperTarget> {
+    pub fn find(name: &str) -> Result<&'static ReproduceTarget> {
         let names = super::TARGETS.iter().map(|target| target.name);
         super::TARGETS
             .iter()
@@ -43,7 +46,7 @@ impl PaperTarget {
     }
 
     /// The number in the paper, with the half-width of its interval if it has one.
-    pub fn published(&self, data: &str, row: &str) -> Option<(f64, Option<f64>)> {
+    pub fn published(&self, data: &str, row: &str) -> Option<PaperNumber> {
         (self.published)(data, row)
     }
 }

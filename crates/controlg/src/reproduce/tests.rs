@@ -5,13 +5,13 @@ use crate::compare::{Budget, EmbeddingSource, Job, ResultCell};
 use crate::config::EdgeScope;
 use crate::eval::{Task, paper};
 
-fn all_targets() -> Vec<&'static PaperTarget> {
+fn all_targets() -> Vec<&'static ReproduceTarget> {
     TARGETS.iter().collect()
 }
 
 fn plan_of(names: &[&str]) -> RunPlan {
-    let targets: Vec<&'static PaperTarget> =
-        names.iter().map(|name| PaperTarget::find(name).unwrap()).collect();
+    let targets: Vec<&'static ReproduceTarget> =
+        names.iter().map(|name| ReproduceTarget::find(name).unwrap()).collect();
     RunPlan::new(&targets, &ReproduceSettings::default()).unwrap()
 }
 
@@ -50,8 +50,8 @@ fn targets_have_the_names_that_the_manual_gives_them() {
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
     let expected = "nc lp cluster ablation-nc ablation-lp gat pool-size gains equal-steps timing figures";
     assert_eq!(names.join(" "), expected);
-    let error = PaperTarget::find("clustr").err().unwrap().to_string();
-    assert!(error.contains("did you mean 'cluster'"), "{error}");
+    let error = ReproduceTarget::find("gta").err().unwrap().to_string();
+    assert!(error.contains("'gta'") && error.contains("gat"), "{error}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn methods_of_a_table_have_the_same_budget() {
     let steps = |budget: Budget, method: &str| -> u64 {
         let settings =
             ReproduceSettings { budget, data: vec!["cora".to_owned()], ..ReproduceSettings::default() };
-        let plan = RunPlan::new(&[PaperTarget::find("nc").unwrap()], &settings).unwrap();
+        let plan = RunPlan::new(&[ReproduceTarget::find("nc").unwrap()], &settings).unwrap();
         let job = plan.jobs.iter().find(|planned| planned.job.method == method).unwrap();
         let EmbeddingSource::Run(config) = &job.job.source else { panic!("{method} is a run") };
         assert!(budget == Budget::Steps || config.evaluations() <= 300, "{method}");
@@ -117,7 +117,7 @@ fn published_numbers_agree_with_the_main_tables() {
             assert!(published::value("gat", data, row).is_some(), "{data} {row}");
         }
     }
-    let target = PaperTarget::find("ablation-lp").unwrap();
+    let target = ReproduceTarget::find("ablation-lp").unwrap();
     assert_eq!(target.published("cora", "controlg"), Some((97.42, Some(0.2))));
 }
 
@@ -138,7 +138,7 @@ fn tables_stand_beside_the_papers() {
     let settings =
         ReproduceSettings { data: vec!["cora".to_owned()], seeds: 2, ..ReproduceSettings::default() };
     let cells = cells(&settings, |job| 80.0 + job.seed as f64);
-    let table = TargetTable::new(PaperTarget::find("nc").unwrap(), &settings, &cells).unwrap().unwrap();
+    let table = TargetTable::new(ReproduceTarget::find("nc").unwrap(), &settings, &cells).unwrap().unwrap();
     let cell = &table.row("controlg").unwrap().cells[0];
     let ours = cell.ours.unwrap();
     assert!((ours.mean - 80.5).abs() < 1e-9 && ours.n == 2);
@@ -152,14 +152,15 @@ fn tables_stand_beside_the_papers() {
     // Floors are below the rows of the paper and have no rank.
     assert_eq!(table.rows.last().unwrap().name, "hops");
     assert!(table.row("raw").unwrap().rank.is_none() && table.row("random").unwrap().rank.is_some());
-    let timing = TargetTable::new(PaperTarget::find("timing").unwrap(), &settings, &cells).unwrap();
+    let timing = TargetTable::new(ReproduceTarget::find("timing").unwrap(), &settings, &cells).unwrap();
     assert!(timing.is_none());
 }
 
 #[test]
 fn pool_sizes_are_rows() {
     let cells = cells(&small(), |_| 50.0);
-    let table = TargetTable::new(PaperTarget::find("pool-size").unwrap(), &small(), &cells).unwrap().unwrap();
+    let table =
+        TargetTable::new(ReproduceTarget::find("pool-size").unwrap(), &small(), &cells).unwrap().unwrap();
     let names: Vec<&str> = table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["K=3", "K=4", "K=5"]);
     assert!(table.rows.iter().all(|row| row.cells[0].ours.unwrap().n == 2));
@@ -167,7 +168,7 @@ fn pool_sizes_are_rows() {
 
 #[test]
 fn the_gain_sweep_draws_from_the_loops_settings_only() {
-    let part = &PaperTarget::find("gains").unwrap().parts(&ReproduceSettings::default())[0];
+    let part = &ReproduceTarget::find("gains").unwrap().parts(&ReproduceSettings::default())[0];
     assert_eq!(part.combinations.len(), 200);
     for settings in &part.combinations {
         assert_eq!(settings.len(), 9);
@@ -175,7 +176,7 @@ fn the_gain_sweep_draws_from_the_loops_settings_only() {
     }
     assert_eq!(
         part.combinations,
-        PaperTarget::find("gains").unwrap().parts(&ReproduceSettings::default())[0].combinations
+        ReproduceTarget::find("gains").unwrap().parts(&ReproduceSettings::default())[0].combinations
     );
     let high = |job: &Job| if job.settings.contains(&"control.kp=2.0".to_owned()) { 60.0 } else { 50.0 };
     let cells = cells(&ReproduceSettings { gain_configs: 40, ..small() }, high);

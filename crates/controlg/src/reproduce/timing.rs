@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::part::rows_in_paper;
 use super::settings::DATA;
 use super::targets::MAIN_ROWS;
-use super::{PaperTarget, ReproduceSettings};
+use super::{ReproduceSettings, ReproduceTarget};
 use crate::compare::table::TextTable;
 use crate::error::Result;
 
@@ -52,7 +52,7 @@ pub fn table(settings: &ReproduceSettings, times: &[StepTime]) -> Result<Option<
     if times.is_empty() {
         return Ok(None);
     }
-    let target = PaperTarget::find(PaperTarget::TIMING)?;
+    let target = ReproduceTarget::find(ReproduceTarget::TIMING)?;
     let data: Vec<String> = settings
         .data_of(DATA.split_at(8).0)
         .into_iter()

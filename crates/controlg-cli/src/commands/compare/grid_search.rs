@@ -10,9 +10,7 @@ use controlg::eval::Task;
 use controlg::{Error, Result, files};
 
 use super::job_runner::JobRunner;
-use super::{
-    Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey, write_definition,
-};
+use super::{Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey};
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
@@ -24,7 +22,6 @@ pub(super) fn only(grid: &Grid, args: &CompareArgs, common: &CommonArgs, console
     interrupt::exit_with("interrupted; the same command continues the search".to_owned())?;
     let largest = survey(&mut comparison, common)?;
     let _lock = lock(&args.out, args.shard)?;
-    write_definition(&comparison, args.reference.as_deref().unwrap_or_default(), args)?;
     let parallel = parallel_jobs(largest, args.jobs, common);
     let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
     let Some(choices) = run(grid, &runner, parallel, args, console)? else { return incomplete(console) };

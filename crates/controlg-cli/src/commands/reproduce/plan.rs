@@ -6,7 +6,7 @@ use std::fmt::Write;
 use controlg::Result;
 use controlg::compare::{JsonlStore, ResultCell};
 use controlg::reproduce::{
-    PaperTarget, PlannedJob, ReproduceSettings, ReproductionManifest, RunPlan, TARGETS, costs,
+    PlannedJob, ReproduceSettings, ReproduceTarget, ReproductionManifest, RunPlan, TARGETS, costs,
 };
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub(super) fn list(settings: &ReproduceSettings, common: &CommonArgs, console: &
             "name": target.name, "title": target.title, "paper": target.paper, "data": data, "effort": effort,
         }));
     }
-    let every: Vec<&'static PaperTarget> = TARGETS.iter().collect();
+    let every: Vec<&'static ReproduceTarget> = TARGETS.iter().collect();
     let plan = RunPlan::new(&every, settings)?;
     let effort = Effort::of(plan.jobs.iter());
     text += &line("all", &effort, "every run once, although targets share runs");

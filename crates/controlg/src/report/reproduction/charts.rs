@@ -8,7 +8,7 @@ use crate::report::axis::Axis;
 use crate::report::chart::{Plot, WIDTH};
 use crate::report::svg::{SvgImage, stack};
 use crate::reproduce::gains::GainSweep;
-use crate::reproduce::{Evidence, PaperTarget, TargetTable, timing};
+use crate::reproduce::{Evidence, ReproduceTarget, TargetTable, timing};
 
 /// All charts for which there are results.
 pub(super) fn all(evidence: &Evidence) -> Vec<Figure> {
@@ -138,7 +138,7 @@ fn histogram(sweep: &GainSweep) -> SvgImage {
     let all = || values.iter().chain(&sweep.by_seed).copied();
     let (low, high) = all().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
     let width = ((high - low) / BINS as f64).max(0.05);
-    let mut counts = vec![0_usize; BINS + 1];
+    let mut counts = [0_usize; BINS + 1];
     for value in &values {
         counts[(((value - low) / width) as usize).min(BINS)] += 1;
     }
@@ -161,7 +161,7 @@ fn histogram(sweep: &GainSweep) -> SvgImage {
 /// Bars of the time per step on the first data set, ours and the paper's, on a logarithmic axis.
 fn step_times(evidence: &Evidence) -> Option<Figure> {
     let data = &evidence.times.first()?.data;
-    let target = PaperTarget::find(PaperTarget::TIMING).ok()?;
+    let target = ReproduceTarget::find(ReproduceTarget::TIMING).ok()?;
     let mut rows: Vec<(&str, f64, Option<f64>)> = Vec::new();
     let mut csv = "data,method,ms,paper_ms\n".to_owned();
     for time in &evidence.times {

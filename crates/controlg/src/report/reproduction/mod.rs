@@ -13,7 +13,7 @@ use crate::compare::{JsonlStore, ResultCell};
 use crate::error::Result;
 use crate::reproduce::timing::{self, StepTime};
 use crate::reproduce::{
-    Evidence, PaperTarget, ReproduceSettings, ReproductionManifest, TARGETS, claims_table,
+    Evidence, ReproduceSettings, ReproduceTarget, ReproductionManifest, TARGETS, claims_table,
 };
 use records::RecordFigures;
 
@@ -94,7 +94,7 @@ fn setup(settings: &ReproduceSettings) -> String {
 /// How many runs of each target are there.
 fn progress(settings: &ReproduceSettings, cells: &[ResultCell]) -> Result<String> {
     let mut rows = Vec::new();
-    for target in TARGETS.iter().filter(|target| target.name != PaperTarget::TIMING) {
+    for target in TARGETS.iter().filter(|target| target.name != ReproduceTarget::TIMING) {
         let (mut all, mut done) = (0, 0);
         for part in target.parts(settings) {
             let jobs: Vec<_> = part.jobs()?.into_iter().filter(|job| job.is_run()).collect();

@@ -8,7 +8,7 @@ use crate::compare::table::html_escape;
 use crate::error::Result;
 use crate::report::figures::{self, Figure};
 use crate::report::run_trace::RunTrace;
-use crate::reproduce::{Diagnostics, PaperTarget, ReproduceSettings};
+use crate::reproduce::{Diagnostics, ReproduceSettings, ReproduceTarget};
 use crate::{run_files, trace};
 
 /// The figures of a run of `controlg`, and what they show in numbers.
@@ -20,7 +20,7 @@ pub(super) struct RecordFigures {
 /// The runs whose records are there.
 pub(super) fn of_runs(folder: &Path, settings: &ReproduceSettings) -> Result<Vec<RecordFigures>> {
     let mut records = Vec::new();
-    for part in PaperTarget::find(PaperTarget::FIGURES)?.parts(settings) {
+    for part in ReproduceTarget::find(ReproduceTarget::FIGURES)?.parts(settings) {
         let runs = part.jobs()?.into_iter().filter(|job| job.method == "controlg");
         for job in runs {
             let path = folder.join("runs").join(job.folder_name()?).join(run_files::TRACE);

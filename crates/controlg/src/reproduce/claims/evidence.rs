@@ -35,7 +35,7 @@ pub struct Diagnostics {
 
 /// Two methods compared over columns.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct PairedDifferences {
+pub struct MethodContrast {
     /// Differences of the means, paired by seed, for each column.
     pub differences: Vec<f64>,
     /// Their mean.
@@ -88,10 +88,10 @@ impl Evidence {
     }
 
     /// Compares two rows over all data sets of some targets; `None` without common results.
-    pub(super) fn contrast(&self, targets: &[&str], a: &str, b: &str) -> Option<PairedDifferences> {
+    pub(super) fn contrast(&self, targets: &[&str], a: &str, b: &str) -> Option<MethodContrast> {
         let of_target = |target: &&str| self.differences(target, a, b);
         let all = targets.iter().flat_map(of_target).map(|(_, each)| stats::mean(&each));
-        PairedDifferences::of(all.collect())
+        MethodContrast::of(all.collect())
     }
 
     /// The measured milliseconds per step.
@@ -100,15 +100,15 @@ impl Evidence {
     }
 }
 
-impl PairedDifferences {
+impl MethodContrast {
     /// The contrast of these differences; `None` if there are none.
-    pub(super) fn of(differences: Vec<f64>) -> Option<PairedDifferences> {
+    pub(super) fn of(differences: Vec<f64>) -> Option<MethodContrast> {
         if differences.is_empty() {
             return None;
         }
         let p = signed_rank(&differences).map_or(1.0, |test| test.p);
         let better = differences.iter().filter(|difference| **difference > 0.0).count();
-        Some(PairedDifferences { mean: stats::mean(&differences), better, p, differences })
+        Some(MethodContrast { mean: stats::mean(&differences), better, p, differences })
     }
 
     /// Whether the first is better.

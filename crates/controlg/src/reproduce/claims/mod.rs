@@ -12,7 +12,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub use evidence::{Diagnostics, Evidence, PairedDifferences};
+pub use evidence::{Diagnostics, Evidence, MethodContrast};
 
 use crate::compare::table::TextTable;
 

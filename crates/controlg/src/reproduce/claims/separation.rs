@@ -1,6 +1,6 @@
 //! Claims about training one objective at a time.
 
-use super::evidence::PairedDifferences;
+use super::evidence::MethodContrast;
 use super::{Claim, Evidence, Finding, Verdict};
 
 /// Methods that mix all gradients in every step, as far as they are in the paper.
@@ -63,7 +63,7 @@ fn beats_mixing(evidence: &Evidence, targets: &[&str], method: &str) -> Option<F
             }
         }
     }
-    let all = PairedDifferences::of(means)?;
+    let all = MethodContrast::of(means)?;
     let each: Vec<String> = MIXING
         .iter()
         .filter_map(|name| Some((name, evidence.contrast(targets, method, name)?)))

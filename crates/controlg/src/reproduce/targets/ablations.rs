@@ -5,7 +5,7 @@ use crate::config::EdgeScope;
 use crate::eval::Task;
 use crate::reproduce::part::Part;
 use crate::reproduce::settings::{DATA, ReproduceSettings};
-use crate::reproduce::{PaperTarget, Stage};
+use crate::reproduce::{ReproduceTarget, Stage};
 
 /// The rows, in the order of the paper.
 pub(in crate::reproduce) const ROWS: [&str; 6] = [
@@ -17,7 +17,7 @@ pub(in crate::reproduce) const ROWS: [&str; 6] = [
     "controlg-no-state",
 ];
 
-pub(super) const NC: PaperTarget = PaperTarget {
+pub(super) const NC: ReproduceTarget = ReproduceTarget {
     name: "ablation-nc",
     title: "Node classification without parts of the loop",
     paper: "Table 2 (ablation_nc)",
@@ -26,7 +26,7 @@ pub(super) const NC: PaperTarget = PaperTarget {
     published: |data, row| published(data, row, Task::Nc),
 };
 
-pub(super) const LP: PaperTarget = PaperTarget {
+pub(super) const LP: ReproduceTarget = ReproduceTarget {
     name: "ablation-lp",
     title: "Link prediction without parts of the loop",
     paper: "appendix (ablation_lp)",

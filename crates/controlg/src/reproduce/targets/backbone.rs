@@ -3,12 +3,12 @@
 use crate::config::EdgeScope;
 use crate::eval::Task;
 use crate::reproduce::part::Part;
-use crate::reproduce::{PaperTarget, Stage, published};
+use crate::reproduce::{ReproduceTarget, Stage, published};
 
 const DATA: [&str; 3] = ["cora", "citeseer", "chameleon"];
 const ROWS: [&str; 4] = ["uniform", "cagrad", "random", "controlg"];
 
-pub(super) const GAT: PaperTarget = PaperTarget {
+pub(super) const GAT: ReproduceTarget = ReproduceTarget {
     name: "gat",
     title: "Node classification with a GAT encoder",
     paper: "appendix (gat_sensitivity)",

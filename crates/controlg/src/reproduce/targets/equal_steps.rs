@@ -5,13 +5,13 @@ use crate::compare::Budget;
 use crate::config::EdgeScope;
 use crate::eval::Task;
 use crate::reproduce::part::Part;
-use crate::reproduce::{PaperTarget, Stage};
+use crate::reproduce::{ReproduceTarget, Stage};
 
 const DATA: [&str; 2] = ["cora", "chameleon"];
 const ROWS: [&str; 9] =
     ["autossl", "was", "uniform", "paretognn", "pcgrad", "cagrad", "random", "round-robin", "controlg"];
 
-pub(super) const EQUAL_STEPS: PaperTarget = PaperTarget {
+pub(super) const EQUAL_STEPS: ReproduceTarget = ReproduceTarget {
     name: "equal-steps",
     title: "Mixing and scheduling with equally many steps",
     paper: "Table 1 (main_nc), some rows",

@@ -2,10 +2,10 @@
 
 use crate::config::EdgeScope;
 use crate::reproduce::part::Part;
-use crate::reproduce::{PaperTarget, ReproduceSettings, Stage};
+use crate::reproduce::{ReproduceSettings, ReproduceTarget, Stage};
 
-pub(super) const FIGURES: PaperTarget = PaperTarget {
-    name: PaperTarget::FIGURES,
+pub(super) const FIGURES: ReproduceTarget = ReproduceTarget {
+    name: ReproduceTarget::FIGURES,
     title: "Diagnostics of a run of controlg",
     paper: "Figure 3 and appendix (main_diagnostic, app_*)",
     task: None,

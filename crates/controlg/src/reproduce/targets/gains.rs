@@ -3,10 +3,10 @@
 use crate::compare::Grid;
 use crate::config::EdgeScope;
 use crate::reproduce::part::Part;
-use crate::reproduce::{PaperTarget, ReproduceSettings, Stage};
+use crate::reproduce::{ReproduceSettings, ReproduceTarget, Stage};
 
-pub(super) const GAINS: PaperTarget = PaperTarget {
-    name: PaperTarget::GAINS,
+pub(super) const GAINS: ReproduceTarget = ReproduceTarget {
+    name: ReproduceTarget::GAINS,
     title: "Spread of the accuracy over settings of the loop",
     paper: "appendix, PID-gain robustness",
     task: None,

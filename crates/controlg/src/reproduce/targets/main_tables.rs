@@ -4,7 +4,7 @@ use crate::config::EdgeScope;
 use crate::eval::{Task, floors, paper};
 use crate::reproduce::part::{Part, rows_in_paper};
 use crate::reproduce::settings::{DATA, ReproduceSettings};
-use crate::reproduce::{PaperTarget, Stage};
+use crate::reproduce::{PaperNumber, ReproduceTarget, Stage};
 
 /// The rows of the paper's main tables, in their order.
 pub(in crate::reproduce) const ROWS: [&str; 18] = [
@@ -31,7 +31,7 @@ pub(in crate::reproduce) const ROWS: [&str; 18] = [
 /// Link prediction and clustering do without the largest graph.
 const WITHOUT_ARXIV: &[&str] = DATA.split_at(8).0;
 
-pub(super) const NC: PaperTarget = PaperTarget {
+pub(super) const NC: ReproduceTarget = ReproduceTarget {
     name: "nc",
     title: "Node classification, all methods",
     paper: "Table 1 (main_nc)",
@@ -40,7 +40,7 @@ pub(super) const NC: PaperTarget = PaperTarget {
     published: |data, row| published(data, row, Task::Nc),
 };
 
-pub(super) const LP: PaperTarget = PaperTarget {
+pub(super) const LP: ReproduceTarget = ReproduceTarget {
     name: "lp",
     title: "Link prediction, all methods",
     paper: "appendix (app_lp)",
@@ -49,7 +49,7 @@ pub(super) const LP: PaperTarget = PaperTarget {
     published: |data, row| published(data, row, Task::Lp),
 };
 
-pub(super) const CLUSTER: PaperTarget = PaperTarget {
+pub(super) const CLUSTER: ReproduceTarget = ReproduceTarget {
     name: "cluster",
     title: "Node clustering, all methods",
     paper: "appendix (app_nclu)",
@@ -64,6 +64,6 @@ fn parts(settings: &ReproduceSettings, data: &[&str], edges: EdgeScope) -> Vec<P
     settings.data_of(data).iter().map(part).collect()
 }
 
-pub(super) fn published(data: &str, row: &str, task: Task) -> Option<(f64, Option<f64>)> {
+pub(super) fn published(data: &str, row: &str, task: Task) -> Option<PaperNumber> {
     paper::value(data, row, task.name()).map(|known| (known.value, Some(known.half_width)))
 }

@@ -9,13 +9,13 @@ mod main_tables;
 mod pool_size;
 mod timing;
 
-use super::PaperTarget;
+use super::ReproduceTarget;
 
 pub(super) use ablations::ROWS as ABLATION_ROWS;
 pub(super) use main_tables::ROWS as MAIN_ROWS;
 
 /// All targets, in the order of the paper.
-pub const TARGETS: &[PaperTarget] = &[
+pub const TARGETS: &[ReproduceTarget] = &[
     main_tables::NC,
     main_tables::LP,
     main_tables::CLUSTER,

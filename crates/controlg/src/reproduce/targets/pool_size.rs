@@ -3,7 +3,7 @@
 use crate::config::EdgeScope;
 use crate::eval::Task;
 use crate::reproduce::part::Part;
-use crate::reproduce::{PaperTarget, Stage, published};
+use crate::reproduce::{ReproduceTarget, Stage, published};
 
 const DATA: [&str; 3] = ["cora", "citeseer", "chameleon"];
 
@@ -14,7 +14,7 @@ const POOLS: [(&str, Option<&str>); 3] = [
     ("K=5", None),
 ];
 
-pub(super) const POOL_SIZE: PaperTarget = PaperTarget {
+pub(super) const POOL_SIZE: ReproduceTarget = ReproduceTarget {
     name: "pool-size",
     title: "controlg with three, four and five objectives",
     paper: "appendix (k_sensitivity)",
@@ -24,7 +24,7 @@ pub(super) const POOL_SIZE: PaperTarget = PaperTarget {
             POOLS.map(|(row, objectives)| {
                 Part::new(settings, &data, &["controlg"], EdgeScope::All, Stage::Sensitivity)
                     .with(objectives.as_slice())
-                    .as_row(row)
+                    .in_row(row)
             })
         };
         settings.data_of(&DATA).into_iter().flat_map(of_data).collect()

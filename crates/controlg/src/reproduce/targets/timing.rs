@@ -1,9 +1,9 @@
 //! Time per step, measured in this process instead of by runs.
 
-use crate::reproduce::{PaperTarget, published};
+use crate::reproduce::{ReproduceTarget, published};
 
-pub(super) const TIMING: PaperTarget = PaperTarget {
-    name: PaperTarget::TIMING,
+pub(super) const TIMING: ReproduceTarget = ReproduceTarget {
+    name: ReproduceTarget::TIMING,
     title: "Milliseconds per optimizer step",
     paper: "appendix (app_time_per_step)",
     task: None,
