@@ -403,13 +403,13 @@ pub(crate) struct AuditArgs {
     /// Accept the record of an unfinished run.
     #[arg(long)]
     pub(crate) partial: bool,
-    /// Train again and compare losses, gradients and results, which the record alone cannot prove.
+    /// Train again and compare what the record cannot prove.
     #[arg(long, conflicts_with = "partial")]
     pub(crate) replay: bool,
-    /// Compare only N random blocks, trained from the start or from a checkpoint before them.
+    /// Compare only N random blocks.
     #[arg(long, value_name = "N", requires = "replay")]
     pub(crate) blocks: Option<usize>,
-    /// Largest relative difference in a replay, for CPUs that round differently.
+    /// Largest relative difference in a replay.
     #[arg(long, value_name = "X", requires = "replay", default_value_t = 0.0)]
     pub(crate) tolerance: f64,
     /// Name or path of the run's graph, if it has moved.
@@ -418,7 +418,7 @@ pub(crate) struct AuditArgs {
     /// Sign the record with an Ed25519 private key (PEM).
     #[arg(long, value_name = "KEY", conflicts_with = "partial")]
     pub(crate) sign: Option<PathBuf>,
-    /// Verify the signature of the record with an Ed25519 public key (PEM).
+    /// Verify the signature with an Ed25519 public key (PEM).
     #[arg(long, value_name = "KEY", conflicts_with = "sign")]
     pub(crate) verify: Option<PathBuf>,
 }
