@@ -6,7 +6,6 @@
 
 use std::time::Instant;
 
-use controlg::Graph;
 use controlg::config::{self, Config};
 use controlg::coordinator::METHODS;
 use controlg::data::{self, LoadOptions};
