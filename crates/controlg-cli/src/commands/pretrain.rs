@@ -178,12 +178,18 @@ fn within_limit(graph: &Graph, config: &Config, limit: u64, console: &Console) -
         let expected = format!("at least {}, which reading the data took", train::size(read));
         return Err(Error::value("--memory", train::size(limit), expected));
     }
-    if fitting != *config {
-        let change = match fitting.train.batch.on(graph.n_nodes()) {
+    let mut changes = Vec::new();
+    if fitting.train.batch != config.train.batch || fitting.train.recompute != config.train.recompute {
+        changes.push(match fitting.train.batch.on(graph.n_nodes()) {
             BatchMode::Full => "full batch with gradient checkpointing".to_owned(),
             _ => format!("mini-batches of about {} nodes", fitting.train.batch_nodes),
-        };
-        console.log(format_args!("to fit into {}: {change}", train::size(limit)));
+        });
+    }
+    if fitting.train.quality != config.train.quality {
+        changes.push("no measures of quality".to_owned());
+    }
+    if !changes.is_empty() {
+        console.log(format_args!("to fit into {}: {}", train::size(limit), changes.join(", ")));
     }
     Ok(fitting)
 }
