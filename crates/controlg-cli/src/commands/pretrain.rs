@@ -179,7 +179,9 @@ fn within_limit(graph: &Graph, config: &Config, limit: u64, console: &Console) -
         return Err(Error::value("--memory", train::size(limit), expected));
     }
     let mut changes = Vec::new();
-    if fitting.train.batch != config.train.batch || fitting.train.recompute != config.train.recompute {
+    let mut steps = config.clone();
+    steps.train.quality = fitting.train.quality;
+    if fitting != steps {
         changes.push(match fitting.train.batch.on(graph.n_nodes()) {
             BatchMode::Full => "full batch with gradient checkpointing".to_owned(),
             _ => format!("mini-batches of about {} nodes", fitting.train.batch_nodes),
