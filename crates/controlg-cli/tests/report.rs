@@ -178,7 +178,7 @@ fn run_page_renders_and_explains_blocks() {
         assert!(page.contains(fragment), "{fragment}");
     }
     // Each figure as SVG, PNG and CSV.
-    assert_eq!(fs::read_dir(&figures).unwrap().count(), 39);
+    assert_eq!(fs::read_dir(&figures).unwrap().count(), 42);
     let png = fs::read(figures.join("schedule.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{} bytes", png.len());
 }

@@ -40,7 +40,7 @@ pub(super) fn quality(trace: &RunTrace) -> Option<Figure> {
     let last = lines.len().checked_sub(1)?;
     let plot = |(at, (label, line)): (usize, &(&str, Series))| {
         let (x_label, extra) = if at == last { ("step", 20.0) } else { ("", 0.0) };
-        let x = Axis::over(x_label, measured.iter().map(|point| point.0));
+        let x = Axis::over(x_label, measured.iter().map(|point| point.0)).with_margin();
         let y = Axis::over(label, line.iter().map(|point| point.1)).with_margin();
         let mut plot = Plot::new(WIDTH, SMALL_HEIGHT + extra, x, y);
         plot.line(at, "", line);
