@@ -54,7 +54,7 @@ impl Input {
         } else {
             None
         };
-        let quality = match config.train.quality {
+        let quality = match config.train.quality && config.total_steps() > 0 {
             true => {
                 let graphs = (&visible, &graph, probe.as_ref());
                 Some(QualitySample::draw(graphs, (normalization, scale.as_ref()), config)?)
