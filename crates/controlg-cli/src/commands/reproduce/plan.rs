@@ -154,7 +154,7 @@ fn missing(data: &[String], common: &CommonArgs) -> Result<Vec<String>> {
 
 fn notes(plan: &RunPlan, missing: &[String]) -> String {
     let mut text = String::from(
-        "Core-hours are estimates from step times with the default presets on one core with AMX; other CPUs take longer.\n",
+        "Core-hours are estimates from step times with the default presets on one core of another machine; measure with `reproduce timing`.\n",
     );
     let mut unknown: Vec<&str> = plan
         .jobs
