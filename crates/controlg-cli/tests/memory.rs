@@ -57,6 +57,7 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
 }
 
 /// On a small graph the program itself is a large part, and some of its working memory is not used: 12 MB are allowed for it.
+/// The code of a debug build takes more than that of a release build, for which the estimate is: 2 MB are allowed for that.
 /// The bounds on real graphs are those of `benches/memory`.
 #[test]
 fn every_method_uses_about_as_much_as_predicted() {
@@ -77,7 +78,7 @@ fn every_method_uses_about_as_much_as_predicted() {
         assert!(output.status.success(), "{method}: {}", String::from_utf8_lossy(&output.stderr));
         let predicted = megabytes(&output, "estimated memory: ");
         let used = megabytes(&output, "peak memory ");
-        let bounds = 0.95 * used..1.25 * used + 12.0;
+        let bounds = 0.95 * used - 2.0..1.25 * used + 12.0;
         assert!(bounds.contains(&predicted), "{method} {pool:?}: {predicted} MB predicted, {used} used");
     });
 }
