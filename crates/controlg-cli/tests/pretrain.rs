@@ -382,7 +382,8 @@ fn an_epoch_of_one_block_is_noted() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(stderr.contains("note: every epoch has one block"), "{stderr}");
     let header = &schedule(&out)[0];
-    assert!(header["notes"][0].as_str().unwrap().contains("cannot track the plan"), "{header}");
+    let notes = header["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|note| note.as_str().unwrap().contains("cannot track the plan")), "{notes:?}");
     assert_eq!(header["integral_rule"], "paper");
     let sensing = schedule(&out).into_iter().find(|line| line["kind"] == "sense").unwrap();
     let slack =
