@@ -1,4 +1,4 @@
-//! Loads arbitrary bytes as the files of a graph. The only failure allowed is a one-line input error.
+//! Loads arbitrary bytes as the files of a graph, a record or a model. The only failure allowed is a one-line input error.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,13 @@ pub fn load(files: &[&str], bytes: &[u8]) {
 
 fn check(path: &Path) {
     if let Err(error) = load_path(path, FeatureSource::Given) {
-        assert!(!error.to_string().contains('\n'), "{error}");
-        assert_eq!(error.exit_code(), 2, "{error}");
+        check_message(&error);
     }
+}
+
+/// An error about input, in one line of bounded length.
+pub fn check_message(error: &controlg::Error) {
+    let message = error.to_string();
+    assert!(!message.contains('\n') && message.len() < 8192, "{message}");
+    assert_eq!(error.exit_code(), 2, "{message}");
 }

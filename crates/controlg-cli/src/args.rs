@@ -72,10 +72,7 @@ pub(crate) enum Command {
         force: bool,
     },
     /// Recompute every decision of a run from its record; exit code 1 on a mismatch.
-    Audit {
-        /// Run folder, or its trace.jsonl.
-        run: PathBuf,
-    },
+    Audit(AuditArgs),
     /// Embed a graph, including unseen nodes, with a trained encoder.
     Embed {
         /// Run folder.
@@ -143,6 +140,9 @@ pub(crate) struct PretrainArgs {
     /// Stop when no held-out loss has fallen for N epochs.
     #[arg(long, value_name = "N")]
     pub(crate) stop_when_flat: Option<NonZeroUsize>,
+    /// Choose settings by short runs, without labels.
+    #[arg(long, conflicts_with = "memory")]
+    pub(crate) auto: bool,
     /// Node features [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
@@ -394,6 +394,33 @@ pub(crate) enum Listing {
     Presets,
     /// Settings of the run file.
     Config,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct AuditArgs {
+    /// Run folder, or its trace.jsonl.
+    pub(crate) run: PathBuf,
+    /// Accept the record of an unfinished run.
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Train again and compare what the record cannot prove.
+    #[arg(long, conflicts_with = "partial")]
+    pub(crate) replay: bool,
+    /// Compare only N random blocks.
+    #[arg(long, value_name = "N", requires = "replay")]
+    pub(crate) blocks: Option<usize>,
+    /// Largest relative difference in a replay.
+    #[arg(long, value_name = "X", requires = "replay", default_value_t = 0.0)]
+    pub(crate) tolerance: f64,
+    /// Name or path of the run's graph, if it has moved.
+    #[arg(long, requires = "replay")]
+    pub(crate) data: Option<String>,
+    /// Sign the record with an Ed25519 private key (PEM).
+    #[arg(long, value_name = "KEY", conflicts_with = "partial")]
+    pub(crate) sign: Option<PathBuf>,
+    /// Verify the signature with an Ed25519 public key (PEM).
+    #[arg(long, value_name = "KEY", conflicts_with = "sign")]
+    pub(crate) verify: Option<PathBuf>,
 }
 
 /// Parser of `--features`.

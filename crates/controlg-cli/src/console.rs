@@ -2,10 +2,16 @@
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use controlg::{Error, Result};
 
 use crate::args::CommonArgs;
+
+/// A path in a JSON document, with replacements for what is not UTF-8.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
 
 /// Output settings of this process.
 pub(crate) struct Console {

@@ -3,11 +3,13 @@
 //! A background thread listens on the loopback address. The page is rendered from the record on request, at most every
 //! few seconds, so watching costs the run almost nothing. When the run ends, a browser gets the last page before the port
 //! is closed, and `report.html` stays in the run folder. Requests whose `Host` header names another host are rejected,
-//! which prevents DNS rebinding by other pages in the same browser.
+//! which prevents DNS rebinding by other pages in the same browser, and no other page may frame this one. Each request has
+//! a thread and a deadline, and their number is bounded, so that slow clients do not keep others waiting.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,10 +22,16 @@ use crate::console::Console;
 
 /// Minimum time between two renderings.
 const REFRESH: Duration = Duration::from_secs(3);
-/// Read and write timeout of a request.
-const TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for a request and its answer.
+const DEADLINE: Duration = Duration::from_secs(5);
 /// Maximum size of a request header in bytes.
-const MAX_HEADER: u64 = 16_384;
+const MAX_HEADER: usize = 16_384;
+/// Maximum number of requests at a time; more are closed without an answer.
+const MAX_REQUESTS: usize = 16;
+/// The page holds its scripts, styles and pictures, and asks only this server for itself.
+const SECURITY: &str = "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+                        img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
+                        X-Frame-Options: DENY\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n";
 /// How long the last page is served if a browser asked for one within [`WATCHED`]. Pages ask every two seconds.
 const LINGER: Duration = Duration::from_millis(2500);
 const WATCHED: Duration = Duration::from_secs(10);
@@ -53,14 +61,31 @@ impl LivePage {
             .map_err(|error| Error::io(format_args!("listening on port {port} of this machine"), error))?;
         let address = listener.local_addr().map_err(|error| Error::io("listening on this machine", error))?;
         let state = Arc::new(Mutex::new(LiveState::default()));
-        let mut report = LiveReport { run: run.to_owned(), cached: None, state: Arc::clone(&state) };
+        let report = LiveReport {
+            run: run.to_owned(),
+            cached: Mutex::new(None),
+            state: Arc::clone(&state),
+            requests: AtomicUsize::new(0),
+        };
+        let report = Arc::new(report);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if locked(&report.state).closed {
                     break;
                 }
-                // Ignore clients that hang up early.
-                let _ = report.respond(stream, address);
+                if report.requests.fetch_add(1, Ordering::SeqCst) >= MAX_REQUESTS {
+                    report.requests.fetch_sub(1, Ordering::SeqCst);
+                    continue;
+                }
+                let one = Arc::clone(&report);
+                let answer = move || {
+                    // Ignore clients that hang up early.
+                    let _ = one.respond(&stream, address);
+                    one.requests.fetch_sub(1, Ordering::SeqCst);
+                };
+                if std::thread::Builder::new().spawn(answer).is_err() {
+                    report.requests.fetch_sub(1, Ordering::SeqCst);
+                }
             }
         });
         Ok(LivePage { run: run.to_owned(), address, state })
@@ -68,7 +93,10 @@ impl LivePage {
 
     /// Writes `report.html` and serves the last page from now on. `error` is why the run failed.
     pub(crate) fn end(&self, error: Option<&Error>, common: &CommonArgs, console: &Console) {
-        let data = RunData::load_or_note(&self.run, common, console);
+        let data = RunData::load_or_note(&self.run, common, console).unwrap_or_else(|error| {
+            console.log(format_args!("note: the report has no map: {error}"));
+            None
+        });
         let context = data.as_ref().map(RunData::context).unwrap_or_default();
         if error.is_none() {
             let path = self.run.join(run_files::REPORT);
@@ -110,28 +138,23 @@ fn with_script(page: &str) -> String {
 
 struct LiveReport {
     run: PathBuf,
-    cached: Option<(Instant, String)>,
+    cached: Mutex<Option<(Instant, String)>>,
     state: Arc<Mutex<LiveState>>,
+    /// Number of requests that are being answered.
+    requests: AtomicUsize,
 }
 
 impl LiveReport {
-    fn respond(&mut self, stream: TcpStream, address: SocketAddr) -> std::io::Result<()> {
-        stream.set_read_timeout(Some(TIMEOUT))?;
-        stream.set_write_timeout(Some(TIMEOUT))?;
-        let mut lines = BufReader::new((&stream).take(MAX_HEADER)).lines();
-        let first = lines.next().transpose()?.unwrap_or_default();
-        let mut host = String::new();
-        for line in lines {
-            let line = line?;
-            if line.is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("host")
-            {
-                host = value.trim().to_owned();
-            }
-        }
+    fn respond(&self, stream: &TcpStream, address: SocketAddr) -> io::Result<()> {
+        let deadline = Instant::now() + DEADLINE;
+        let header = read_header(stream, deadline)?;
+        let mut lines = header.lines();
+        let first = lines.next().unwrap_or_default();
+        let named = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
+        };
+        let host = lines.filter_map(named).next_back().unwrap_or_default();
         let port = address.port();
         let allowed = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         let (status, body) = if !allowed.contains(&host) {
@@ -142,22 +165,24 @@ impl LiveReport {
             ("404 Not Found", "not found: the only page is /\n".to_owned())
         };
         let kind = if status.starts_with("200") { "text/html" } else { "text/plain" };
-        write!(
-            &stream,
+        let answer = format!(
             "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-             Connection: close\r\n\r\n{body}",
+             {SECURITY}Connection: close\r\n\r\n{body}",
             body.len()
-        )
+        );
+        write_until(stream, answer.as_bytes(), deadline)
     }
 
-    fn page(&mut self) -> String {
+    fn page(&self) -> String {
         let mut state = locked(&self.state);
         state.last_request = Some(Instant::now());
         if let Some(page) = &state.last_page {
             return page.clone();
         }
         drop(state);
-        if let Some((when, page)) = &self.cached
+        // One request renders; others wait for its page.
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((when, page)) = &*cached
             && when.elapsed() < REFRESH
         {
             return page.clone();
@@ -166,8 +191,8 @@ impl LiveReport {
         let page = match report::of_run_in(&self.run, &context) {
             Ok(report) => with_script(&report.page),
             // The last line of the record may be incomplete: serve the previous page.
-            Err(_) if self.cached.is_some() => {
-                return self.cached.clone().map(|(_, page)| page).unwrap_or_default();
+            Err(_) if cached.is_some() => {
+                return cached.clone().map(|(_, page)| page).unwrap_or_default();
             }
             // The record may not exist yet.
             Err(_) => {
@@ -176,7 +201,41 @@ impl LiveReport {
                     .to_owned();
             }
         };
-        self.cached = Some((Instant::now(), page.clone()));
+        *cached = Some((Instant::now(), page.clone()));
         page
+    }
+}
+
+/// The lines of a request up to the empty one.
+fn read_header(mut stream: &TcpStream, deadline: Instant) -> io::Result<String> {
+    let (mut header, mut piece) = (Vec::new(), [0; 1024]);
+    while header.len() < MAX_HEADER && !header.windows(4).any(|end| end == b"\r\n\r\n") {
+        stream.set_read_timeout(Some(time_until(deadline)?))?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n) => header.extend_from_slice(&piece[..n]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(String::from_utf8_lossy(&header).into_owned())
+}
+
+fn write_until(mut stream: &TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.set_write_timeout(Some(time_until(deadline)?))?;
+        match stream.write(bytes) {
+            Ok(n) => bytes = &bytes[n..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn time_until(deadline: Instant) -> io::Result<Duration> {
+    match deadline.checked_duration_since(Instant::now()) {
+        Some(left) if !left.is_zero() => Ok(left),
+        _ => Err(ErrorKind::TimedOut.into()),
     }
 }

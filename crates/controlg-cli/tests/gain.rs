@@ -189,7 +189,7 @@ fn a_run_stops_when_its_held_out_losses_are_flat() {
     ];
     succeed(home, &[&arguments[..], &["--out", "run"]].concat());
     let lines = record(&home.join("run"));
-    let last = lines.last().unwrap();
+    let last = of_kind(&lines, "block").last().unwrap();
     assert!(last["epoch"].as_u64().unwrap() < 60, "{last}");
     let losses: Vec<f64> =
         of_kind(&lines, "block").filter_map(|line| line.get("held_out")?[0].as_f64()).collect();

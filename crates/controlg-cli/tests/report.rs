@@ -157,7 +157,7 @@ fn run_page_renders_and_explains_blocks() {
         let found = inspect(&browser, &run.join("report.html"), width);
         assert_eq!(found["errors"], serde_json::json!([]), "{found}");
         let marks = found["figures"].as_object().unwrap();
-        assert_eq!(marks.len(), 12, "{found}");
+        assert_eq!(marks.len(), 14, "{found}");
         assert!(marks.values().all(|count| count.as_u64().unwrap() > 0), "{found}");
         let why = found["why"].as_str().unwrap();
         for word in ["Epoch", "random draw", "P term", "I term", "D term", "probability", "p_par"] {
@@ -178,7 +178,7 @@ fn run_page_renders_and_explains_blocks() {
         assert!(page.contains(fragment), "{fragment}");
     }
     // Each figure as SVG, PNG and CSV.
-    assert_eq!(fs::read_dir(&figures).unwrap().count(), 36);
+    assert_eq!(fs::read_dir(&figures).unwrap().count(), 42);
     let png = fs::read(figures.join("schedule.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{} bytes", png.len());
 }

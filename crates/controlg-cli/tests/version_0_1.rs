@@ -237,7 +237,9 @@ fn the_same_settings_give_the_bytes_of_version_0_1() {
         }
         let home = TempDir::new().unwrap();
         let small = ["--set=encoder.width=32", "--set=train.epochs=2", "--set=train.batches_per_epoch=20"];
-        let all = [&["pretrain", data, "--out", "run", "--preset=paper"][..], &small, arguments].concat();
+        // Version 0.1 had no other integral.
+        let same = ["--preset=paper", "--set=control.integral=centered"];
+        let all = [&["pretrain", data, "--out", "run"][..], &same, &small, arguments].concat();
         controlg(home.path(), &all);
         let found = sha256(&home.path().join("run/embeddings.npy"));
         assert!(expected.contains(&found.as_str()), "row {at}: {data} {arguments:?}: {found}");

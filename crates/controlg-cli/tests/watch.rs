@@ -47,6 +47,22 @@ fn serves_the_report_of_a_running_run() {
     TcpStream::connect(&address).unwrap().write_all(&[0xff; 100]).unwrap();
     drop(TcpStream::connect(&address).unwrap());
     assert!(get(&address, &address, "/").starts_with("HTTP/1.1 200"));
+    // No other page may frame it, and it loads nothing from elsewhere.
+    assert!(page.contains("frame-ancestors 'none'") && page.contains("X-Frame-Options: DENY"), "{page:.900}");
+    assert!(page.contains("default-src 'none'"), "{page:.900}");
+    // Clients that send nothing, or one byte a second, do not keep others waiting.
+    let mut idle: Vec<TcpStream> = (0..12).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    idle.iter_mut().for_each(|stream| stream.write_all(b"G").unwrap());
+    let asked = std::time::Instant::now();
+    assert!(get(&address, &address, "/").starts_with("HTTP/1.1 200"));
+    assert!(asked.elapsed() < std::time::Duration::from_secs(4), "{:?}", asked.elapsed());
+    // They are cut off, however slowly they go on.
+    let mut slow = idle.pop().unwrap();
+    let cut = (0..40).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        slow.write_all(b"E").is_err()
+    });
+    assert!(cut, "a slow client is served for ever");
     assert!(child.try_wait().unwrap().is_none(), "the run continues");
     child.kill().unwrap();
     child.wait().unwrap();

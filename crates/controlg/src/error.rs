@@ -158,11 +158,23 @@ impl Display for Error {
                 line += &format!("{location}found {found}, but {expected} follows");
             }
         }
-        for c in line.chars() {
-            if c.is_control() { write!(f, "{}", c.escape_default())? } else { write!(f, "{c}")? }
-        }
-        Ok(())
+        let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        f.write_str(&bounded(&line.chars().map(escape).collect::<String>()))
     }
+}
+
+/// The longest message, in characters.
+const LONGEST: usize = 1000;
+
+/// A message without its middle if it is very long: the start tells the place, the end what was expected.
+pub fn bounded(line: &str) -> String {
+    let n = line.chars().count();
+    if n <= LONGEST {
+        return line.to_owned();
+    }
+    let start: String = line.chars().take(LONGEST / 2).collect();
+    let end: String = line.chars().skip(n - LONGEST / 3).collect();
+    format!("{start}… ({} characters) …{end}", n - start.chars().count() - end.chars().count())
 }
 
 /// Lets functions that take `impl TryInto<T>` accept a `T`.
@@ -199,6 +211,14 @@ mod tests {
             let message = Error::input(Path::new("x.csv"), place, "a", "b").to_string();
             assert_eq!(message, format!("{location}found a, expected b"));
         }
+    }
+
+    #[test]
+    fn long_messages_lose_their_middle() {
+        let found = format!("'{}'", "é".repeat(100_000));
+        let message = Error::input(Path::new("x.csv"), "line 1", found, "a number").to_string();
+        assert!(message.starts_with("x.csv:1: found 'éé") && message.ends_with("éé', expected a number"));
+        assert!(message.contains("characters) …") && message.chars().count() < 1100, "{}", message.len());
     }
 
     #[test]

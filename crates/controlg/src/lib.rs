@@ -59,11 +59,13 @@
 //! | [`coordinator`], [`recorded_scheduler`] | methods that schedule or mix objectives |
 //! | [`tensor`], [`rng`] | automatic differentiation; named random streams |
 //! | [`eval`], [`compare`], [`report`] | evaluation, comparisons of many runs, HTML reports |
+//! | [`auto`] | choosing settings without labels |
 //! | [`error`], [`files`] | errors; atomic writes |
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 pub mod audit;
+pub mod auto;
 pub mod compare;
 pub mod config;
 pub mod coordinator;

@@ -3,6 +3,10 @@
 //! Rows are read with positioned reads instead of a memory map: if the file is truncated during a run, a read returns an
 //! error, while a map would kill the process with a signal. The page cache holds frequently read rows and does not count
 //! as memory of this process.
+//!
+//! A file whose blocks have known hashes is verified as it is read: a block is hashed whole when it is read first.
+
+mod verified;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -17,6 +21,9 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::files;
 
+use self::verified::VerifiedBlocks;
+pub use self::verified::{BLOCK_BYTES, BlockHash};
+
 /// Rows per parallel read.
 const ROWS_PER_READ: usize = 1024;
 
@@ -29,6 +36,7 @@ pub(crate) struct RowFile {
     width: usize,
     rows: usize,
     modified: Option<SystemTime>,
+    blocks: Option<VerifiedBlocks>,
 }
 
 impl RowFile {
@@ -42,7 +50,13 @@ impl RowFile {
                 (format!("{} bytes", metadata.len()), format!("{expected}: {rows} rows of {width}"));
             return Err(Error::input(path, "", found, expected));
         }
-        Ok(RowFile { path: path.to_owned(), file, width, rows, modified: metadata.modified().ok() })
+        let modified = metadata.modified().ok();
+        Ok(RowFile { path: path.to_owned(), file, width, rows, modified, blocks: None })
+    }
+
+    /// Verifies blocks by these hashes when they are read first.
+    pub(crate) fn verify_by(&mut self, hashes: Vec<BlockHash>) {
+        self.blocks = Some(VerifiedBlocks::new(hashes));
     }
 
     /// The path of the file.
@@ -70,6 +84,16 @@ impl RowFile {
     }
 
     fn read_bytes(&self, at: u64, out: &mut [u8]) -> Result<()> {
+        if let Some(blocks) = &self.blocks {
+            let size = self.rows as u64 * self.width as u64;
+            blocks.verify(&self.path, at..at + out.len() as u64, size, |at, block| {
+                self.read_unverified(at, block)
+            })?;
+        }
+        self.read_unverified(at, out)
+    }
+
+    fn read_unverified(&self, at: u64, out: &mut [u8]) -> Result<()> {
         read_at(&self.file, out, at).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => match self.check() {
                 Err(changed) => changed,
@@ -253,6 +277,35 @@ mod tests {
         OpenOptions::new().write(true).open(&path).unwrap().set_len(5).unwrap();
         let message = file.read(&[3], &mut out[..2]).unwrap_err().to_string();
         assert!(message.contains("5 bytes instead of the 8 when it was opened"), "{message}");
+    }
+
+    #[test]
+    fn blocks_are_verified_when_they_are_read_first() {
+        use sha2::{Digest, Sha256};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows");
+        let mut bytes: Vec<u8> = (0..2 * BLOCK_BYTES + 6).map(|at| (at % 251) as u8).collect();
+        let hashes: Vec<BlockHash> =
+            bytes.chunks(BLOCK_BYTES).map(|block| Sha256::digest(block).into()).collect();
+        let rows = bytes.len() / 2;
+        let open = || {
+            let mut file = RowFile::open(&path, rows, 2).unwrap();
+            file.verify_by(hashes.clone());
+            file
+        };
+        std::fs::write(&path, &bytes).unwrap();
+        let mut out = vec![0; bytes.len()];
+        open().read_range(0..rows as u64, &mut out).unwrap();
+        assert_eq!(out, bytes);
+        bytes[BLOCK_BYTES + 5] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let file = open();
+        let mut row = [0; 2];
+        file.read(&[0], &mut row).unwrap();
+        file.read(&[rows as u32 - 1], &mut row).unwrap();
+        let message = file.read(&[BLOCK_BYTES as u32 - 1], &mut row).unwrap_err().to_string();
+        assert!(message.contains("bytes 1048576 to 2097152: found a different SHA-256"), "{message}");
+        assert!(file.read_range(0..rows as u64, &mut out).is_err());
     }
 
     #[test]

@@ -12,6 +12,10 @@ pub const EMBEDDINGS_PARQUET: &str = "embeddings.parquet";
 pub const IDS: &str = "ids.txt";
 /// Encoder and head parameters.
 pub const MODEL: &str = "model.safetensors";
+/// What a run leaves besides its settings and its record, which names their digests.
+pub const RESULTS: [&str; 4] = [EMBEDDINGS_NPY, EMBEDDINGS_PARQUET, IDS, MODEL];
+/// The Ed25519 signature of the record, 64 bytes.
+pub const SIGNATURE: &str = "trace.jsonl.sig";
 /// The folder of checkpoints.
 pub const CHECKPOINTS: &str = "checkpoint";
 /// Scores, one object per downstream task.
@@ -22,6 +26,10 @@ pub const REPORT: &str = "report.html";
 pub const TENSORBOARD: &str = "tensorboard";
 /// The folder of embeddings of other graphs.
 pub const EMBED: &str = "embed";
+/// The search of `pretrain --auto` that chose the settings; see [`crate::auto`].
+pub const AUTO: &str = "auto.json";
+/// The folder of the short runs of this search.
+pub const AUTO_RUNS: &str = "auto";
 
 /// Everything that a run folder may hold.
 pub const ALL: &[&str] = &[
@@ -31,9 +39,12 @@ pub const ALL: &[&str] = &[
     EMBEDDINGS_PARQUET,
     IDS,
     MODEL,
+    SIGNATURE,
     CHECKPOINTS,
     METRICS,
     REPORT,
     TENSORBOARD,
     EMBED,
+    AUTO,
+    AUTO_RUNS,
 ];

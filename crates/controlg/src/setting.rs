@@ -22,6 +22,8 @@ pub struct Key {
     /// from the default. A setting with this value is left out of the hash of a config, so the hashes of stored runs do
     /// not change; and stored settings that lack it take this value.
     pub added_later: Option<Scalar>,
+    /// Whether the setting changes nothing but what is recorded. It is left out of the hash of a config, whatever its value.
+    pub record_only: bool,
 }
 
 /// A value of a setting.
@@ -83,12 +85,17 @@ pub enum Range {
 impl Key {
     /// Defines a setting.
     pub const fn new(name: &'static str, range: Range, doc: &'static str) -> Key {
-        Key { name, range, doc, added_later: None }
+        Key { name, range, doc, added_later: None, record_only: false }
     }
 
     /// Marks a setting that was added after runs had been stored, which all ran with the `implied` value.
     pub const fn added_later(self, implied: Scalar) -> Key {
         Key { added_later: Some(implied), ..self }
+    }
+
+    /// Marks a setting that changes nothing but what is recorded.
+    pub const fn record_only(self) -> Key {
+        Key { record_only: true, ..self }
     }
 
     /// Whether a value is the one that runs had before the setting existed.

@@ -1,10 +1,14 @@
 //! The record of a run: JSON Lines from which every decision can be recomputed.
 //!
 //! The first line is a header with all settings. `warmup` lines hold the losses of the warm-up, `sense` lines the
-//! measurements and the plan made from them, `block` lines each decision or the weights of a mixing method. Numbers are
-//! written so that they read back to the same `f64`; NaN (a gradient that could not be measured) is `null`. Each line
-//! ends with a seal, a hash of the line and of the previous seal, which reveals later changes.
+//! measurements and the plan made from them, `block` lines each decision or the weights of a mixing method, and the last
+//! line the digests of the run's other files. Numbers are written so that they read back to the same `f64`; NaN (a gradient
+//! that could not be measured) is `null`. Each line ends with a seal, a hash of the line and of the previous seal, which
+//! reveals later changes.
 
+mod unknown;
+
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +20,7 @@ use crate::config::{FeatureNormalization, RecordedConfig};
 use crate::coordinator::{Decision, HeldOutReading, IntegralRule, Reading, SchedulerSettings, Sensing};
 use crate::data::limits;
 use crate::error::{Error, Result};
+use crate::eval::quality::Quality;
 use crate::files;
 
 /// One line of a record.
@@ -32,6 +37,8 @@ pub enum Record {
     Sense(Box<SenseLine>),
     /// A block.
     Block(Box<BlockLine>),
+    /// The last line of a run.
+    End(EndLine),
 }
 
 /// The header of a run.
@@ -47,6 +54,9 @@ pub struct RunLine {
     pub seed: u64,
     /// The objectives; all arrays are in this order.
     pub objectives: Vec<String>,
+    /// Hash of the graph that is trained on. Records that name it end with an [`EndLine`]; older ones do neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_hash: Option<String>,
     /// The feature normalization that `normalize = auto` chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normalize: Option<FeatureNormalization>,
@@ -184,8 +194,20 @@ pub struct BlockLine {
     /// Losses on held-out samples after the last block of an epoch; empty if nothing is held out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_out: Vec<f64>,
+    /// Quality of the embeddings without labels, after the last block of an epoch; `None` if it is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<Quality>,
     /// Milliseconds of the steps.
     pub ms: f64,
+}
+
+/// The last line of a run, written when its results are on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndLine {
+    /// Number of steps.
+    pub steps: u64,
+    /// SHA-256 of the files in [`run_files::RESULTS`](crate::run_files::RESULTS), by name.
+    pub files: BTreeMap<String, String>,
 }
 
 impl SenseLine {
@@ -296,11 +318,17 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Flushes the record to disk and returns its end.
+    /// Flushes the record to disk and returns its end. A record that someone has removed or changed meanwhile is an error.
     pub fn sync(&self) -> Result<TraceEnd> {
         self.file
             .sync_data()
             .map_err(|error| Error::io(format_args!("writing {}", self.path.display()), error))?;
+        let (path, bytes) = (&self.path, self.end.bytes);
+        let found = std::fs::metadata(path).map_err(|error| Error::reading(path, error))?.len();
+        if found != bytes {
+            let expected = format!("{bytes} bytes, which this run has written");
+            return Err(Error::input(path, "", format_args!("{found} bytes"), expected));
+        }
         Ok(self.end.clone())
     }
 }
@@ -351,6 +379,25 @@ impl RecordBuffer {
     }
 }
 
+/// Whether a record names the hash of its graph and ends with an [`EndLine`], as those of older versions do not.
+pub(crate) fn names_data(path: &Path) -> Result<bool> {
+    let lines = read(path)?;
+    Ok(matches!(&lines[0].record, Record::Run(header) if header.data_hash.is_some()))
+}
+
+/// The text of a record with this last line, which replaces one that it has.
+pub(crate) fn with_end(text: &str, end: EndLine) -> Result<String> {
+    let last = text.lines().last().unwrap_or_default();
+    let text = if last.starts_with(END) { text.strip_suffix('\n').unwrap_or(text) } else { text };
+    let text = text.strip_suffix(last).filter(|_| last.starts_with(END)).unwrap_or(text);
+    let before = text.lines().last().and_then(without_seal).map(|(_, seal)| seal).unwrap_or_default();
+    let (line, _) = sealed(&before, &Record::End(end))?;
+    Ok(format!("{text}{line}"))
+}
+
+/// The text that starts a last line.
+const END: &str = "{\"kind\":\"end\"";
+
 /// The text of a line, and its seal.
 fn sealed(before: &str, record: &Record) -> Result<(String, String)> {
     let body = serde_json::to_string(record).map_err(|error| Error::Failed(error.to_string()))?;
@@ -385,6 +432,8 @@ pub struct SealedLine {
     pub record: Record,
     /// Whether the seal is valid.
     pub sealed: bool,
+    /// A field that no line of this kind has, if there is one.
+    pub unknown: Option<String>,
 }
 
 /// Reads a record. An incomplete last line, from an interrupted run, is ignored.
@@ -405,7 +454,8 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<SealedLine>> {
         let found = without_seal(line);
         let sealed = found.as_ref().is_some_and(|(body, given)| *given == seal(&before, body));
         before = found.map(|found| found.1).unwrap_or_default();
-        lines.push(SealedLine { number, record, sealed });
+        let unknown = unknown::field(line, &record);
+        lines.push(SealedLine { number, record, sealed, unknown });
     }
     match lines.first().map(|line| &line.record) {
         Some(Record::Run(_) | Record::Scheduler(_)) => Ok(lines),

@@ -9,7 +9,7 @@ use common::npz::{Npz, f32s, i64s, npy};
 use controlg::data::{self, EdgeSplit, LoadOptions, Split, read_embeddings};
 use controlg::eval::{
     EmbeddingNormalization, Probe, ProbeSettings, evaluate_cluster, evaluate_lp, evaluate_nc, floors, kmeans,
-    metrics, stats,
+    metrics, quality, ranks, stats,
 };
 use controlg::graph::{EdgeList, Features, Graph, Ids};
 use controlg::rng::Stream;
@@ -65,6 +65,33 @@ fn ranking_metrics_match_scikit_learn() {
             &case["average_precision"],
             1e-9,
         );
+    }
+}
+
+#[test]
+fn measures_without_labels_match_scikit_learn() {
+    for case in fixture("quality") {
+        let Features::Dense(z) = rows(&case) else { panic!("dense rows") };
+        let pairs: Vec<Vec<u32>> = case["pairs"].as_array().unwrap().iter().map(integers).collect();
+        let of = |pairs: &[Vec<u32>]| pairs.iter().map(|pair| (pair[0], pair[1])).collect();
+        let pairs = quality::PairSample { edges: of(&pairs[..60]), non_edges: of(&pairs[60..]) };
+        assert_close(quality::edge_auc(&z, &pairs).unwrap(), &case["edge_auc"], 1e-9);
+        assert_close(quality::effective_rank(&z).unwrap(), &case["effective_rank"], 1e-4);
+        let unit: Vec<Real> = z
+            .data()
+            .chunks_exact(z.n_cols())
+            .flat_map(|row| {
+                let length = row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+                row.iter().map(move |&x| (f64::from(x) / length) as Real)
+            })
+            .collect();
+        let unit = Features::dense(z.n_rows(), z.n_cols(), unit).unwrap();
+        let index = quality::calinski_harabasz(&unit, &integers(&case["clusters"])).unwrap();
+        assert_close(index, &case["calinski_harabasz"], 1e-4);
+    }
+    for case in fixture("correlations") {
+        let found = ranks::spearman(&floats(&case["x"]), &floats(&case["y"])).unwrap();
+        assert_close(found, &case["spearman"], 1e-9);
     }
 }
 

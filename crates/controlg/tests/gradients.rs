@@ -144,6 +144,9 @@ fn products_with_the_graph() {
     for (name, operator) in [("gcn", whole), ("walk", walk), ("mean", mean), ("no edges", empty)] {
         check(&format!("propagate {name}"), &[(12, 3)], &|t, v| t.propagate(operator, v[0]));
         check(&format!("walk_mean {name}"), &[(12, 3)], &|t, v| t.walk_mean(operator, v[0], 3));
+        check(&format!("walk_mean_at {name}"), &[(12, 3)], &|t, v| {
+            t.walk_mean_at(operator, v[0], 3, vec![4, 0, 11, 4])
+        });
         for width in [2, 5] {
             check(
                 &format!("convolve {name} to {width}"),

@@ -253,6 +253,23 @@ fn broken_binary_folders_are_named() {
             "a different SHA-256",
         ),
         ("features.values.f32", &|file| fs::write(file, []).unwrap(), "found 0 bytes"),
+        (
+            "graph.json",
+            &|file| {
+                let text =
+                    fs::read_to_string(file).unwrap().replace("\"features\": 200", "\"features\": 201");
+                fs::write(file, text).unwrap();
+            },
+            "graph.json: found a different SHA-256",
+        ),
+        (
+            "hashes.json",
+            &|file| {
+                let text = fs::read_to_string(file).unwrap().replace("[\"", "[\"0");
+                fs::write(file, text).unwrap();
+            },
+            "hashes.json",
+        ),
         ("features.columns.u32", &|file| fs::remove_file(file).unwrap(), "no such file"),
         ("graph.json", &|file| fs::write(file, "{}").unwrap(), "the header of a binary folder"),
         (

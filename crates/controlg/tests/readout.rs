@@ -132,7 +132,9 @@ fn run_folders_hold_smoothed_embeddings() {
 fn the_memory_estimate_includes_smoothing() {
     let graph = data::load("synthetic:nodes=20000,degree=40,features=10", &Default::default()).unwrap().graph;
     let embedding = |smooth: i64, batch: &str| {
-        let config = settings(smooth, &[("encoder.width", 256.into()), ("train.batch", batch.into())]);
+        let more =
+            [("encoder.width", 256.into()), ("train.batch", batch.into()), ("train.quality", false.into())];
+        let config = settings(smooth, &more);
         train::memory::need(&graph, &config.build().unwrap()).unwrap().embedding
     };
     // Two more matrices and the operator; in blocks, the rows that a block reaches.

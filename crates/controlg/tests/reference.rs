@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use common::{edges, graph};
 use controlg::Real;
-use controlg::graph::{EncoderInput, Features, Operator};
+use controlg::encoder::{self, Pass};
+use controlg::graph::{EncoderInput, Features, Operator, OperatorSpec};
 use controlg::rng::Stream;
 use controlg::tensor::{
     Activation, AdamW, Attention, AttentionParams, Averaging, Contrast, Distance, Grads, Init,
@@ -48,6 +49,16 @@ fn assert_near(name: &str, expected: &[f64], found: &[Real]) {
 
 /// Runs a case and compares its output and the gradients of the named inputs.
 fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'a Data, &[Var]) -> Var) {
+    check_with(OperatorSpec::GCN, name, order, function);
+}
+
+/// The same with an operator for the view of the whole graph.
+fn check_with(
+    spec: OperatorSpec,
+    name: &str,
+    order: &[&str],
+    function: impl for<'a> Fn(&mut Tape<'a>, &'a Data, &[Var]) -> Var,
+) {
     let case: Case = serde_json::from_value(fixture(name)).expect("a case");
     let mut params = Params::new();
     let group = params.add_group("inputs");
@@ -63,7 +74,7 @@ fn check(name: &str, order: &[&str], function: impl for<'a> Fn(&mut Tape<'a>, &'
     };
     let graph = graph(edges(), features);
     let operator = Operator::gcn(graph.adjacency());
-    let data = Data { prepared: EncoderInput::new(&graph), operator };
+    let data = Data { prepared: EncoderInput::with_spec(&graph, spec), operator };
 
     let (pool, mut grads) = (Pool::new(), Grads::new(&params));
     let mut tape = Tape::new(&params, &pool);
@@ -108,6 +119,23 @@ fn gat_convolution_with_four_heads() {
         let params = AttentionParams { source: v[2], target: v[3], bias, activation };
         t.attention(&d.operator, h, params, shape, None)
     });
+}
+
+/// Whole networks, with their parameters in the order of their declaration.
+#[test]
+fn networks_over_the_mean_of_neighbors() {
+    let sage = "kind = 'sage'\nlayers = 1\nwidth = 6\nlast = 'linear'";
+    let concat = "operator = 'mean'\nself_loops = false\nlayers = 2\nwidth = 11\nhidden = 4\nnorm = 'none'\n\
+                  activation = 'elu'\njump = 'concat'";
+    let parameters = ["weight", "bias", "last_weight", "last_bias", "own_weight", "own_bias"];
+    for (name, table, order) in
+        [("sage", sage, &["weight", "root_weight", "bias"][..]), ("mean_concat", concat, &parameters)]
+    {
+        let network = encoder::build(table.parse().expect("a table")).expect("good settings");
+        check_with(network.operator(), name, order, |t, d, _| {
+            network.encode(t, 0, &d.prepared.whole(), Pass::default())
+        });
+    }
 }
 
 #[test]

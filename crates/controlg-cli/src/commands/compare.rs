@@ -113,7 +113,7 @@ pub(super) fn execute(
 
 /// Writes the definition of a new comparison, so that it is continued with its defaults if it is interrupted.
 fn write_definition(comparison: &Comparison, reference: &str, args: &CompareArgs) -> Result<()> {
-    if args.out.join(Manifest::FILE).exists() {
+    if args.validation_only || args.out.join(Manifest::FILE).exists() {
         return Ok(());
     }
     let (comparison, reference) = (comparison.clone(), reference.to_owned());
@@ -123,7 +123,12 @@ fn write_definition(comparison: &Comparison, reference: &str, args: &CompareArgs
 
 /// Creates the output folder and locks it, so that no two comparisons run the same jobs. Shards have locks of their own.
 pub(super) fn lock(out: &Path, shard: Option<Shard>) -> Result<FolderLock> {
-    fs::create_dir_all(out).map_err(|error| Error::io(format_args!("creating {}", out.display()), error))?;
+    let folder = out.display();
+    if out.to_str().is_none() {
+        // Cells and arguments of runs name the folder as text.
+        return Err(Error::value("--out", folder, "a path in valid UTF-8"));
+    }
+    fs::create_dir_all(out).map_err(|error| Error::io(format_args!("creating {folder}"), error))?;
     let name = match shard {
         None => FolderLock::NAME.to_owned(),
         Some(shard) => format!("{}-{}-of-{}", FolderLock::NAME, shard.index, shard.of),

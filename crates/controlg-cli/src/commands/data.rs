@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::load_options;
 use crate::args::{CommonArgs, ConvertFormat, DataCommand};
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 pub(super) fn run(command: &DataCommand, common: &CommonArgs, console: &Console) -> Result<()> {
     match command {
@@ -81,7 +81,7 @@ fn fetch(names: &[String], force: bool, common: &CommonArgs, console: &Console) 
             report.folder.display()
         );
         rows.push(json!({
-            "name": known.name, "folder": report.folder, "fetched": report.fetched, "kept": report.kept,
+            "name": known.name, "folder": shown(&report.folder), "fetched": report.fetched, "kept": report.kept,
         }));
     }
     console.result(&rows, text)
@@ -127,5 +127,5 @@ fn convert(
     };
     let (nodes, edges) = (dataset.graph.n_nodes(), dataset.graph.n_edges());
     let text = format!("{}: wrote {nodes} nodes and {edges} edges of {data}", out.display());
-    console.result(&json!({ "out": out, "format": format, "nodes": nodes, "edges": edges }), text)
+    console.result(&json!({ "out": shown(out), "format": format, "nodes": nodes, "edges": edges }), text)
 }

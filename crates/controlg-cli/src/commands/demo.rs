@@ -13,7 +13,7 @@ use serde_json::json;
 use super::compare::{CompletedComparison, execute};
 use super::report::RunData;
 use crate::args::{CommonArgs, CompareArgs};
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 /// A graph on which neither features nor smoothing is enough: few of a node's words tell its class, and a third
 /// of the classes link to a partner class rather than to themselves, which smoothing blurs.
@@ -32,8 +32,8 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
     let args = CompareArgs {
         data: vec![DATA.to_owned()],
         methods: vec!["controlg".to_owned(), "random".to_owned()],
-        objectives: None,
         pool: None,
+        objectives: None,
         seeds: NonZeroUsize::MIN,
         tasks: vec![Task::Nc, Task::Lp, Task::Cluster],
         out: out.to_owned(),
@@ -67,7 +67,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
     let folder = out.join("runs").join(job.folder_name()?);
     let scores: Vec<TaskScores> =
         args.tasks.iter().filter_map(|task| scores_of_task(&cells, *task)).collect();
-    let data = RunData::load_or_note(&folder, common, console);
+    let data = RunData::load_or_note(&folder, common, console)?;
     let context = data.as_ref().map(RunData::context).unwrap_or_default();
     let context = RunContext { intro: INTRO, scores: Some(&scores), ..context };
     let page = out.join(run_files::REPORT);
@@ -87,7 +87,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
         best_floors(&cells, &args.tasks),
         page.display(),
     );
-    console.result(&json!({ "report": page, "run": folder, "results": cells }), text)
+    console.result(&json!({ "report": shown(&page), "run": shown(&folder), "results": cells }), text)
 }
 
 /// Scores of one task for the page: the run of controlg, a random schedule, and the floors.

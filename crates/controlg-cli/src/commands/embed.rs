@@ -9,7 +9,7 @@ use controlg::{Result, files, run_files};
 use serde_json::json;
 
 use crate::args::CommonArgs;
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 pub(super) fn run(
     run: &Path,
@@ -31,5 +31,5 @@ pub(super) fn run(
     let graph = matched.graph;
     let (nodes, width) = (graph.n_nodes(), train::embed_into(run, &graph, &folder)?);
     let text = format!("{}: embeddings of {nodes} nodes, width {width}", folder.display());
-    console.result(&json!({ "out": folder, "nodes": nodes, "width": width }), text)
+    console.result(&json!({ "out": shown(&folder), "nodes": nodes, "width": width }), text)
 }

@@ -7,7 +7,7 @@ use controlg::{Error, Result};
 use serde_json::json;
 
 use crate::args::{Args, GenerateCommand};
-use crate::console::Console;
+use crate::console::{Console, shown};
 
 pub(super) fn run(what: &GenerateCommand, console: &Console) -> Result<()> {
     let mut command = Args::command();
@@ -24,7 +24,7 @@ pub(super) fn run(what: &GenerateCommand, console: &Console) -> Result<()> {
             clap_mangen::generate_to(command, folder)
                 .map_err(|error| Error::io(format_args!("writing to {}", folder.display()), error))?;
             console.result(
-                &json!({ "folder": folder }),
+                &json!({ "folder": shown(folder) }),
                 format_args!("{}: wrote the man pages", folder.display()),
             )
         }

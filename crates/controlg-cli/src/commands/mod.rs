@@ -1,6 +1,7 @@
 //! One module per command: calls to the library and formatting of the results.
 
 mod audit;
+mod auto_search;
 mod compare;
 mod data;
 mod demo;
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Command::Report { folder, out, figures, force } => {
             report::run(folder, out.as_ref(), figures.as_ref(), *force, &args.common, &console)
         }
-        Command::Audit { run } => audit::run(run, &console),
+        Command::Audit(command) => audit::run(command, &args.common, &console),
         Command::Embed { run, data, out, force } => {
             embed::run(run, data, out.as_ref(), *force, &args.common, &console)
         }

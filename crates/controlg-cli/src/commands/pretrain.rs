@@ -15,6 +15,7 @@ use controlg::trace::{self, Record};
 use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
 use controlg::{Error, Result, run_files};
 
+use super::auto_search::{self, AutoEstimate};
 use crate::args::{CommonArgs, PretrainArgs};
 use crate::console::Console;
 use crate::interrupt;
@@ -22,12 +23,20 @@ use crate::progress::ProgressBar;
 use crate::watch::LivePage;
 
 pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<()> {
-    let mut config = resolve(args, common, console)?;
-    let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
-    // Check the folder before loading the data, unless --memory may still change the settings.
-    if args.memory.is_none() && !args.dry_run {
-        open(&folder, &config, args)?;
-    }
+    let pending = auto_search::pending(args, common, console)?;
+    let mut mode = Mode { resume: args.resume, force: args.force };
+    let (mut config, folder) = match &pending {
+        Some(search) => (search.open(args)?.search().full_config(0)?, search.folder.clone()),
+        None => {
+            let config = resolve(args, common, console)?;
+            let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
+            // Check the folder before loading the data, unless --memory may still change the settings.
+            if args.memory.is_none() && !args.dry_run {
+                mode.open(&folder, &config)?;
+            }
+            (config, folder)
+        }
+    };
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
     let dataset = data::load(&config.data, &options)?;
@@ -48,13 +57,22 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
         config = within_limit(&graph, &config, limit, console)?;
     }
     if args.dry_run {
+        if let Some(search) = &pending {
+            let plan = AutoEstimate::new(search.open(args)?.search(), &graph)?;
+            return console.result(&plan, &plan);
+        }
         let plan = RunEstimate::new(&graph, &config)?;
         return console.result(&plan, &plan);
+    }
+    if let Some(search) = &pending {
+        config = search.run(args, &graph, console).map_err(|error| to_continue(error, &folder))?;
+        // The folder holds the search.
+        mode = Mode { resume: true, force: false };
     }
     let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
     // A run that an interrupted comparison left behind ends after its current block.
     let patience = if parent.is_some() { Duration::from_secs(600) } else { Duration::ZERO };
-    let run = open(&folder, &config, args)?.stop_when(interrupt::stop_flag()?).wait_for_writer(patience);
+    let run = mode.open(&folder, &config)?.stop_when(interrupt::stop_flag()?).wait_for_writer(patience);
 
     let live = args.watch.map(|port| LivePage::serve(&folder, port)).transpose()?;
     if let Some(live) = &live {
@@ -102,13 +120,7 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     if let Some(live) = &live {
         live.end(outcome.as_ref().err(), common, console);
     }
-    let outcome = outcome.map_err(|error| match error {
-        Error::Interrupted(what) => {
-            let command = format!("controlg pretrain --out {} --resume", quoted(&folder));
-            Error::Interrupted(format!("{what}; to continue: {command}"))
-        }
-        other => other,
-    })?;
+    let outcome = outcome.map_err(|error| to_continue(error, &folder))?;
     if let Some(error) = event_error {
         console.log(format_args!("the TensorBoard event file is incomplete: {error}"));
     }
@@ -125,8 +137,31 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     console.result(&outcome, text)
 }
 
-fn open<'a>(folder: &'a Path, config: &'a Config, args: &PretrainArgs) -> Result<RunFolder<'a>> {
-    if args.force { RunFolder::replace(folder, config) } else { RunFolder::open(folder, config, args.resume) }
+/// What may be in the run folder.
+#[derive(Clone, Copy)]
+struct Mode {
+    resume: bool,
+    force: bool,
+}
+
+impl Mode {
+    fn open<'a>(self, folder: &'a Path, config: &'a Config) -> Result<RunFolder<'a>> {
+        match self.force {
+            true => RunFolder::replace(folder, config),
+            false => RunFolder::open(folder, config, self.resume),
+        }
+    }
+}
+
+/// Adds the command that continues an interrupted run.
+fn to_continue(error: Error, folder: &Path) -> Error {
+    match error {
+        Error::Interrupted(what) => {
+            let command = format!("controlg pretrain --out {} --resume", quoted(folder));
+            Error::Interrupted(format!("{what}; to continue: {command}"))
+        }
+        other => other,
+    }
 }
 
 /// A path as a shell takes it.
@@ -143,12 +178,20 @@ fn within_limit(graph: &Graph, config: &Config, limit: u64, console: &Console) -
         let expected = format!("at least {}, which reading the data took", train::size(read));
         return Err(Error::value("--memory", train::size(limit), expected));
     }
-    if fitting != *config {
-        let change = match fitting.train.batch.on(graph.n_nodes()) {
+    let mut changes = Vec::new();
+    let mut steps = config.clone();
+    steps.train.quality = fitting.train.quality;
+    if fitting != steps {
+        changes.push(match fitting.train.batch.on(graph.n_nodes()) {
             BatchMode::Full => "full batch with gradient checkpointing".to_owned(),
             _ => format!("mini-batches of about {} nodes", fitting.train.batch_nodes),
-        };
-        console.log(format_args!("to fit into {}: {change}", train::size(limit)));
+        });
+    }
+    if fitting.train.quality != config.train.quality {
+        changes.push("no measures of quality".to_owned());
+    }
+    if !changes.is_empty() {
+        console.log(format_args!("to fit into {}: {}", train::size(limit), changes.join(", ")));
     }
     Ok(fitting)
 }
@@ -157,7 +200,7 @@ fn within_limit(graph: &Graph, config: &Config, limit: u64, console: &Console) -
 fn replay_events(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
     for line in trace::read(&run.join(run_files::TRACE))? {
         let before = match &line.record {
-            Record::Run(_) | Record::Scheduler(_) => false,
+            Record::Run(_) | Record::Scheduler(_) | Record::End(_) => false,
             Record::Warmup(line) => line.step < steps,
             Record::Sense(line) => line.step < steps,
             Record::Block(line) => line.step < steps,
@@ -183,8 +226,20 @@ fn orphaned(parent: Option<u32>) -> bool {
 /// Merges preset, run file, `--set` and flags, in this order. With `--resume`, the settings of the run come first. If only the feature file of a known data set is missing and
 /// `features` is not set, structural features are used.
 fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<Config> {
-    let file = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
-    let mut table = file.clone();
+    Config::from_table(given_settings(args, common, console)?).map_err(|error| match &args.config {
+        // Blame the run file only if it has this error on its own.
+        Some(path) if config::read(path).is_ok_and(|file| has_error(file, &error)) => in_file(error, path),
+        _ => error,
+    })
+}
+
+/// What the user gave, and with `--resume` the settings of the run below it.
+pub(super) fn given_settings(
+    args: &PretrainArgs,
+    common: &CommonArgs,
+    console: &Console,
+) -> Result<toml::Table> {
+    let mut table = args.config.as_deref().map(config::read).transpose()?.unwrap_or_default();
     if let Some(data) = &args.data {
         table.insert("data".to_owned(), data.as_str().into());
     }
@@ -228,11 +283,7 @@ fn resolve(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Resul
             table.insert("features".to_owned(), "structural".into());
         }
     }
-    Config::from_table(table).map_err(|error| match &args.config {
-        // Blame the run file only if it has this error on its own.
-        Some(path) if has_error(file, &error) => in_file(error, path),
-        _ => error,
-    })
+    Ok(table)
 }
 
 /// Refuses `--objectives` that no method trains: the name of an objective as the method means this objective alone.
@@ -292,7 +343,7 @@ fn in_file(error: Error, path: &Path) -> Error {
 }
 
 /// `runs/DATA-METHOD-SEED` in the current folder, plus `-lp` for a run on training edges only.
-fn default_folder(config: &Config) -> PathBuf {
+pub(super) fn default_folder(config: &Config) -> PathBuf {
     // Resolve `.` and `..` to the name of their folder.
     let path = Path::new(&config.data).canonicalize().unwrap_or_else(|_| PathBuf::from(&config.data));
     let name = path.file_name().map_or("graph".into(), |name| name.to_string_lossy());

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::load_options;
 use crate::args::CommonArgs;
-use crate::console::Console;
+use crate::console::{Console, shown};
 use crate::png::PngRenderer;
 
 pub(super) fn run(
@@ -51,7 +51,7 @@ pub(super) fn run(
     let plural = if names.len() == 1 { "" } else { "s" };
     let size = rendered.page.len().div_ceil(1000);
     let text = format!("{}: {} figure{plural}, {size} KB", page.display(), names.len());
-    console.result(&json!({ "page": page, "bytes": rendered.page.len(), "figures": names }), text)
+    console.result(&json!({ "page": shown(&page), "bytes": rendered.page.len(), "figures": names }), text)
 }
 
 /// Renders the folder of a run or of a comparison.
@@ -71,7 +71,7 @@ fn render(folder: &Path, common: &CommonArgs, console: &Console) -> Result<Rende
             "a folder with trace.jsonl or comparison.json",
         ));
     }
-    let data = RunData::load_or_note(folder, common, console);
+    let data = RunData::load_or_note(folder, common, console)?;
     report::of_run_in(folder, &data.as_ref().map(RunData::context).unwrap_or_default())
 }
 
@@ -83,11 +83,20 @@ pub(crate) struct RunData {
 }
 
 impl RunData {
-    /// `None` if the run has no embeddings yet, or if they or the graph cannot be read.
-    pub(crate) fn load_or_note(run: &Path, common: &CommonArgs, console: &Console) -> Option<RunData> {
-        RunData::load(run, common).unwrap_or_else(|error| {
-            console.log(format_args!("note: the report has no statistics of the graph and no map: {error}"));
-            None
+    /// `None` if the run has no embeddings yet, or if the graph is not at hand. A file that is there but cannot be read is an
+    /// error.
+    pub(crate) fn load_or_note(
+        run: &Path,
+        common: &CommonArgs,
+        console: &Console,
+    ) -> Result<Option<RunData>> {
+        RunData::load(run, common).or_else(|error| match error {
+            Error::Io { .. } => Err(error),
+            _ => {
+                console
+                    .log(format_args!("note: the report has no statistics of the graph and no map: {error}"));
+                Ok(None)
+            }
         })
     }
 

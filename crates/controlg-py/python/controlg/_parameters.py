@@ -64,6 +64,7 @@ class Parameters:
         train__coupled_decay: Optional[bool] = None,
         train__stop_when_flat: Optional[int] = None,
         train__precision: Optional[Literal["f32", "bf16", "auto"]] = None,
+        train__quality: Optional[bool] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
         embed__features: Optional[int] = None,
@@ -283,6 +284,8 @@ class Parameters:
             0: never (0 to 1000000; default 0).
         train__precision : factors of dense products in training steps; sums and all else are f32; auto: f32
             (f32, bf16, auto; default "f32").
+        train__quality : measure the embeddings without labels after every epoch; changes the record only (true
+            or false; default true).
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
         embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
@@ -562,6 +565,7 @@ class Parameters:
         self.train__coupled_decay = train__coupled_decay
         self.train__stop_when_flat = train__stop_when_flat
         self.train__precision = train__precision
+        self.train__quality = train__quality
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
         self.embed__features = embed__features

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 
 def steps_done(record: str) -> int:
-    """The number of steps of a record, whose last line is a block."""
+    """The number of steps of a record, whose last line is a block or the end."""
     last = json.loads(record.splitlines()[-1])
-    return int(last["step"]) + int(last["steps"])
+    return int(last.get("step", 0)) + int(last["steps"])
 
 
 def notes(record: str) -> list[str]:
@@ -52,6 +52,8 @@ def _column(values: list[Any]) -> NDArray[Any]:
 
 
 def _spread(key: str, value: Any, objectives: list[str]) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"{key}_{name}", one) for name, one in value.items()]
     if not isinstance(value, list):
         return [(key, value)]
     return [pair for name, one in zip(objectives, value) for pair in _spread(f"{key}_{name}", one, objectives)]

@@ -65,9 +65,8 @@ pub(super) fn serve_views(files: &Files, workload: &str, precision: Precision) {
                 tape.barlow(y1, y2, LAMBDA)
             }
             _ => {
-                let contexts = tape.walk_mean(&walk, z[1], HOPS);
-                let [p, q] = [z[0], contexts].map(|rows| {
-                    let picked = tape.gather(rows, &anchors[..]);
+                let contexts = tape.walk_mean_at(&walk, z[1], HOPS, &anchors[..]);
+                let [p, q] = [tape.gather(z[0], &anchors[..]), contexts].map(|picked| {
                     let y = project(&mut tape, &params_of_head, picked);
                     tape.normalize_rows(y)
                 });

@@ -4,6 +4,7 @@ use super::place::{Place, PlaceOf};
 use super::settings::AuditSettings;
 use crate::coordinator::{ControlMode, PlanMode, Sensing, WeightBounds, min_norm};
 use crate::error::Result;
+use crate::eval::quality::Quality;
 use crate::trace::{BlockLine, SenseLine};
 
 /// One finite number per objective.
@@ -12,6 +13,24 @@ pub(super) fn finite(values: &[f64], count: usize, place: &Place<'_>) -> Result<
         return Err(place.differs(format_args!("{values:?}"), format_args!("{count} finite numbers")));
     }
     Ok(())
+}
+
+/// The quality is measured when it is due, and its numbers are possible: an index above 0, an area in [0, 1], a rank of 1 or more.
+pub(super) fn quality(found: Option<&Quality>, is_due: bool, place: &Place<'_>) -> Result<()> {
+    let number = |value: Option<f64>, low: f64, high: f64| match value {
+        Some(value) => within(&[value], low, high, place),
+        None => Ok(()),
+    };
+    match found {
+        Some(quality) if is_due => {
+            number(quality.calinski_harabasz, 0.0, f64::MAX)?;
+            number(quality.edge_auc, 0.0, 1.0)?;
+            number(quality.effective_rank, 1.0 - 1e-6, f64::MAX)
+        }
+        Some(_) => Err(place.differs("a measurement", "none after this block")),
+        None if is_due => Err(place.differs("nothing", "a measurement after the epoch")),
+        None => Ok(()),
+    }
 }
 
 /// The measurements are possible: Rayleigh quotients in [0, 2], cosines in [−1, 1] with ones on the diagonal.

@@ -5,6 +5,10 @@
 //! plans, deficits, integrals, logits, probabilities, draws and chosen objectives. The recorded numbers must also satisfy
 //! the invariants of the method. The seal of each line shows any other change.
 //!
+//! The last line of a record holds the digests of the run's results. In a run folder the audit compares them, and the
+//! settings and the model, with the record. [`Replay`] trains again, and [`sign`] and [`verify`] tell who vouches for a
+//! record.
+//!
 //! A mixing method decides from gradients, which the record does not hold. For such a run the audit checks that the steps
 //! add up, that all numbers are finite, and that the weights are within the bounds of the method.
 //!
@@ -13,16 +17,22 @@
 
 mod invariants;
 mod place;
+mod replay;
+mod run_folder;
+mod search;
 mod settings;
+mod signature;
 mod statistics;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use self::place::{Place, PlaceOf};
+pub use self::search::SearchSummary;
 use self::settings::{AuditSettings, AuditedMethod};
 use self::statistics::Statistics;
 use crate::config::{Config, Custom};
@@ -30,12 +40,18 @@ use crate::coordinator::{ControlMode, Coordinator, Decision, FlatWatch, Integral
 use crate::error::{Error, Result};
 use crate::run_files;
 use crate::setting;
-use crate::trace::{self, BlockLine, Record, RunLine, SchedulerLine, SealedLine, SenseLine, WarmupLine};
+use crate::trace::{
+    self, BlockLine, EndLine, Record, RunLine, SchedulerLine, SealedLine, SenseLine, WarmupLine,
+};
+
+pub use self::replay::{Replay, ReplaySummary};
+pub use self::signature::{sign, verify};
 
 /// The result of an audit that found no difference.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditSummary {
     /// The path of the record.
+    #[serde(serialize_with = "crate::files::shown_path")]
     pub record: PathBuf,
     /// The method.
     pub method: String,
@@ -49,6 +65,12 @@ pub struct AuditSummary {
     pub steps: u64,
     /// Steps of the whole run.
     pub total_steps: u64,
+    /// Whether the record is whole: it ends where its run ended. A record of version 0.1 is whole if it has all steps.
+    pub complete: bool,
+    /// The files of the run folder that belong to the record.
+    pub files: Vec<String>,
+    /// What the audit could not check.
+    pub notes: Vec<String>,
     /// Mean planned share of each objective; empty if the method does not plan.
     pub planned: Vec<f64>,
     /// Share of the blocks of each objective; empty for mixing methods.
@@ -63,9 +85,12 @@ pub struct AuditSummary {
     pub longest_drought: usize,
     /// Upper bound of [`AuditSummary::longest_drought`] that exploration guarantees with probability 99 %.
     pub drought_bound: Option<f64>,
+    /// The search that chose the settings, if there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSummary>,
 }
 
-/// Audits a run folder or a record. The first difference is an [`Error::Check`].
+/// Audits a run folder or a record, and the search that chose its settings, if there was one. The first difference is an [`Error::Check`].
 ///
 /// ```
 /// # let graph = controlg::data::load("synthetic:nodes=200", &Default::default())?.graph;
@@ -84,25 +109,51 @@ pub fn audit(run: &Path) -> Result<AuditSummary> {
 /// [`audit`] for a run with encoders, objectives or coordinators of your own: pass them again under the same names. The
 /// decisions of a coordinator of your own are recomputed with it.
 pub fn audit_with(run: &Path, custom: &Custom) -> Result<AuditSummary> {
-    let path = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
+    let path = record_of(run);
     let lines = trace::read(&path)?;
     let mut audit: Option<Audit> = None;
     for line in &lines {
         let place = |field: &str| Place { path: &path, line: line.number, field: field.to_owned() };
         match (&line.record, &mut audit) {
+            (_, Some(audit)) if audit.ended => {
+                return Err(place("kind").differs("more lines", "the end of the record"));
+            }
             (Record::Run(header), None) => audit = Some(Audit::of_run(header, custom, &place(""))?),
             (Record::Scheduler(header), None) => audit = Some(Audit::of_scheduler(header, &place(""))?),
             (Record::Warmup(found), Some(audit)) => audit.warm_up(found, &place)?,
             (Record::Sense(found), Some(audit)) => audit.sense(found, &place)?,
             (Record::Block(found), Some(audit)) => audit.block(found, &place)?,
+            (Record::End(found), Some(audit)) => audit.end(found, &place)?,
             (Record::Run(_) | Record::Scheduler(_), Some(_)) | (_, None) => {
                 return Err(place("kind").differs("a second header", "one header, in the first line"));
             }
         }
         check_seal(line, &place("seal"))?;
+        if let Some(unknown) = &line.unknown {
+            return Err(place(unknown).differs("an unknown field", "none"));
+        }
     }
     let Some(audit) = audit else { return Err(Error::input(&path, "", "no header", "the record of a run")) };
-    Ok(audit.summary(path))
+    let mut summary = audit.summary(path);
+    if let Some(Record::Run(header)) = lines.first().map(|line| &line.record) {
+        let end = lines.last().and_then(|line| match &line.record {
+            Record::End(end) => Some(end),
+            _ => None,
+        });
+        let folder = if run.is_dir() { Some(run) } else { None };
+        run_folder::check(folder, header, end, custom, &mut summary)?;
+    } else {
+        summary.notes.push(FREE_LENGTH.to_owned());
+    }
+    summary.search = if run.is_dir() { search::audit(run)? } else { None };
+    Ok(summary)
+}
+
+const FREE_LENGTH: &str = "a loop of your own has no planned length: missing last lines do not show";
+
+/// The record of a run folder, or the record itself.
+fn record_of(run: &Path) -> PathBuf {
+    if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() }
 }
 
 fn check_seal(line: &SealedLine, place: &Place<'_>) -> Result<()> {
@@ -134,6 +185,10 @@ struct Audit {
     /// The held-out losses so far.
     watch: FlatWatch,
     statistics: Statistics,
+    /// Whether the header names the data, so that the record has a last line.
+    has_end: bool,
+    /// Whether the last line has been seen.
+    ended: bool,
 }
 
 /// Whether a table contains all values of another.
@@ -155,7 +210,8 @@ impl Audit {
             return Err(place.differs("a header that contradicts its settings", "the settings of the run"));
         }
         check_integral_rule(header.integral_rule, config.control.integral, place)?;
-        Ok(Audit::start(AuditSettings::of_run(config)?))
+        let has_end = header.data_hash.is_some();
+        Ok(Audit { has_end, ..Audit::start(AuditSettings::of_run(config)?) })
     }
 
     fn of_scheduler(header: &SchedulerLine, place: &Place<'_>) -> Result<Audit> {
@@ -177,6 +233,8 @@ impl Audit {
             state: None,
             watch: FlatWatch::default(),
             statistics: Statistics::new(k),
+            has_end: false,
+            ended: false,
         }
     }
 
@@ -275,8 +333,10 @@ impl Audit {
         }
         self.steps += steps;
         self.blocks += 1;
-        let measured = self.settings.holds_out()
-            && (found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps));
+        let at_end = found.block == self.settings.blocks_per_epoch() || self.settings.ended(self.steps);
+        let with_quality = at_end && self.settings.measures_quality();
+        invariants::quality(found.quality.as_ref(), with_quality, &place("quality"))?;
+        let measured = self.settings.holds_out() && at_end;
         let count = if measured { self.settings.k() } else { 0 };
         invariants::finite(&found.held_out, count, &place("held_out"))?;
         if measured {
@@ -292,6 +352,29 @@ impl Audit {
             }
         }
         Ok(())
+    }
+
+    fn end<'p>(&mut self, found: &EndLine, place: PlaceOf<'_, 'p>) -> Result<()> {
+        if !self.has_end {
+            return Err(place("kind").differs("a last line", "none in a record that does not name its data"));
+        }
+        place("steps").same(found.steps, self.steps)?;
+        let results: BTreeSet<&str> = run_files::RESULTS.into_iter().collect();
+        let named: BTreeSet<&str> = found.files.keys().map(String::as_str).collect();
+        if let Some(name) = results.symmetric_difference(&named).next() {
+            let (found, expected) =
+                if named.contains(name) { ("a digest", "none") } else { ("nothing", "a digest") };
+            return Err(place(&format!("files.{name}")).differs(found, expected));
+        }
+        self.ended = true;
+        Ok(())
+    }
+
+    /// Whether the record ends where its run ended.
+    fn is_complete(&self) -> bool {
+        let trained = self.settings.total_steps().is_none_or(|total| self.steps >= total)
+            || self.settings.is_flat(&self.watch);
+        if self.has_end { self.ended } else { trained }
     }
 
     fn compare<'p>(&self, found: &BlockLine, derived: &Decision, place: PlaceOf<'_, 'p>) -> Result<()> {
@@ -333,6 +416,7 @@ impl Audit {
 
     fn summary(self, record: PathBuf) -> AuditSummary {
         let mixes = matches!(self.method, AuditedMethod::Mix(_));
+        let complete = self.is_complete();
         let Audit { settings, statistics, blocks, .. } = self;
         let control = &settings.scheduler.control;
         let share = |total: f64| total / blocks.max(1) as f64;
@@ -350,6 +434,9 @@ impl Audit {
             blocks,
             steps: self.steps,
             total_steps: settings.total_steps().unwrap_or(self.steps),
+            complete,
+            files: Vec::new(),
+            notes: Vec::new(),
             planned: if planned {
                 statistics.plan_total.iter().map(|&p| share(p)).collect()
             } else {
@@ -361,6 +448,7 @@ impl Audit {
             worst_deficit: statistics.worst_deficit,
             longest_drought: statistics.longest,
             drought_bound,
+            search: None,
             objectives: settings.objectives,
         }
     }

@@ -91,6 +91,11 @@ impl AuditSettings {
         self.run.as_ref().is_some_and(|config| config.sense.held_out > 0.0)
     }
 
+    /// Whether the quality of the embeddings is measured after each epoch.
+    pub(super) fn measures_quality(&self) -> bool {
+        self.run.as_ref().is_some_and(|config| config.train.quality)
+    }
+
     /// Whether the run ends because its held-out losses have stopped falling.
     pub(super) fn is_flat(&self, watch: &FlatWatch) -> bool {
         self.run.as_ref().is_some_and(|config| watch.stops_after(config.train.stop_when_flat))

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::eval::quality::Quality;
+
 /// Score of one method on one data set, seed and task: a line of `results.jsonl`.
 ///
 /// The field names are the JSON keys.
@@ -34,6 +36,12 @@ pub struct ResultCell {
     /// Validation score in percent, if the task has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,
+    /// Quality of the embeddings without labels, after the last epoch; `None` for floors and results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<Quality>,
+    /// Mean over the objectives of the last held-out loss relative to the first; `None` if nothing was held out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<f64>,
     /// Classes without a training node in some split; their nodes count as missed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_classes: Vec<String>,

@@ -94,6 +94,9 @@ const ALL: &str = "all";
 /// Settings that belong together, in the table of a method.
 const VARIANTS: &str = "variants";
 
+/// The candidates of `pretrain --auto`.
+const AUTO: &str = include_str!("../../grids/auto.toml");
+
 /// Grids of the paper, and the one of a data set with a grid of its own.
 const PAPER: &str = include_str!("../../grids/paper.toml");
 const PAPER_ARXIV: (&str, &str) = ("ogbn-arxiv", include_str!("../../grids/paper-arxiv.toml"));
@@ -109,16 +112,17 @@ impl Grid {
 
     /// The built-in grids of the paper.
     pub fn paper() -> Grid {
-        let built_in = |text: &str| {
-            let table = text.parse().expect("the built-in grids are tested");
-            Grid::from_table(&table, Path::new("paper")).expect("the built-in grids are tested")
-        };
         let (data, text) = PAPER_ARXIV;
-        let general = built_in(PAPER);
+        let general = built_in("paper", PAPER);
         // What the grid of a data set does not name is searched as everywhere.
         let mut own = general.clone();
-        own.methods.extend(built_in(text).methods);
+        own.methods.extend(built_in("paper", text).methods);
         Grid { by_data: BTreeMap::from([(data.to_owned(), own)]), ..general }
+    }
+
+    /// The built-in candidates of `pretrain --auto`.
+    pub fn auto() -> Grid {
+        built_in("auto", AUTO)
     }
 
     /// The grid for a data set.
@@ -215,6 +219,11 @@ impl Grid {
         }
         Ok(jobs)
     }
+}
+
+fn built_in(name: &str, text: &str) -> Grid {
+    let table = text.parse().expect("the built-in grids are tested");
+    Grid::from_table(&table, Path::new(name)).expect("the built-in grids are tested")
 }
 
 /// All combinations of some dimensions, or a random sample of them, always the same one.

@@ -8,6 +8,7 @@ mod choice;
 mod grid;
 mod job;
 mod jsonl;
+mod label_free;
 mod manifest;
 mod pool;
 mod run_jobs;

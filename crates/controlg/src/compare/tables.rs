@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::table::{ResultRow, ResultTable, TextTable, html_escape};
-use super::{Budget, Comparison, ResultCell, pool};
+use super::{Budget, Comparison, ResultCell, label_free, pool};
 use crate::config::Preset;
 use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
@@ -39,6 +39,8 @@ pub struct TaskTables {
     pub differences: TextTable,
     /// The paper's numbers next to ours, if requested.
     pub paper: Option<TextTable>,
+    /// Rank correlation of measures without labels with the score; `None` if the runs have none.
+    pub label_free: Option<TextTable>,
 }
 
 impl ComparisonReport {
@@ -70,6 +72,7 @@ impl ComparisonReport {
                 best_single,
                 differences: differences(comparison, &task_cells, task, reference),
                 paper: against_paper.then(|| paper_comparison(comparison, &task_cells, task)),
+                label_free: label_free::correlations(comparison, &task_cells, task),
             });
         }
         let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
@@ -98,7 +101,7 @@ impl ComparisonReport {
         out
     }
 
-    /// The result tables as aligned text for a terminal, without differences and costs.
+    /// The result tables and the correlations of measures without labels as aligned text for a terminal, without differences and costs.
     pub fn plain(&self) -> String {
         let seeds = self.comparison.seeds.len();
         let spread = if seeds > 1 { ", mean ± 95 % interval" } else { "" };
@@ -107,6 +110,9 @@ impl ComparisonReport {
             let plural = if seeds == 1 { "" } else { "s" };
             let _ = writeln!(out, "{}, {seeds} seed{plural}{spread}, * is best:", report.title());
             let _ = writeln!(out, "{}", report.table.plain());
+            if let Some(table) = &report.label_free {
+                let _ = writeln!(out, "{}:\n{}", table.title, table.plain());
+            }
         }
         out
     }
@@ -191,7 +197,7 @@ impl TaskTables {
     }
 
     fn text_tables(&self) -> impl Iterator<Item = &TextTable> {
-        [Some(&self.differences), self.paper.as_ref()].into_iter().flatten()
+        [Some(&self.differences), self.paper.as_ref(), self.label_free.as_ref()].into_iter().flatten()
     }
 
     fn single_note(&self) -> String {

@@ -1,8 +1,8 @@
 //! The hash of a config: SHA-256 of a canonical TOML document.
 //!
 //! The document is the run file as version 0.1 wrote it: the same order and the old names ([`legacy`]), without
-//! settings that [were added later](Key::added_later) and have the value that older runs had implicitly. Stored runs keep their hashes, and
-//! comparisons find the results of older versions.
+//! settings that [were added later](Key::added_later) and have the value that older runs had implicitly, and without those that
+//! change [only the record](Key::record_only). Stored runs keep their hashes, and comparisons find the results of older versions.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -123,7 +123,7 @@ fn in_order(keys: &[Key], mut table: Table) -> Ordered {
     Ordered(counted.map(|(name, value)| (name.to_owned(), OrderedValue::Value(value))).collect())
 }
 
-/// Whether a setting was added after version 0.1 and has the value that runs had before.
+/// Whether a setting was added after version 0.1 and has the value that runs had before, or changes only the record.
 fn is_implied(keys: &[Key], name: &str, value: &Value) -> bool {
-    keys.iter().any(|key| key.name == name && key.is_implied(value))
+    keys.iter().any(|key| key.name == name && (key.record_only || key.is_implied(value)))
 }

@@ -25,7 +25,8 @@ fn presets_hold_the_papers_settings_and_can_be_overridden() {
     }
     // Nothing but the normalization is chosen for graphs that the paper does not use.
     let own = config("data = 'my/graph'\npreset = 'paper'").unwrap();
-    assert_eq!((own.train, own.normalize), (TrainSettings::default(), FeatureNormalization::Rows));
+    let train = TrainSettings { quality: false, ..TrainSettings::default() };
+    assert_eq!((own.train, own.normalize), (train, FeatureNormalization::Rows));
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub struct TrainSettings {
     pub stop_when_flat: usize,
     /// The precision of the dense products of training steps.
     pub precision: TrainPrecision,
+    /// Whether the quality of the embeddings is measured after every epoch, without labels.
+    pub quality: bool,
 }
 
 /// How a training step samples the graph.
@@ -142,6 +144,7 @@ impl Default for TrainSettings {
             coupled_decay: false,
             stop_when_flat: 0,
             precision: TrainPrecision::F32,
+            quality: true,
         }
     }
 }
@@ -209,6 +212,13 @@ impl TrainSettings {
             "factors of dense products in training steps; sums and all else are f32; auto: f32",
         )
         .added_later(Scalar::Text("f32")),
+        Key::new(
+            "quality",
+            Range::Flag,
+            "measure the embeddings without labels after every epoch; changes the record only",
+        )
+        .added_later(Scalar::Flag(false))
+        .record_only(),
     ];
 
     pub(super) fn check(&self) -> Result<()> {

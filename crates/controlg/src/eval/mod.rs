@@ -5,7 +5,8 @@
 //! [`floors`] are evaluated like any other embeddings. Scores depend only on the embeddings and the split, not on the
 //! number of threads.
 //!
-//! [`stats`] and [`ranks`] sum up many scores, and [`paper`] holds the published ones.
+//! [`quality`] measures embeddings without labels. [`stats`] and [`ranks`] sum up many scores, and [`paper`] holds the
+//! published ones.
 
 mod adam_es;
 mod check;
@@ -19,6 +20,7 @@ pub mod metrics;
 mod normalize;
 pub mod paper;
 mod probe;
+pub mod quality;
 pub mod ranks;
 mod score;
 mod sparse_product;

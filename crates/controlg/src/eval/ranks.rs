@@ -51,6 +51,22 @@ pub fn average_ranks(values: &[Vec<Option<f64>>], missing: MissingRank) -> Vec<O
     (0..n_methods).map(average).collect()
 }
 
+/// Spearman's rank correlation: the correlation of the ranks, with ties at their mean rank. `None` for fewer than three pairs
+/// or if one side is constant.
+pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
+    assert_eq!(x.len(), y.len(), "pairs");
+    let centered = |values: &[f64]| -> Vec<f64> {
+        let some: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+        let middle = (values.len() + 1) as f64 / 2.0;
+        // The highest value has rank 1; both sides are turned alike.
+        ranks(&some, MissingRank::Skip).into_iter().flatten().map(|rank| rank - middle).collect()
+    };
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (x, y) = (centered(x), centered(y));
+    let lengths = (dot(&x, &x) * dot(&y, &y)).sqrt();
+    (x.len() >= 3 && lengths > 0.0).then(|| dot(&x, &y) / lengths)
+}
+
 /// Critical difference of average ranks at the 5 % level by Nemenyi's test (Demšar, Statistical comparisons of classifiers
 /// over multiple data sets, JMLR 2006).
 pub fn critical_difference(methods: usize, data_sets: usize) -> Option<f64> {
@@ -81,6 +97,16 @@ mod tests {
         assert_eq!(ranks(&values, MissingRank::Skip), [Some(2.5), None, Some(1.0), Some(2.5), None]);
         let last = [Some(2.5), Some(4.5), Some(1.0), Some(2.5), Some(4.5)];
         assert_eq!(ranks(&values, MissingRank::Last), last);
+    }
+
+    #[test]
+    fn correlations_of_few_or_constant_values_do_not_exist() {
+        assert_eq!(spearman(&[1.0, 2.0, 3.0], &[5.0, 6.0, 9.0]), Some(1.0));
+        assert_eq!(spearman(&[1.0, 2.0, 3.0], &[0.0, -6.0, -9.0]), Some(-1.0));
+        assert_eq!(
+            (spearman(&[1.0, 2.0], &[1.0, 2.0]), spearman(&[1.0; 4], &[1.0, 2.0, 3.0, 4.0])),
+            (None, None)
+        );
     }
 
     #[test]

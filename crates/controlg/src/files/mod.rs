@@ -1,8 +1,10 @@
 //! Atomic file writes, one writer per folder, regular input files, which files may be replaced, and hashes in hexadecimal.
 
+mod digest;
 mod lock;
 mod open;
 
+pub use digest::sha256;
 pub use lock::FolderLock;
 pub use open::{check_regular, open, read};
 
@@ -103,6 +105,11 @@ fn draft_path(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(DRAFT);
     path.with_file_name(name)
+}
+
+/// Serializes a path as text, with replacements for what is not UTF-8.
+pub(crate) fn shown_path<S: serde::Serializer>(path: &Path, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
 }
 
 /// Bytes as lower-case hexadecimal digits.

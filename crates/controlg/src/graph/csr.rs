@@ -68,8 +68,12 @@ impl Csr {
     }
 
     /// A matrix of zeros.
+    ///
+    /// # Panics
+    /// If there are more rows than memory can hold.
     pub fn empty(n_rows: usize, n_cols: usize) -> Self {
-        Csr { n_cols, offsets: vec![0; n_rows + 1], columns: Vec::new(), values: None }
+        let n_offsets = n_rows.checked_add(1).expect("rows that fit into memory");
+        Csr { n_cols, offsets: vec![0; n_offsets], columns: Vec::new(), values: None }
     }
 
     /// A stand-in of this shape for a pass over shapes: its entries have no meaning and are never read, so that the system

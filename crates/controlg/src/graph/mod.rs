@@ -43,6 +43,8 @@ pub use subgraph::{Subgraph, SubgraphBuilder};
 pub(crate) use subspace::{leading_subspace, project};
 pub use view::{EdgeDropper, EncoderInput, NodeSet, View};
 
+pub use crate::rowfile::{BLOCK_BYTES, BlockHash};
+
 use std::sync::Arc;
 
 use crate::error::{Error, Result};

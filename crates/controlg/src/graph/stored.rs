@@ -10,7 +10,7 @@ use super::{Csr, Dense, Features};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::rowfile::RowFile;
+use crate::rowfile::{BlockHash, RowFile};
 
 /// Rows read at a time by [`StoredFeatures::each_block`].
 const BLOCK: usize = 8192;
@@ -86,6 +86,21 @@ impl StoredFeatures {
         let n_rows = offsets.len() - 1;
         let layout = StoredLayout::Sparse { offsets, columns, values };
         Ok(StoredFeatures::of_layout(n_rows, n_cols, layout, identity))
+    }
+
+    /// The same features, verified when they are read: SHA-256 of each [`BLOCK_BYTES`](super::BLOCK_BYTES) of the file of values and, for sparse
+    /// features, of the file of columns.
+    pub fn with_block_hashes(mut self, values: Vec<BlockHash>, columns: Vec<BlockHash>) -> Self {
+        if let Some(layout) = Arc::get_mut(&mut self.layout) {
+            match layout {
+                StoredLayout::Dense(file) => file.verify_by(values),
+                StoredLayout::Sparse { columns: first, values: second, .. } => {
+                    first.verify_by(columns);
+                    second.verify_by(values);
+                }
+            }
+        }
+        self
     }
 
     fn of_layout(n_rows: usize, n_cols: usize, layout: StoredLayout, identity: String) -> Self {

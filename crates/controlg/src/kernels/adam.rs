@@ -2,10 +2,9 @@
 //!
 //! m = β₁m + (1−β₁)g,  v = β₂v + (1−β₂)g²,  p = p(1 − lr·decay) − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 
-use super::parallel::CHUNK;
+use super::parallel::{CHUNK, SharedSlice, each_chunk};
 use super::simd::madd;
 use crate::Real;
-use rayon::prelude::*;
 
 /// The hyperparameters of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,9 +39,12 @@ pub fn adamw(settings: AdamWParams, params: &mut [Real], grads: &[Real], m: &mut
         root: (1.0 / correct2.sqrt()) as Real,
         eps: eps as Real,
     };
-    let chunks = params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK));
-    let moments = m.par_chunks_mut(CHUNK).zip(v.par_chunks_mut(CHUNK));
-    chunks.zip(moments).for_each(|((p, g), (m, v))| update(factors, p, g, m, v));
+    let (m, v) = (SharedSlice::new(m), SharedSlice::new(v));
+    each_chunk(params, CHUNK, |start, params| {
+        // SAFETY: chunks do not overlap.
+        let [m, v] = [&m, &v].map(|moments| unsafe { moments.slice(start, params.len()) });
+        update(factors, params, &grads[start..], m, v);
+    });
 }
 
 /// What a gradient moves the parameters by, in the end: `out` = lr·g/(√v′/√(1−β₂ᵗ) + ε), v′ = β₂v + (1−β₂)g², with the second
@@ -52,9 +54,8 @@ pub fn preconditioned(settings: AdamWParams, grads: &[Real], v: &[Real], out: &m
     let AdamWParams { step, lr, beta2, eps, .. } = settings;
     let root = (1.0 / (1.0 - beta2.powf(step as f64)).sqrt()) as Real;
     let (lr, beta2, rest2, eps) = (lr as Real, beta2 as Real, (1.0 - beta2) as Real, eps as Real);
-    let chunks = out.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK)).zip(v.par_chunks(CHUNK));
-    chunks.for_each(|((out, grads), v)| {
-        for ((out, &g), &v) in out.iter_mut().zip(grads).zip(v) {
+    each_chunk(out, CHUNK, |start, out| {
+        for ((out, &g), &v) in out.iter_mut().zip(&grads[start..]).zip(&v[start..]) {
             let square = beta2 * v + rest2 * g * g;
             *out = lr * g / (square.sqrt() * root + eps);
         }
@@ -76,8 +77,8 @@ pub fn influence(
 ) {
     let n = out.len();
     assert!(slopes.len() == n && grads.len() == n && m.len() == n && v.len() == n);
-    out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
-        for (at, out) in (chunk * CHUNK..).zip(out) {
+    each_chunk(out, CHUNK, |start, out| {
+        for (at, out) in (start..).zip(out) {
             let moments = (f64::from(m[at]), f64::from(v[at]));
             let moved = by_gradient(settings, f64::from(grads[at]), moments);
             *out = (f64::from(slopes[at]) * moved) as Real;
@@ -110,6 +111,7 @@ struct Factors {
 }
 
 simd! {
+    with avx512
     fn update[FMA](f: Factors, params: &mut [Real], grads: &[Real], m: &mut [Real], v: &mut [Real]) {
         for (((p, &g), m), v) in params.iter_mut().zip(grads).zip(m).zip(v) {
             *m = madd::<FMA>(f.rest1, g, f.beta1 * *m);

@@ -28,21 +28,58 @@ fn plain(layout: Layout) -> Option<Layout> {
     Layout::from_size_align(size, PLAIN).ok()
 }
 
+/// A block that the system gave. Ends the process if it gave none: what asks for memory here cannot do without, and the
+/// standard library would abort, which looks like a crash.
+fn checked(place: *mut u8, size: usize) -> *mut u8 {
+    if place.is_null() { out_of_memory(size) } else { place }
+}
+
+/// Ends the process with a message and the exit code of failures, without allocating.
+#[cold]
+fn out_of_memory(size: usize) -> ! {
+    let mut digits = [0; 20];
+    let (mut left, mut first) = (size, digits.len());
+    while left > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    let (start, end) = (b"controlg: not enough memory: a block of ", b" bytes was refused\n");
+    let mut line = [0; 96];
+    let mut length = 0;
+    for part in [&start[..], &digits[first..], end] {
+        line[length..length + part.len()].copy_from_slice(part);
+        length += part.len();
+    }
+    #[cfg(unix)]
+    {
+        unsafe extern "C" {
+            fn write(file: i32, bytes: *const u8, count: usize) -> isize;
+            fn _exit(code: i32) -> !;
+        }
+        // SAFETY: writes initialized bytes to the standard error stream and ends the process without running any code of it, so
+        // no state matters.
+        unsafe {
+            write(2, line.as_ptr(), length);
+            _exit(3)
+        }
+    }
+    #[cfg(not(unix))]
+    std::process::abort()
+}
+
 // SAFETY: blocks of the system are passed on unchanged. An aligned block lies within a plain block of the system, whose
 // address is stored in the word before it; it is read back only for layouts that were served in this way.
 unsafe impl GlobalAlloc for ReusingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(plain) = plain(layout) else {
             // SAFETY: the caller upholds the contract.
-            return unsafe { System.alloc(layout) };
+            return checked(unsafe { System.alloc(layout) }, layout.size());
         };
         // SAFETY: the size is not zero. The aligned block starts PLAIN to PLAIN + align bytes into the plain one, so it ends
         // within it and the word before it belongs to it; both addresses are multiples of PLAIN.
         unsafe {
-            let start = System.alloc(plain);
-            if start.is_null() {
-                return start;
-            }
+            let start = checked(System.alloc(plain), plain.size());
             let aligned = start.add(PLAIN).add(start.add(PLAIN).align_offset(layout.align()));
             aligned.cast::<*mut u8>().sub(1).write(start);
             aligned
@@ -61,14 +98,12 @@ unsafe impl GlobalAlloc for ReusingAllocator {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if plain(layout).is_none() {
             // SAFETY: the caller upholds the contract. The system knows which memory is zero already.
-            return unsafe { System.alloc_zeroed(layout) };
+            return checked(unsafe { System.alloc_zeroed(layout) }, layout.size());
         }
         // SAFETY: the caller upholds the contract, and the block has the size of the layout.
         unsafe {
             let place = self.alloc(layout);
-            if !place.is_null() {
-                place.write_bytes(0, layout.size());
-            }
+            place.write_bytes(0, layout.size());
             place
         }
     }
@@ -78,15 +113,13 @@ unsafe impl GlobalAlloc for ReusingAllocator {
         let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
         if plain(layout).is_none() && plain(new).is_none() {
             // SAFETY: the caller upholds the contract. The system may move pages instead of bytes.
-            return unsafe { System.realloc(place, layout, size) };
+            return checked(unsafe { System.realloc(place, layout, size) }, size);
         }
         // SAFETY: both blocks have at least as many bytes as are copied, and they do not overlap.
         unsafe {
             let to = self.alloc(new);
-            if !to.is_null() {
-                std::ptr::copy_nonoverlapping(place, to, layout.size().min(size));
-                self.dealloc(place, layout);
-            }
+            std::ptr::copy_nonoverlapping(place, to, layout.size().min(size));
+            self.dealloc(place, layout);
             to
         }
     }

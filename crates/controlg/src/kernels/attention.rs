@@ -10,7 +10,7 @@ use super::parallel::{SharedSlice, each, sum_chunks};
 use super::rows::short_dot;
 use super::scratch;
 use super::simd::{exp, madd, prefetch};
-use super::spmm::{PREFETCH_DISTANCE, columns_ahead, row_panels};
+use super::spmm::{PANEL, PREFETCH_DISTANCE, columns_ahead, row_panels};
 use super::sums::sum_rows;
 use crate::Real;
 
@@ -303,7 +303,7 @@ simd! {
         let first = pattern.offsets[row] * heads;
         for k in 0..heads {
             let value = |e: usize| alpha[e * heads + k] * layer.factor(first + e * heads + k);
-            row_panels::<FMA>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
+            row_panels::<FMA, PANEL>(columns, value, ahead, h, wide, k * width..(k + 1) * width, out, false);
         }
     }
 }
@@ -351,7 +351,7 @@ simd! {
                 let at = back[e] as usize * heads + k;
                 alpha[at] * layer.factor(at)
             };
-            row_panels::<FMA>(columns, value, ahead, dout, wide, k * width..(k + 1) * width, dh, false);
+            row_panels::<FMA, PANEL>(columns, value, ahead, dout, wide, k * width..(k + 1) * width, dh, false);
         }
         for (k, dh) in dh.chunks_exact_mut(width).enumerate() {
             let (a_src, a_dst) = (&layer.a_src[k * width..], &layer.a_dst[k * width..]);

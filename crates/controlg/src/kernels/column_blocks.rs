@@ -1,8 +1,6 @@
 //! Copying blocks of columns between matrices: concatenation and slicing.
 
-use rayon::prelude::*;
-
-use super::parallel::chunk_rows;
+use super::parallel::{chunk_rows, each_chunk};
 use super::rows::add_chunk;
 use crate::Real;
 
@@ -30,8 +28,8 @@ pub fn copy_columns(
     }
     assert_eq!(x.len() / from.cols, out.len() / to.cols);
     let step = chunk_rows(to.cols);
-    let tasks = out.par_chunks_mut(step * to.cols).zip(x.par_chunks(step * from.cols));
-    tasks.for_each(|(out, x)| {
+    each_chunk(out, step * to.cols, |start, out| {
+        let x = &x[start / to.cols * from.cols..];
         for (out, x) in out.chunks_exact_mut(to.cols).zip(x.chunks_exact(from.cols)) {
             let (out, x) = (&mut out[to.start..to.start + width], &x[from.start..from.start + width]);
             if add { add_chunk(1.0, x, out) } else { out.copy_from_slice(x) }

@@ -1,10 +1,9 @@
 //! Column-wise scaling and dot products, and weighted dot products of pairs of rows.
 
-use super::parallel::{chunk_rows, sum_chunks};
+use super::parallel::{chunk_rows, each_chunk, sum_chunks};
 use super::scratch;
 use super::simd::madd;
 use crate::Real;
-use rayon::prelude::*;
 
 /// Multiplies each column by a factor: `out[i][j] = factors[j]·x[i][j]`. With `add`, the result is added to `out`.
 pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: bool) {
@@ -13,8 +12,7 @@ pub fn scale(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], add: b
         return;
     }
     let span = chunk_rows(cols) * cols;
-    let tasks = out.par_chunks_mut(span).zip(x.par_chunks(span));
-    tasks.for_each(|(out, x)| scale_chunk(cols, factors, x, out, add));
+    each_chunk(out, span, |start, out| scale_chunk(cols, factors, &x[start..][..out.len()], out, add));
 }
 
 /// `out[j] = Σ_i x[i][j]·y[i][j]`.
@@ -44,8 +42,10 @@ pub fn weighted_pair_dot(
 ) {
     assert!(us.len() == out.len() && vs.len() == out.len() && weights.len() == width);
     const PAIRS: usize = 256;
-    let tasks = out.par_chunks_mut(PAIRS).zip(us.par_chunks(PAIRS)).zip(vs.par_chunks(PAIRS));
-    tasks.for_each(|((out, us), vs)| weighted_pairs(z, width, weights, us, vs, out));
+    each_chunk(out, PAIRS, |start, out| {
+        let pairs = start..start + out.len();
+        weighted_pairs(z, width, weights, &us[pairs.clone()], &vs[pairs], out);
+    });
 }
 
 simd! {

@@ -3,6 +3,7 @@
 //! Whether an entry is kept is a hash of its row and column. Forward pass, backward pass and the transposed matrix therefore
 //! agree, and no mask of the size of the features is needed.
 
+use super::parallel::each_chunk;
 use crate::Real;
 
 /// Which entries are kept: each independently, with the same probability.
@@ -46,12 +47,10 @@ impl FeatureDropout {
 
     /// Copies a row-major matrix and sets the dropped entries to zero.
     pub fn apply(&self, cols: usize, x: &[Real], out: &mut [Real]) {
-        use rayon::prelude::*;
         assert!(x.len() == out.len() && cols > 0);
-        let rows = out.par_chunks_mut(cols).zip(x.par_chunks(cols)).enumerate();
-        rows.for_each(|(row, (out, x))| {
-            for (column, (out, &x)) in out.iter_mut().zip(x).enumerate() {
-                *out = if self.keeps(row, column) { x } else { 0.0 };
+        each_chunk(out, cols, |start, out| {
+            for (column, (out, &x)) in out.iter_mut().zip(&x[start..]).enumerate() {
+                *out = if self.keeps(start / cols, column) { x } else { 0.0 };
             }
         });
     }

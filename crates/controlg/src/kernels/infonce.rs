@@ -191,6 +191,7 @@ impl InfoNceStep<'_> {
 }
 
 simd! {
+    with avx512
     /// Replaces a row of dot products by the gradient with respect to them, and returns the term of the row.
     fn row_gradient[FMA](own: usize, inverse: Real, weight: Real, across: &mut [Real], within: &mut [Real]) -> f64 {
         let positive = across[own];

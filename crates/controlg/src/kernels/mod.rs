@@ -14,6 +14,7 @@
 #[macro_use]
 pub mod simd;
 pub mod allocator;
+mod helpers;
 mod parallel;
 pub mod scratch;
 mod sums;

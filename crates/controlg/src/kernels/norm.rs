@@ -226,6 +226,7 @@ simd! {
 }
 
 simd! {
+    with avx512
     fn apply_rows[FMA](
         cols: usize,
         x: &[Real],

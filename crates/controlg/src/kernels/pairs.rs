@@ -1,12 +1,11 @@
 //! Dot products of pairs of rows, and their backward pass as a sparse product over the graph of the pairs.
 
 use super::CsrView;
-use super::parallel::{SharedSlice, each};
+use super::parallel::{SharedSlice, each, each_chunk};
 use super::rows::{fold_lanes, short_dot};
 use super::simd::{madd, prefetch};
 use super::spmm::spmm;
 use crate::Real;
-use rayon::prelude::*;
 
 /// Pairs per task.
 const PAIRS: usize = 256;
@@ -14,8 +13,10 @@ const PAIRS: usize = 256;
 /// `out[p] = z[us[p]] · z[vs[p]]`, without copying rows.
 pub fn pair_dot(z: &[Real], width: usize, us: &[u32], vs: &[u32], out: &mut [Real]) {
     assert!(us.len() == out.len() && vs.len() == out.len());
-    let tasks = out.par_chunks_mut(PAIRS).zip(us.par_chunks(PAIRS)).zip(vs.par_chunks(PAIRS));
-    tasks.for_each(|((out, us), vs)| dot_pairs(z, width, us, vs, out));
+    each_chunk(out, PAIRS, |start, out| {
+        let pairs = start..start + out.len();
+        dot_pairs(z, width, &us[pairs.clone()], &vs[pairs], out);
+    });
 }
 
 simd! {
@@ -100,9 +101,9 @@ impl PairGraph {
         let n_nodes = self.offsets.len() - 1;
         assert_eq!(2 * d.len(), self.pairs.len(), "one gradient per pair");
         const STEP: usize = 1 << 13;
-        let tasks = self.values.par_chunks_mut(STEP).zip(self.pairs.par_chunks(STEP));
-        tasks.for_each(|(values, pairs)| {
-            values.iter_mut().zip(pairs).for_each(|(value, &pair)| *value = d[pair as usize]);
+        let pairs = &self.pairs;
+        each_chunk(&mut self.values, STEP, |start, values| {
+            values.iter_mut().zip(&pairs[start..]).for_each(|(value, &pair)| *value = d[pair as usize]);
         });
         let graph = CsrView {
             n_rows: n_nodes,

@@ -2,7 +2,7 @@
 //! in the cache while all rows of the product read from it.
 
 use super::CsrView;
-use super::parallel::{SharedSlice, each};
+use super::parallel::{SharedSlice, each, each_chunk};
 use super::rowwise::activate_rows;
 use super::scratch;
 use super::simd::{self, madd, prefetch, prefetch_early, prefetch_to_write};
@@ -147,10 +147,13 @@ impl BlockedCsr<'_> {
             if wanted > 1 && pays && (0..s.n_rows).into_par_iter().all(in_order) { wanted } else { 1 };
         let step = s.n_cols.div_ceil(count);
         scratch::with((count - 1) * s.n_rows, |starts: &mut [usize]| {
-            starts.par_iter_mut().with_min_len(512).enumerate().for_each(|(at, start)| {
-                let (block, row) = (at / s.n_rows + 1, at % s.n_rows);
-                *start =
-                    s.offsets[row] + s.row(row).0.partition_point(|&column| (column as usize) < block * step);
+            each_chunk(starts, 1 << 12, |first, starts| {
+                for (at, start) in (first..).zip(starts) {
+                    let (block, row) = (at / s.n_rows + 1, at % s.n_rows);
+                    let columns = s.row(row).0;
+                    *start =
+                        s.offsets[row] + columns.partition_point(|&column| (column as usize) < block * step);
+                }
             });
             work(BlockedCsr { s, step, starts })
         })
@@ -247,8 +250,12 @@ simd! {
 
 /// Panics if a column index is out of range: the micro-kernel below reads without bounds checks.
 fn check_columns(s: CsrView<'_>) {
-    let largest = s.columns.par_chunks(1 << 15).filter_map(|columns| columns.iter().max()).max();
-    assert!(largest.is_none_or(|&largest| (largest as usize) < s.n_cols), "column indices in range");
+    const ENTRIES: usize = 1 << 15;
+    each(s.columns.len().div_ceil(ENTRIES), |chunk| {
+        let columns = &s.columns[chunk * ENTRIES..s.columns.len().min((chunk + 1) * ENTRIES)];
+        let largest = columns.iter().max();
+        assert!(largest.is_none_or(|&largest| (largest as usize) < s.n_cols), "column indices in range");
+    });
 }
 
 simd! {

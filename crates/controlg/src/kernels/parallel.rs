@@ -1,5 +1,6 @@
 //! Parallel loops over chunks whose bounds never depend on the number of threads.
 
+use super::helpers;
 use super::scratch;
 use rayon::prelude::*;
 
@@ -16,8 +17,20 @@ pub(crate) fn each(n: usize, task: impl Fn(usize) + Sync + Send) {
     match n {
         0 => {}
         1 => task(0),
+        // On threads of a pool, such as those of parallel runs, rayon divides the work.
+        _ if rayon::current_thread_index().is_none() && helpers::try_each(n, &task) => {}
         _ => (0..n).into_par_iter().with_max_len(1).for_each(task),
     }
+}
+
+/// Calls `work(start, chunk)` for chunks of `step` elements, in parallel. The last may be shorter.
+pub(crate) fn each_chunk<T: Send>(out: &mut [T], step: usize, work: impl Fn(usize, &mut [T]) + Sync + Send) {
+    let (len, shared) = (out.len(), SharedSlice::new(out));
+    each(len.div_ceil(step), |chunk| {
+        let start = chunk * step;
+        // SAFETY: chunks do not overlap.
+        work(start, unsafe { shared.slice(start, step.min(len - start)) });
+    });
 }
 
 /// Sets `total` to the sum of the partial sums that `task(chunk, partial)` adds to a zeroed buffer, in the order of the
@@ -35,9 +48,10 @@ pub(crate) fn sum_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut 
 pub(crate) fn add_chunks(n: usize, total: &mut [f64], task: impl Fn(usize, &mut [f64]) + Sync + Send) {
     let width = total.len();
     scratch::with(n * width, |partials: &mut [f64]| {
-        partials.fill(0.0);
-        let tasks = partials.par_chunks_mut(width.max(1)).with_max_len(1).enumerate();
-        tasks.for_each(|(chunk, partial)| task(chunk, partial));
+        each_chunk(partials, width.max(1), |start, partial| {
+            partial.fill(0.0);
+            task(start / width, partial);
+        });
         for partial in partials.chunks_exact(width.max(1)) {
             total.iter_mut().zip(partial).for_each(|(t, p)| *t += p);
         }

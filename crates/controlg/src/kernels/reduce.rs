@@ -1,10 +1,10 @@
 //! Reductions over slices: sums, dot products, maximum, finiteness. Sums are accumulated in f64.
 
-use super::parallel::{CHUNK, chunk_rows, sum_chunks};
+use super::parallel::{CHUNK, chunk_rows, each, sum_chunks};
 use super::scratch;
 use super::sums::sum_rows;
 use crate::Real;
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `out[j] = Σ_i x[i][j]`. With `add`, the sums are added to `out`.
 pub fn column_sums(rows: usize, cols: usize, x: &[Real], out: &mut [Real], add: bool) {
@@ -58,12 +58,20 @@ pub fn sum(x: &[Real]) -> f64 {
 
 /// The largest absolute value; 0 for an empty slice. NaN is ignored: see [`all_finite`].
 pub fn max_abs(x: &[Real]) -> Real {
-    x.par_chunks(CHUNK).map(max_abs_chunk).reduce(|| 0.0, Real::max)
+    x.chunks(CHUNK).map(max_abs_chunk).fold(0.0, Real::max)
 }
 
 /// Whether all numbers are finite.
 pub fn all_finite(x: &[Real]) -> bool {
-    x.par_chunks(CHUNK).all(all_finite_chunk)
+    let all = AtomicBool::new(true);
+    each(x.len().div_ceil(CHUNK), |chunk| {
+        if all.load(Ordering::Relaxed)
+            && !all_finite_chunk(&x[chunk * CHUNK..x.len().min((chunk + 1) * CHUNK)])
+        {
+            all.store(false, Ordering::Relaxed);
+        }
+    });
+    all.into_inner()
 }
 
 fn sum_of(n: usize, part: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {

@@ -1,9 +1,8 @@
 //! Operations on rows and on whole slices: gather, scatter, normalize, scale, add.
 
-use super::parallel::{CHUNK, SharedSlice, chunk_rows, each};
+use super::parallel::{CHUNK, SharedSlice, chunk_rows, each, each_chunk};
 use super::simd::madd;
 use crate::Real;
-use rayon::prelude::*;
 
 /// Lower bound of the divisor in [`row_normalize`].
 pub const SMALLEST_NORM: Real = 1e-8;
@@ -15,8 +14,8 @@ pub fn gather_rows(cols: usize, x: &[Real], index: &[u32], out: &mut [Real]) {
         return;
     }
     let step = chunk_rows(cols);
-    out.par_chunks_mut(step * cols).zip(index.par_chunks(step)).for_each(|(out, index)| {
-        for (out, &i) in out.chunks_exact_mut(cols).zip(index) {
+    each_chunk(out, step * cols, |start, out| {
+        for (out, &i) in out.chunks_exact_mut(cols).zip(&index[start / cols..]) {
             out.copy_from_slice(&x[i as usize * cols..(i as usize + 1) * cols]);
         }
     });
@@ -51,9 +50,12 @@ pub fn row_normalize(rows: usize, cols: usize, x: &[Real], out: &mut [Real], nor
         return norms.fill(SMALLEST_NORM);
     }
     let step = chunk_rows(cols);
-    let tasks =
-        out.par_chunks_mut(step * cols).zip(x.par_chunks(step * cols)).zip(norms.par_chunks_mut(step));
-    tasks.for_each(|((out, x), norms)| normalize_chunk(cols, x, out, norms));
+    let norms = SharedSlice::new(norms);
+    each_chunk(out, step * cols, |start, out| {
+        // SAFETY: different chunks have different rows.
+        let norms = unsafe { norms.slice(start / cols, out.len() / cols) };
+        normalize_chunk(cols, &x[start..][..out.len()], out, norms);
+    });
 }
 
 /// The backward pass of [`row_normalize`] from its output: dx = (dout − out (out·dout)) / norm. With `add`, the gradient is added
@@ -77,9 +79,9 @@ pub fn row_normalize_backward(
         return;
     }
     let step = chunk_rows(cols);
-    dx.par_chunks_mut(step * cols).enumerate().for_each(|(chunk, dx)| {
-        let span = chunk * step * cols..chunk * step * cols + dx.len();
-        let norms = &norms[chunk * step..chunk * step + dx.len() / cols];
+    each_chunk(dx, step * cols, |start, dx| {
+        let span = start..start + dx.len();
+        let norms = &norms[start / cols..][..dx.len() / cols];
         normalize_backward_chunk(cols, &out[span.clone()], norms, &dout[span], dx, add);
     });
 }
@@ -87,9 +89,8 @@ pub fn row_normalize_backward(
 /// out = scale·x where `keep` is set, else 0. The backward pass is the same call on the gradient.
 pub fn dropout(x: &[Real], keep: &[bool], scale: Real, out: &mut [Real]) {
     assert!(x.len() == out.len() && keep.len() == out.len());
-    let tasks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).zip(keep.par_chunks(CHUNK));
-    tasks.for_each(|((out, x), keep)| {
-        for ((o, &x), &keep) in out.iter_mut().zip(x).zip(keep) {
+    each_chunk(out, CHUNK, |start, out| {
+        for ((o, &x), &keep) in out.iter_mut().zip(&x[start..]).zip(&keep[start..]) {
             *o = if keep { x * scale } else { 0.0 };
         }
     });
@@ -98,30 +99,40 @@ pub fn dropout(x: &[Real], keep: &[bool], scale: Real, out: &mut [Real]) {
 /// y += alpha·x.
 pub fn axpy(alpha: Real, x: &[Real], y: &mut [Real]) {
     assert_eq!(x.len(), y.len());
-    y.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(y, x)| add_chunk(alpha, x, y));
+    each_chunk(y, CHUNK, |start, y| add_chunk(alpha, &x[start..], y));
 }
 
 /// out = Σₖ weights[k]·xs[k], in one pass.
 pub fn combine(weights: &[f64], xs: &[Vec<Real>], out: &mut [Real]) {
     assert!(weights.len() == xs.len() && xs.iter().all(|x| x.len() == out.len()));
-    out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
+    each_chunk(out, CHUNK, |start, out| {
         out.fill(0.0);
         for (&weight, x) in weights.iter().zip(xs) {
-            add_chunk(weight as Real, &x[chunk * CHUNK..][..out.len()], out);
+            add_chunk(weight as Real, &x[start..], out);
         }
     });
 }
 
 /// x *= alpha.
 pub fn scale(alpha: Real, x: &mut [Real]) {
-    x.par_chunks_mut(CHUNK).for_each(|x| x.iter_mut().for_each(|x| *x *= alpha));
+    each_chunk(x, CHUNK, |_, x| x.iter_mut().for_each(|x| *x *= alpha));
+}
+
+/// out = x.
+pub fn copy<T: Copy + Send + Sync>(x: &[T], out: &mut [T]) {
+    assert_eq!(x.len(), out.len());
+    each_chunk(out, CHUNK, |start, out| out.copy_from_slice(&x[start..][..out.len()]));
+}
+
+/// out = value.
+pub fn fill<T: Copy + Send + Sync>(value: T, out: &mut [T]) {
+    each_chunk(out, CHUNK, |_, out| out.fill(value));
 }
 
 /// out = x ⊙ y. With `add`, the product is added to `out`.
 pub fn hadamard(x: &[Real], y: &[Real], out: &mut [Real], add: bool) {
     assert!(x.len() == out.len() && y.len() == out.len());
-    let tasks = out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).zip(y.par_chunks(CHUNK));
-    tasks.for_each(|((out, x), y)| hadamard_chunk(x, y, out, add));
+    each_chunk(out, CHUNK, |start, out| hadamard_chunk(&x[start..], &y[start..], out, add));
 }
 
 /// Multiplies each row by a factor: `out[i] = factors[i]·x[i]`. With `add`, the result is added to `out`.
@@ -131,9 +142,9 @@ pub fn scale_rows(cols: usize, factors: &[Real], x: &[Real], out: &mut [Real], a
         return;
     }
     let step = chunk_rows(cols);
-    let tasks = out.par_chunks_mut(step * cols).zip(x.par_chunks(step * cols)).zip(factors.par_chunks(step));
-    tasks.for_each(|((out, x), factors)| {
-        for ((out, x), &factor) in out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)).zip(factors) {
+    each_chunk(out, step * cols, |start, out| {
+        let rows = out.chunks_exact_mut(cols).zip(x[start..].chunks_exact(cols));
+        for ((out, x), &factor) in rows.zip(&factors[start / cols..]) {
             if add {
                 add_chunk(factor, x, out);
             } else {

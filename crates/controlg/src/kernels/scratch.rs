@@ -10,20 +10,26 @@ const LARGE: usize = PAGE / 8;
 
 static FREE: Mutex<Vec<Vec<u64>>> = Mutex::new(Vec::new());
 
-/// An element type of scratch buffers.
-pub trait Scratch: Copy + Default + Send + Sync + 'static {}
-impl Scratch for f32 {}
-impl Scratch for f64 {}
-impl Scratch for u16 {}
-impl Scratch for u32 {}
-impl Scratch for usize {}
+/// An element type of scratch buffers: any bits are a valid value. Sealed, because [`with`] relies on that.
+pub trait Scratch: sealed::AnyBits + Copy + Default + Send + Sync + 'static {}
+impl<T: sealed::AnyBits + Copy + Default + Send + Sync + 'static> Scratch for T {}
+
+mod sealed {
+    pub trait AnyBits {}
+    impl AnyBits for f32 {}
+    impl AnyBits for f64 {}
+    impl AnyBits for u16 {}
+    impl AnyBits for u32 {}
+    impl AnyBits for usize {}
+}
 
 /// Calls `work` with a buffer of `len` numbers with arbitrary contents, aligned to 64 bytes. Large buffers use huge pages, which
 /// avoids TLB misses on random access.
 pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
-    let bytes = len * size_of::<T>();
-    let (align, room) = if bytes < LARGE { (LINE, bytes) } else { (PAGE, bytes.next_multiple_of(PAGE)) };
-    let mut buffer = take((room + align).div_ceil(8));
+    // A size that wraps around would give a slice longer than its buffer.
+    let bytes = len.checked_mul(size_of::<T>()).expect("a buffer that fits into memory");
+    let (align, room) = if bytes < LARGE { (LINE, bytes) } else { (PAGE, resident_bytes(bytes)) };
+    let mut buffer = take(room.checked_add(align).expect("a buffer that fits into memory").div_ceil(8));
     let start = buffer.as_mut_ptr().cast::<u8>();
     let skip = start.align_offset(align);
     // SAFETY: `skip < align`, so `len` numbers fit behind it. The words are initialized, and every bit pattern is a valid T.
@@ -35,7 +41,11 @@ pub fn with<T: Scratch, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
 
 /// Bytes of memory behind a buffer of `bytes` bytes.
 pub fn resident_bytes(bytes: usize) -> usize {
-    if bytes < LARGE { bytes } else { bytes.next_multiple_of(PAGE) }
+    if bytes < LARGE {
+        bytes
+    } else {
+        bytes.checked_next_multiple_of(PAGE).expect("a size that fits into memory")
+    }
 }
 
 /// Returns all free buffers to the system.

@@ -94,7 +94,8 @@ fn with_selected(
             for i in task * ROWS..n_rows.min((task + 1) * ROWS) {
                 // SAFETY: each task writes the counts of its own rows.
                 unsafe {
-                    counts.slice(i, 1)[0] = source(i).0.iter().filter(|&&j| column(i, j).is_some()).count()
+                    counts.slice(i, 1)[0] =
+                        source(i).0.iter().map(|&j| usize::from(column(i, j).is_some())).sum()
                 };
             }
         });
@@ -112,16 +113,10 @@ fn with_selected(
                         let (all_columns, values) = source(i);
                         // SAFETY: each task writes the entries of its own rows, and rows do not overlap.
                         let to = unsafe { to_columns.slice(from, len) };
-                        to.iter_mut()
-                            .zip(all_columns.iter().filter_map(|&j| column(i, j)))
-                            .for_each(|(to, j)| *to = j);
-                        if let Some(values) = values {
-                            // SAFETY: as for the columns.
-                            let to = unsafe { to_values.slice(from, len) };
-                            let kept =
-                                all_columns.iter().zip(values).filter(|&(&j, _)| column(i, j).is_some());
-                            to.iter_mut().zip(kept).for_each(|(to, (_, &value))| *to = value);
-                        }
+                        // SAFETY: as for the columns.
+                        let to_values = values.map(|_| unsafe { to_values.slice(from, len) });
+                        let values = values.zip(to_values);
+                        copy_selected(all_columns, values, |j| column(i, j), to);
                     }
                 });
                 let values = s.values.map(|_| &*values);
@@ -129,6 +124,45 @@ fn with_selected(
             });
         });
     });
+}
+
+/// Copies the selected entries of a row. Whether an entry is selected is hard to predict, so every entry is written, and the
+/// place is moved on only if it is selected.
+#[inline(always)]
+fn copy_selected(
+    columns: &[u32],
+    values: Option<(&[Real], &mut [Real])>,
+    column: impl Fn(u32) -> Option<u32>,
+    to: &mut [u32],
+) {
+    if to.len() == columns.len() {
+        to.iter_mut().zip(columns).for_each(|(to, &j)| *to = column(j).unwrap_or(j));
+        if let Some((values, to)) = values {
+            to.copy_from_slice(values);
+        }
+        return;
+    }
+    let mut place = 0;
+    match values {
+        None => {
+            for &j in columns {
+                let Some(to) = to.get_mut(place) else { return };
+                let selected = column(j);
+                *to = selected.unwrap_or(0);
+                place += usize::from(selected.is_some());
+            }
+        }
+        Some((values, to_values)) => {
+            for (&j, &value) in columns.iter().zip(values) {
+                let (Some(to), Some(to_value)) = (to.get_mut(place), to_values.get_mut(place)) else {
+                    return;
+                };
+                let selected = column(j);
+                (*to, *to_value) = (selected.unwrap_or(0), value);
+                place += usize::from(selected.is_some());
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 
 use super::CsrView;
 use super::panels;
-use super::parallel::{SharedSlice, each};
+use super::parallel::{SharedSlice, each, each_chunk};
 use super::rowwise::{Act, activate};
-use super::simd::{madd, prefetch};
+use super::simd::{has_avx512, madd, prefetch};
 use crate::Real;
 use std::ops::Range;
 
@@ -31,13 +31,40 @@ pub fn spmm_bias_act(
     product(s, h, width, out, false, Some(SpmmEpilogue { bias, act, slope }));
 }
 
+/// One hop of Horner's rule: out = factor·(base + S·h). With `rows`, only these rows of the result, in their order.
+pub fn spmm_onto(
+    s: CsrView<'_>,
+    h: &[Real],
+    base: &[Real],
+    factor: Real,
+    rows: Option<&[u32]>,
+    width: usize,
+    out: &mut [Real],
+) {
+    s.check();
+    let n = rows.map_or(s.n_rows, <[u32]>::len);
+    assert!(h.len() == s.n_cols * width && base.len() == s.n_rows * width, "sizes of a sparse product");
+    assert_eq!(out.len(), n * width, "size of the result");
+    if rows.is_none() && panels::is_profitable(s, width) {
+        super::rows::copy(base, out);
+        panels::product(s, h, width, out, true, None);
+        return super::rows::scale(factor, out);
+    }
+    const ROWS: usize = 32;
+    each_chunk(out, ROWS * width.max(1), |start, out| {
+        let multiply = if has_avx512() { onto_rows::<WIDE_PANEL> } else { onto_rows::<PANEL> };
+        multiply(s, start / width, rows, h, base, factor, width, out);
+    });
+}
+
 /// Elements of the scratch buffers that [`spmm`] uses at the same time.
 pub fn scratch_lens(s: CsrView<'_>, width: usize) -> Vec<usize> {
     if panels::is_profitable(s, width) { panels::scratch_lens(s, width) } else { Vec::new() }
 }
 
-/// Columns accumulated in registers at a time: eight AVX2 registers of f32.
-const PANEL: usize = 64;
+/// Columns accumulated in registers at a time: eight AVX2 registers of f32, or sixteen of AVX-512.
+pub(crate) const PANEL: usize = 64;
+const WIDE_PANEL: usize = 256;
 /// Prefetch distance, in entries.
 pub(crate) const PREFETCH_DISTANCE: usize = 4;
 
@@ -82,7 +109,8 @@ pub(super) fn product(
         let rows = chunks.rows(s, task);
         // SAFETY: the row ranges of different tasks are disjoint.
         let out = unsafe { shared.slice(rows.start * width, rows.len() * width) };
-        direct_rows(s, rows, h, width, out, add);
+        let multiply = if has_avx512() { direct_rows::<WIDE_PANEL> } else { direct_rows::<PANEL> };
+        multiply(s, rows, h, width, out, add);
         if let Some(SpmmEpilogue { bias, act, slope }) = epilogue {
             activate(width, out, bias, act, slope);
         }
@@ -121,7 +149,8 @@ impl RowChunks {
 }
 
 simd! {
-    fn direct_rows[FMA](
+    with avx512
+    fn direct_rows[FMA, const WIDE: usize](
         s: CsrView<'_>,
         rows: Range<usize>,
         h: &[Real],
@@ -133,9 +162,40 @@ simd! {
             let (columns, values) = s.row(row);
             let ahead = columns_ahead::<PREFETCH_DISTANCE>(s, row, rows.end);
             match values {
-                Some(values) => row_panels::<FMA>(columns, |e| values[e], ahead, h, width, 0..width, out, add),
-                None => row_panels::<FMA>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
+                Some(values) => {
+                    row_panels::<FMA, WIDE>(columns, |e| values[e], ahead, h, width, 0..width, out, add);
+                }
+                None => row_panels::<FMA, WIDE>(columns, |_| 1.0, ahead, h, width, 0..width, out, add),
             }
+        }
+    }
+}
+
+simd! {
+    with avx512
+    /// The rows of [`spmm_onto`] from `first` on, as many as `out` holds.
+    fn onto_rows[FMA, const WIDE: usize](
+        s: CsrView<'_>,
+        first: usize,
+        rows: Option<&[u32]>,
+        h: &[Real],
+        base: &[Real],
+        factor: Real,
+        width: usize,
+        out: &mut [Real],
+    ) {
+        for (at, out) in (first..).zip(out.chunks_exact_mut(width)) {
+            let row = rows.map_or(at, |rows| rows[at] as usize);
+            let (columns, values) = s.row(row);
+            let ahead = columns_ahead::<PREFETCH_DISTANCE>(s, row, s.n_rows);
+            out.copy_from_slice(&base[row * width..(row + 1) * width]);
+            match values {
+                Some(values) => {
+                    row_panels::<FMA, WIDE>(columns, |e| values[e], ahead, h, width, 0..width, out, true);
+                }
+                None => row_panels::<FMA, WIDE>(columns, |_| 1.0, ahead, h, width, 0..width, out, true),
+            }
+            out.iter_mut().for_each(|x| *x *= factor);
         }
     }
 }
@@ -150,7 +210,7 @@ pub(crate) fn columns_ahead<const BY: usize>(s: CsrView<'_>, row: usize, end: us
 /// One row of the product, restricted to the columns in `range`: Σₑ value(e)·h[columns[e]], panel by panel. Rows of `h`
 /// listed in `ahead` are prefetched meanwhile.
 #[inline(always)]
-pub(crate) fn row_panels<const FMA: bool>(
+pub(crate) fn row_panels<const FMA: bool, const WIDE: usize>(
     columns: &[u32],
     value: impl Fn(usize) -> Real + Copy,
     ahead: &[u32],
@@ -161,6 +221,10 @@ pub(crate) fn row_panels<const FMA: bool>(
     add: bool,
 ) {
     let mut at = range.start;
+    while range.end - at >= WIDE {
+        panel::<FMA, WIDE>(columns, value, ahead, h, width, at, out, add);
+        at += WIDE;
+    }
     while range.end - at >= PANEL {
         panel::<FMA, PANEL>(columns, value, ahead, h, width, at, out, add);
         at += PANEL;
@@ -219,106 +283,4 @@ fn add_row<const FMA: bool, const N: usize>(value: Real, source: &[Real], sums: 
 
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // copies and zeros are exact
-mod tests {
-    use super::super::rowwise;
-    use super::super::select::spmm_rows;
-    use super::super::testing::*;
-    use super::*;
-
-    #[test]
-    fn packed_panels_give_the_same_product() {
-        let mut numbers = Numbers::new(26);
-        for width in [256, 300] {
-            let s = OwnedCsr::random(2000, 4300, 40, &mut numbers);
-            let transposed = s.transposed();
-            let (h, d) = (numbers.vec(4300 * width), numbers.vec(2000 * width));
-            // Of the matrix and its transpose, only one is packed.
-            assert!(panels::is_profitable(s.view(), width) != panels::is_profitable(transposed.view(), 64));
-            for (s, h) in [(s.view(), &h), (transposed.view(), &d)] {
-                let start = numbers.vec(s.n_rows * width);
-                let bias = numbers.vec(width);
-                for add in [false, true] {
-                    let (mut got, mut want) = (start.clone(), start.clone());
-                    spmm(s, h, width, &mut got, add);
-                    for (row, want) in want.chunks_exact_mut(width).enumerate() {
-                        if !add {
-                            want.fill(0.0);
-                        }
-                        for (column, value) in s.entries(row) {
-                            (0..width).for_each(|j| want[j] += value * h[column * width + j]);
-                        }
-                    }
-                    assert_close(&got, &want, 1e-5);
-                    if !add {
-                        spmm_bias_act(s, h, width, &mut got, Some(&bias), Act::Prelu, 0.25);
-                        rowwise::bias_act_in_place(s.n_rows, width, &mut want, Some(&bias), Act::Prelu, 0.25);
-                        assert_close(&got, &want, 1e-5);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn panels_larger_than_the_l2_cache_give_the_bytes_of_single_rows() {
-        let mut numbers = Numbers::new(36);
-        let (rows, cols, width) = (1500, 40_000, 64);
-        let s = OwnedCsr::random(rows, cols, 200, &mut numbers);
-        assert!(panels::is_profitable(s.view(), width), "a product by panels");
-        let h = numbers.vec(cols * width);
-        let (mut by_panels, mut alone) = (vec![0.0; rows * width], vec![0.0; width]);
-        spmm(s.view(), &h, width, &mut by_panels, false);
-        for row in [0, 1, 700, rows - 1] {
-            // A single row is too small for panels.
-            spmm_rows(s.view(), &[row as u32], &h, width, &mut alone, false);
-            assert_eq!(alone, by_panels[row * width..][..width]);
-        }
-    }
-
-    #[test]
-    fn blocked_panels_give_the_bytes_of_single_rows_at_any_thread_count() {
-        let mut numbers = Numbers::new(37);
-        let (rows, cols, width) = (1500, 15_000, 70);
-        let s = OwnedCsr::random(rows, cols, 80, &mut numbers);
-        assert!(panels::is_profitable(s.view(), width), "a product by panels");
-        let (h, bias) = (numbers.vec(cols * width), numbers.vec(width));
-        let product = || {
-            let mut out = vec![0.0; rows * width];
-            spmm_bias_act(s.view(), &h, width, &mut out, Some(&bias), Act::Prelu, 0.25);
-            out
-        };
-        // With one or two threads, each works on its own panel; four threads share each of the three panels.
-        assert_same_at_any_thread_count(product);
-        let by_panels = product();
-        for row in [0, 1, 700, rows - 1] {
-            let mut alone = vec![0.0; width];
-            spmm_rows(s.view(), &[row as u32], &h, width, &mut alone, false);
-            rowwise::bias_act_in_place(1, width, &mut alone, Some(&bias), Act::Prelu, 0.25);
-            assert_eq!(alone, by_panels[row * width..][..width]);
-        }
-    }
-
-    #[test]
-    fn without_values_every_entry_is_one_and_empty_rows_are_zero() {
-        let s = CsrView { n_rows: 3, n_cols: 2, offsets: &[0, 2, 2, 3], columns: &[0, 1, 1], values: None };
-        let mut out = [9.0; 6];
-        spmm(s, &[1.0, 2.0, 3.0, 4.0], 2, &mut out, false);
-        assert_eq!(out, [4.0, 6.0, 0.0, 0.0, 3.0, 4.0]);
-    }
-
-    #[test]
-    fn tasks_cover_all_rows_once() {
-        let mut numbers = Numbers::new(28);
-        let s = OwnedCsr::random(500, 50, 10, &mut numbers);
-        for entries in [0, 1, 64, 100_000] {
-            let chunks = RowChunks::new(s.view(), entries);
-            let mut next = 0;
-            for task in 0..chunks.count {
-                let rows = chunks.rows(s.view(), task);
-                assert_eq!(rows.start, next);
-                next = rows.end;
-            }
-            assert_eq!(next, 500);
-        }
-    }
-}
+mod tests;

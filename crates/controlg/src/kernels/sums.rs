@@ -44,7 +44,10 @@ pub(crate) fn sum_rows_of<const S: usize>(
     totals: &mut [f64],
     mut row: impl AddRow<S>,
 ) {
-    let mut lines = [[0.0; WIDTH]; S];
+    // Aligned, so that no vector spans two cache lines.
+    #[repr(align(64))]
+    struct AlignedSums<const S: usize>([[Real; WIDTH]; S]);
+    let AlignedSums(lines) = &mut AlignedSums([[0.0; WIDTH]; S]);
     for at in (0..cols).step_by(WIDTH) {
         let width = WIDTH.min(cols - at);
         for first in (0..rows).step_by(ROWS) {

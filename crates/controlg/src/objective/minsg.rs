@@ -180,9 +180,8 @@ impl Objective for Minsg {
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, mut input: LossInput<'a, '_>) -> Var {
         let (anchors, n_held_out) = self.anchors(&mut input);
         let head = tape.group(input.group);
-        let contexts = self.contexts(tape, input.z[1]);
-        let [p, q] = [input.z[0], contexts].map(|rows| {
-            let picked = tape.gather(rows, anchors.clone());
+        let contexts = self.contexts(tape, input.z[1], &anchors);
+        let [p, q] = [tape.gather(input.z[0], anchors), contexts].map(|picked| {
             let projected = self.settings.head.apply(tape, &head, picked);
             match self.settings.similarity {
                 Similarity::Cosine => tape.normalize_rows(projected),
@@ -246,11 +245,18 @@ impl Minsg {
         }
     }
 
-    fn contexts<'a>(&'a self, tape: &mut Tape<'a>, z: Var) -> Var {
-        let Some(operator) = &self.operator else { return z };
-        match self.settings.readout {
-            Readout::WalkMean => tape.walk_mean(operator, z, self.settings.hops),
-            _ => tape.propagate(operator, z),
+    /// The context of every anchor.
+    fn contexts<'a>(&'a self, tape: &mut Tape<'a>, z: Var, anchors: &[u32]) -> Var {
+        let anchors = anchors.to_vec();
+        match (&self.operator, self.settings.readout) {
+            (None, _) => tape.gather(z, anchors),
+            (Some(operator), Readout::WalkMean) => {
+                tape.walk_mean_at(operator, z, self.settings.hops, anchors)
+            }
+            (Some(operator), _) => {
+                let all = tape.propagate(operator, z);
+                tape.gather(all, anchors)
+            }
         }
     }
 }

@@ -380,6 +380,7 @@ mod tests {
         plot.text((0.5, 0.5), "middle", &"long ".repeat(2000));
         let svg = plot.finish(true).standalone();
         assert!(!svg.contains("<script>") && svg.contains("&lt;script&gt;"));
+        assert_eq!(html_escape("a\u{1b}\0b"), "a\\u{1b}\\u{0}b");
         assert!(svg.len() < 4000 && !svg.contains("NaN"));
     }
 }

@@ -35,7 +35,7 @@ use std::path::Path;
 use crate::audit;
 use crate::compare::{JsonlStore, Manifest, ResultCell};
 use crate::data::info::DatasetInfo;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::run_files;
 use crate::trace;
@@ -74,7 +74,11 @@ pub fn of_run(run: &Path, map: Option<(&EmbeddingMap, &Graph)>) -> Result<Render
 pub fn of_run_in(run: &Path, context: &RunContext<'_>) -> Result<RenderedReport> {
     let record = if run.is_dir() { run.join(run_files::TRACE) } else { run.to_owned() };
     let trace = RunTrace::new(trace::read(&record)?)?;
-    let verdict = audit::audit(&record).map_err(|error| error.to_string());
+    let verdict = match audit::audit(run) {
+        // A file that cannot be read says nothing about the record.
+        Err(error @ Error::Io { .. }) => return Err(error),
+        verdict => verdict.map_err(|error| error.to_string()),
+    };
     let mut figures = figures::of_run(&trace);
     // The settings of a synthetic graph would fill the title; the run in words has them.
     let data = trace.run.data.strip_prefix("synthetic:").map_or(trace.run.data.as_str(), |_| "synthetic");
@@ -84,12 +88,13 @@ pub fn of_run_in(run: &Path, context: &RunContext<'_>) -> Result<RenderedReport>
     }
     page.paragraph(context.intro);
     match &verdict {
-        Ok(_) => page.verdict(true, "audit: every decision follows from the record"),
+        Ok(audit) if audit.complete => page.verdict(true, "audit: every decision follows from the record"),
+        Ok(_) => page.verdict(true, "audit: every decision so far follows from the record"),
         Err(what) => page.verdict(false, &format!("audit: {what}")),
     }
     match context.scores {
         Some(given) => page.html(&scores::html(given)),
-        None => page.html(&scores::html(&scores::read(run, &trace.run.method))),
+        None => page.html(&scores::html(&scores::read(run, &trace.run.method)?)),
     }
     if let Some(info) = context.info {
         page.html(&statistics::html(info));

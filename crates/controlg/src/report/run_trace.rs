@@ -23,7 +23,7 @@ impl RunTrace {
         let (mut warm_up, mut sensings, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
         for record in records {
             match record {
-                Record::Run(_) | Record::Scheduler(_) => {}
+                Record::Run(_) | Record::Scheduler(_) | Record::End(_) => {}
                 Record::Warmup(line) => warm_up.push(line),
                 Record::Sense(line) => sensings.push(*line),
                 Record::Block(line) => blocks.push(*line),

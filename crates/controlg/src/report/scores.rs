@@ -1,10 +1,12 @@
 //! The scores of a run next to its floors.
 
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::page::prose;
 use crate::compare::table::html_escape;
+use crate::error::{Error, Result};
 use crate::eval::{Task, floors};
 use crate::run_files;
 
@@ -27,9 +29,15 @@ const FLOORS: &str = "Floors need no training, so training pays only above them:
                       their means over one and two hops, untrained the encoder before its first step.";
 
 /// Reads the scores in a run's `metrics.json`, if it exists; `method` names the run.
-pub(super) fn read(run: &Path, method: &str) -> Vec<TaskScores> {
-    let text = std::fs::read_to_string(run.join(run_files::METRICS)).unwrap_or_default();
-    let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap_or_default();
+pub(super) fn read(run: &Path, method: &str) -> Result<Vec<TaskScores>> {
+    let path = run.join(run_files::METRICS);
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io(format_args!("reading {}", path.display()), error)),
+        Ok(text) => text,
+    };
+    let all: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&text).map_err(|error| Error::input(&path, "", error, "the scores of a run"))?;
     let of_task = |task: Task| {
         let score = all.get(task.name())?;
         let mut values = vec![(method.to_owned(), score.get("value")?.as_f64()?)];
@@ -40,7 +48,7 @@ pub(super) fn read(run: &Path, method: &str) -> Vec<TaskScores> {
         let protocol = score.get("protocol")?.as_str()?.to_owned();
         Some(TaskScores { task, protocol, note: String::new(), values })
     };
-    [Task::Nc, Task::Lp, Task::Cluster].into_iter().filter_map(of_task).collect()
+    Ok([Task::Nc, Task::Lp, Task::Cluster].into_iter().filter_map(of_task).collect())
 }
 
 /// One card per task, with a sentence on how the run compares with its floors.
@@ -127,12 +135,14 @@ mod tests {
         write(
             r#"{"cluster": {"value": 50.0, "protocol": "kmeans-k"}, "nc": {"value": 81.0, "protocol": "own"}}"#,
         );
-        let scores = read(folder.path(), "controlg");
+        let scores = read(folder.path(), "controlg").unwrap();
         assert_eq!(scores.iter().map(|score| score.task).collect::<Vec<_>>(), [Task::Nc, Task::Cluster]);
         assert!(html(&scores).contains("81.0&nbsp;%") && !html(&scores).contains("smoothed"));
         write(r#"{"nc": {"value": 81.0, "protocol": "own", "floors": {"raw": 60.4, "sgc": 80.7}}}"#);
-        assert_eq!(read(folder.path(), "m")[0].values, values(&[("m", 81.0), ("sgc", 80.7), ("raw", 60.4)]));
+        let scores = read(folder.path(), "m").unwrap();
+        assert_eq!(scores[0].values, values(&[("m", 81.0), ("sgc", 80.7), ("raw", 60.4)]));
         write("broken");
-        assert!(html(&read(folder.path(), "m")).is_empty());
+        assert!(read(folder.path(), "m").unwrap_err().to_string().contains("metrics.json"));
+        assert!(read(&folder.path().join("none"), "m").unwrap().is_empty());
     }
 }

@@ -36,7 +36,7 @@ impl EventFile {
     /// Appends the scalars of a line of the record and flushes the file.
     pub fn append(&mut self, record: &Record) -> Result<()> {
         let (step, scalars) = match record {
-            Record::Run(_) | Record::Scheduler(_) => return Ok(()),
+            Record::Run(_) | Record::Scheduler(_) | Record::End(_) => return Ok(()),
             Record::Warmup(line) => (line.step, self.per_objective("loss", &line.loss)),
             Record::Sense(line) => (line.step, self.sensing_scalars(line)),
             Record::Block(line) => (line.step, self.block_scalars(line)),

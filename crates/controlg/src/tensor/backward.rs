@@ -97,7 +97,7 @@ impl<'t, 'a> BackwardCtx<'t, 'a> {
 
 /// `to` = `from`, or `to` += `from`.
 pub(super) fn copy_or_add(from: &[Real], to: &mut [Real], add: bool) {
-    if add { rows::axpy(1.0, from, to) } else { to.copy_from_slice(from) }
+    if add { rows::axpy(1.0, from, to) } else { rows::copy(from, to) }
 }
 
 /// `x` *= `factor`, skipped for a factor of 1.

@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 use crate::Real;
 use crate::kernels::memory::prefer_large_pages;
 use crate::kernels::pairs::PairGraph;
-use crate::kernels::scratch;
+use crate::kernels::{rows, scratch};
 
 /// Bytes of a cache line. Buffers start at a line boundary.
 const LINE: usize = 64;
@@ -61,7 +61,7 @@ impl Usage {
 }
 
 /// An element type that the pool has buffers of.
-pub trait Pooled: Copy + Default + 'static {
+pub trait Pooled: Copy + Default + Send + Sync + 'static {
     #[doc(hidden)]
     fn free_list(pool: &Pool) -> &FreeList<Self>;
 }
@@ -153,7 +153,7 @@ impl Pool {
     /// A buffer of zeros.
     pub fn zeros<T: Pooled>(&self, len: usize) -> Buffer<'_, T> {
         let mut buffer = self.take(len);
-        buffer.fill(T::default());
+        rows::fill(T::default(), &mut buffer);
         buffer
     }
 
@@ -161,7 +161,7 @@ impl Pool {
     pub fn copy<T: Pooled>(&self, from: &[T]) -> Buffer<'_, T> {
         let mut buffer = self.take(from.len());
         if !self.shape_only {
-            buffer.copy_from_slice(from);
+            rows::copy(from, &mut buffer);
         }
         buffer
     }
@@ -298,7 +298,7 @@ impl<T: Pooled> Buffer<'_, T> {
 impl<T: Pooled> Clone for Buffer<'_, T> {
     fn clone(&self) -> Self {
         let mut copy = self.pool.take(self.len);
-        copy.copy_from_slice(self);
+        rows::copy(self, &mut copy);
         copy
     }
 }

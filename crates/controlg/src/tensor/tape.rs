@@ -17,6 +17,7 @@ use super::params::{Grads, ParamId, Params};
 use super::pool::{Buffer, Pool};
 use crate::Real;
 use crate::kernels::precision::Precision;
+use crate::kernels::rows;
 
 /// A value on a tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -353,7 +354,7 @@ impl<'a> Tape<'a> {
     /// A buffer with a copy of a value.
     pub(super) fn copy(&self, var: Var) -> Buffer<'a> {
         let mut copy = self.pool.take(self.numel(var));
-        self.compute(|| copy.copy_from_slice(self.value(var)));
+        self.compute(|| rows::copy(self.value(var), &mut copy));
         copy
     }
 

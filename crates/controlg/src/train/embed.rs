@@ -31,14 +31,14 @@ use crate::tensor::{Params, Pool};
 /// A run for link prediction does not use the held-out edges of its own graph here either.
 pub fn embed(run: &Path, graph: &Graph) -> Result<Dense> {
     let (config, path) = config_and_model(run)?;
-    embed_with(&config, &path, &TensorFile::read(&path)?, graph)
+    embed_with(&config, &path, &read_model(&config, &path)?, graph)
 }
 
 /// [`embed`] into a folder, with the files of [`super::write_embeddings`]. Large graphs are processed some rows at a
 /// time. Returns the embedding width.
 pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let (config, path) = config_and_model(run)?;
-    let tensors = TensorFile::read(&path)?;
+    let tensors = read_model(&config, &path)?;
     let graph = &feature_match::match_features(&path, &tensors, graph)?.graph;
     let readout = EmbeddingReadout::new(graph, &*config.encoder, &config.embed);
     let width = readout.like(&read_readout(&path, &tensors)?).width();
@@ -64,6 +64,18 @@ pub fn match_features(run: &Path, graph: &Graph) -> Result<MatchedGraph> {
 
 fn config_and_model(run: &Path) -> Result<(Config, PathBuf)> {
     Ok((Config::from_table(config::read(&run.join(run_files::CONFIG))?)?, run.join(run_files::MODEL)))
+}
+
+/// Reads the model of a run. Other settings than those it was trained with are an error.
+fn read_model(config: &Config, path: &Path) -> Result<TensorFile<'static>> {
+    let tensors = TensorFile::read(path)?;
+    match tensors.metadata.get("config_hash") {
+        Some(hash) if *hash != config.hash()? => {
+            let expected = format!("those of {}", run_files::CONFIG);
+            Err(Error::input(path, "config_hash", "a model of other settings", expected))
+        }
+        _ => Ok(tensors),
+    }
 }
 
 /// [`embed`] with loaded settings and model; `path` is the name of the model in error messages.
@@ -168,6 +180,6 @@ fn visible_graph(config: &Config, tensors: &TensorFile<'_>, graph: &Graph) -> Re
     }
     // A graph whose edges cannot be split is not the one of the run.
     let own = Input::new(graph, config)
-        .is_ok_and(|input| tensors.metadata.get("data_hash") == Some(&input.graph.fingerprint()));
+        .is_ok_and(|input| tensors.metadata.get("data_hash") == Some(&input.data_hash));
     if own { EdgeSplit::draw(graph, config.seed)?.training_graph(graph) } else { Ok(graph.clone()) }
 }

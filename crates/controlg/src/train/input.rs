@@ -1,6 +1,7 @@
 //! The graph as training sees it: visible edges, normalized features, a probe for sensing.
 
 use super::normalization::{Normalization, column_scale, normalized_graph};
+use super::quality::QualitySample;
 use crate::config::{BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
 use crate::error::Result;
@@ -23,10 +24,14 @@ pub struct Input {
     pub scale: Option<ColumnScale>,
     /// Whether the features are structural, computed from the edges.
     pub structural: bool,
+    /// Hash of the graph.
+    pub data_hash: String,
     /// What was chosen for this graph, and why: the feature normalization, the number of clusters.
     pub notes: Vec<String>,
     /// How the features were normalized.
     pub(super) normalization: Normalization,
+    /// What the quality of embeddings is measured on; `None` if it is not.
+    pub(super) quality: Option<QualitySample>,
 }
 
 impl Input {
@@ -42,17 +47,25 @@ impl Input {
         let structural = visible.has_features_from_edges();
         let normalization = Normalization::of(config.normalize, &visible)?;
         let scale = column_scale(&visible, normalization.how)?;
-        let graph = normalized_graph(visible, normalization.how, scale.as_ref())?;
+        let graph = normalized_graph(visible.clone(), normalization.how, scale.as_ref())?;
         let probe = if !full_batch || graph.n_nodes() > config.sense.whole_up_to {
             let stream = &mut Stream::new(config.seed, "sense", "probe", 0);
             Some(Subgraph::balls(&graph, config.sense.probe_nodes, BALLS, stream)?)
         } else {
             None
         };
+        let quality = match config.train.quality {
+            true => {
+                let graphs = (&visible, &graph, probe.as_ref());
+                Some(QualitySample::draw(graphs, (normalization, scale.as_ref()), config)?)
+            }
+            false => None,
+        };
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
         let notes = normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config));
         let notes = notes.chain(precision_note(config)).chain(one_block_note(config)).collect();
-        Ok(Input { graph, probe, scale, structural, notes, normalization })
+        let data_hash = graph.fingerprint();
+        Ok(Input { graph, probe, scale, structural, data_hash, notes, normalization, quality })
     }
 }
 

@@ -9,11 +9,12 @@ use crate::objective::AuxNetwork;
 /// The smallest mini-batch that a memory limit leads to.
 const MIN_BATCH_NODES: usize = 512;
 
-/// Adapts settings to a memory limit in bytes. Keeps them if they fit; else turns on gradient checkpointing, which changes
-/// no result; else uses the largest mini-batches that fit. Reports how much memory is needed if none do.
+/// Adapts settings to a memory limit in bytes. Keeps them if they fit; else leaves out the measures of quality and turns on
+/// gradient checkpointing, which change no result; else uses the largest mini-batches that fit. Reports how much memory is
+/// needed if none do.
 pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
     let mut least: Option<(MemoryEstimate, Config)> = None;
-    for candidate in candidates(graph, config) {
+    for candidate in candidates(graph, config).into_iter().flat_map(with_and_without_quality) {
         let need = memory::need(graph, &candidate)?;
         if need.total() <= limit {
             return Ok(candidate);
@@ -26,6 +27,14 @@ pub fn within(graph: &Graph, config: &Config, limit: u64) -> Result<Config> {
         Some((need, candidate)) => Err(refusal(graph, config, limit, &need, &candidate)),
         None => Ok(config.clone()),
     }
+}
+
+/// The settings, and the same without measuring quality after each epoch.
+fn with_and_without_quality(with: Config) -> impl Iterator<Item = Config> {
+    let mut without = with.clone();
+    without.train.quality = false;
+    let without = with.train.quality.then_some(without);
+    std::iter::once(with).chain(without)
 }
 
 /// The settings to try, from the given ones to the smallest mini-batches.

@@ -6,6 +6,7 @@ use super::batch::BatchLoader;
 use super::model::init::InitialModel;
 use super::model::{ExtraPasses, Model, ModelSpec};
 use super::normalization::Normalization;
+use super::quality::QualitySample;
 use super::readout::EmbeddingReadout;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
@@ -102,6 +103,11 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let cuts = batch == BatchMode::Cluster || config.objectives.iter().any(|name| name == "p_par");
     let parameters = parameter_bytes(&initial, config, encoded)?;
     let (passes, embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
+    if config.train.quality && config.total_steps() > 0 {
+        let sensed = probe.as_ref().map_or(&seen, |probe| &probe.graph);
+        // Beside the buffers of the steps, which are kept between them.
+        prepared += QualitySample::bytes(sensed) + quality_bytes(sensed, &initial, config)?;
+    }
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,
         graph: graph_bytes(graph, config, normalize, whole) as u64,
@@ -143,6 +149,18 @@ fn pass_bytes<'g>(
     // Buffers of many sizes fragment the heap.
     Ok([steps, embedding].map(|bytes| bytes + bytes / FRAGMENTS).into())
 }
+
+/// Bytes for measuring the quality of the embeddings of a graph: its input to the encoder is made for each measurement.
+fn quality_bytes(graph: &Graph, initial: &InitialModel, config: &Config) -> Result<usize> {
+    let spec =
+        ModelSpec { objectives: Vec::new(), ..ModelSpec::from_config(config, &config.build_method()?) };
+    let model = Model::shape_only(graph, None, None, spec)?;
+    let passes = model.embed_bytes(&config.embed, 0);
+    Ok(passes + passes / FRAGMENTS + prepared_bytes(graph, &[]) + initial.encoder.width() * PER_COLUMN)
+}
+
+/// Bytes per column of the embeddings for the rows that are clustered: a copy of each, centers and their sums.
+const PER_COLUMN: usize = 3 * 2048 * size_of::<Real>();
 
 /// One of so many bytes of the heap is lost between blocks.
 const FRAGMENTS: usize = 12;

@@ -8,6 +8,7 @@ use super::input::Input;
 use super::run::feature_match::{self, MatchedGraph, is_structural};
 use super::run::files::{EmbeddingShape, stream_embeddings};
 use super::run::model_file::{RunIdentity, model_file};
+use super::run::results::end_line;
 use super::run::safetensors::TensorFile;
 use super::training::{Timings, Training};
 use crate::config::{self, Config, Custom};
@@ -165,15 +166,29 @@ impl TrainedModel {
     /// Whether training was stopped before its last step; see [`pretrain_until`](super::pretrain_until).
     pub fn is_partial(&self) -> bool {
         let config = &self.parts.config;
-        let (mut last, mut watch) = (0, FlatWatch::default());
+        let mut watch = FlatWatch::default();
         for line in &self.record {
-            let Record::Block(block) = line else { continue };
-            last = block.step + block.steps;
-            if !block.held_out.is_empty() {
+            if let Record::Block(block) = line
+                && !block.held_out.is_empty()
+            {
                 watch.observe(&block.held_out);
             }
         }
-        last < config.total_steps() && !watch.stops_after(config.train.stop_when_flat)
+        self.steps_done() < config.total_steps() && !watch.stops_after(config.train.stop_when_flat)
+    }
+
+    /// Number of steps in the record.
+    fn steps_done(&self) -> u64 {
+        let Config { objectives, train, .. } = &self.parts.config;
+        let done = |line: &Record| match line {
+            Record::Block(block) => Some(block.step + block.steps),
+            Record::Warmup(line) if line.round < train.warmup_rounds => {
+                Some(line.step + objectives.len() as u64)
+            }
+            Record::Warmup(line) => Some(line.step),
+            _ => None,
+        };
+        self.record.iter().rev().find_map(done).unwrap_or(0)
     }
 
     /// How the training time was spent; `None` for a model that was loaded.
@@ -263,12 +278,18 @@ impl TrainedModel {
         fs::create_dir_all(dir)
             .map_err(|error| Error::io(format_args!("creating {}", dir.display()), error))?;
         files::atomic_write_bytes(&dir.join(run_files::CONFIG), parts.config.to_toml()?)?;
-        files::atomic_write_bytes(&dir.join(run_files::TRACE), &parts.record)?;
         files::atomic_write_bytes(&dir.join(run_files::MODEL), &parts.model)?;
         let (n, width) = (parts.embeddings.n_rows(), parts.embeddings.n_cols());
         let structural = is_structural(&TensorFile::parse(&dir.join(run_files::MODEL), &parts.model)?);
         let shape = EmbeddingShape { n, width, structural };
-        stream_embeddings(dir, shape, &parts.ids, |rows| rows(parts.embeddings.data()))
+        stream_embeddings(dir, shape, &parts.ids, |rows| rows(parts.embeddings.data()))?;
+        let record = match self.record.first() {
+            Some(Record::Run(header)) if header.data_hash.is_some() => {
+                trace::with_end(&parts.record, end_line(dir, self.steps_done())?)?
+            }
+            _ => parts.record.clone(),
+        };
+        files::atomic_write_bytes(&dir.join(run_files::TRACE), record)
     }
 
     /// [`TrainedModel::save`] that may replace the run in a folder. Files that are not those of a run are an error, and
@@ -396,7 +417,8 @@ mod tests {
             assert_eq!(fs::read(saved.join(name)).unwrap(), fs::read(folder.join(name)).unwrap(), "{name}");
         }
         let loaded = TrainedModel::load(&folder).unwrap();
-        assert_eq!(loaded.record().len(), model.record().len());
+        // The record of a folder ends with the digests of its files.
+        assert_eq!(loaded.record().len(), model.record().len() + 1);
         let (loaded, model) = (loaded.into_parts(), model.into_parts());
         assert_eq!((loaded.embeddings, loaded.model), (model.embeddings, model.model));
         assert!(crate::audit::audit(&saved).unwrap().blocks > 0);

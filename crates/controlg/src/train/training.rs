@@ -9,9 +9,11 @@ use super::input::Input;
 use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
 use super::normalization::Normalization;
+use super::quality::QualityMeter;
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch};
 use crate::error::Result;
+use crate::eval::quality::Quality;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 
 /// The training loop. [`pretrain`](super::pretrain) and [`RunFolder`](super::RunFolder) run it to its end.
@@ -33,11 +35,13 @@ use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 pub struct Training<'g> {
     config: Config,
     normalization: Normalization,
+    data_hash: String,
     notes: Vec<String>,
     model: Model<'g>,
     method: Driver,
     progress: TrainProgress,
     timings: Timings,
+    quality: Option<QualityMeter<'g>>,
 }
 
 /// The method with its working memory.
@@ -86,13 +90,16 @@ impl<'g> Training<'g> {
         }
         let spec = ModelSpec::from_config(config, &method);
         let model = Model::with_loader(&input.graph, input.probe.as_ref(), loader, spec)?;
+        let quality = input.quality.as_ref().map(|sample| QualityMeter::new(sample, &*config.encoder));
         Ok(Training {
+            quality,
             method: match method {
                 ActiveMethod::Schedule(coordinator) => Driver::Schedule(coordinator),
                 ActiveMethod::Mix(mixer) => Driver::Mix(Mixing::new(mixer, &model)),
             },
             model,
             normalization: input.normalization,
+            data_hash: input.data_hash.clone(),
             notes: input.notes.clone(),
             config: config.clone(),
             progress: TrainProgress::default(),
@@ -110,6 +117,7 @@ impl<'g> Training<'g> {
             method,
             seed,
             objectives,
+            data_hash: Some(self.data_hash.clone()),
             normalize: self.normalization.chosen_for.map(|_| self.normalization.how),
             notes: self.notes.clone(),
             integral_rule: self.config.is_feedback_loop().then_some(self.config.control.integral),
@@ -213,16 +221,24 @@ impl<'g> Training<'g> {
         self.progress.steps += steps;
         self.progress.blocks += 1;
         let ms = milliseconds(start);
-        let held_out = self.held_out_losses()?;
-        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, ms, ..line })))
+        let (held_out, quality) =
+            match self.at_epoch_end() || self.progress.steps >= self.config.total_steps() {
+                true => (self.held_out_losses()?, self.measure_quality()?),
+                false => (Vec::new(), None),
+            };
+        Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, quality, ms, ..line })))
     }
 
-    /// The losses on held-out samples, if there are some and an epoch or the run has just ended.
+    /// The quality of the embeddings, if it is to be measured.
+    fn measure_quality(&mut self) -> Result<Option<Quality>> {
+        let start = Instant::now();
+        let quality = self.quality.as_ref().map(|meter| meter.measure(&self.model)).transpose()?;
+        self.timings.sensing += start.elapsed().as_secs_f64();
+        Ok(quality)
+    }
+
+    /// The losses on held-out samples, if there are some.
     fn held_out_losses(&mut self) -> Result<Vec<f64>> {
-        let ended = self.progress.steps >= self.config.total_steps();
-        if !ended && !self.at_epoch_end() {
-            return Ok(Vec::new());
-        }
         let start = Instant::now();
         let losses = self.model.held_out_losses(self.progress.steps)?;
         self.timings.sensing += start.elapsed().as_secs_f64();

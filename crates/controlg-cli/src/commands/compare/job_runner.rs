@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use controlg::compare::{Comparison, EmbeddingSource, Job, ResultCell};
 use controlg::data::FeatureSource;
+use controlg::eval::quality::Quality;
 use controlg::eval::{Score, Task, ValidationScore};
-use controlg::trace::{self, Record};
+use controlg::trace::{self, BlockLine, Record};
 use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
 
@@ -33,13 +34,17 @@ struct ChildOutcome {
     peak_bytes: Option<u64>,
 }
 
-/// Cost of a run.
+/// Cost of a run, and what it measured of its embeddings.
 #[derive(Default)]
 struct RunCost {
     steps: u64,
     evaluations: u64,
     seconds: f64,
     peak_mb: f64,
+    /// The last measurement of the quality without labels.
+    quality: Option<Quality>,
+    /// The mean of the last held-out losses relative to the first.
+    held_out: Option<f64>,
 }
 
 impl JobRunner<'_> {
@@ -161,6 +166,8 @@ fn cell(
         probe: score.probe.clone(),
         embedding: score.embedding.clone(),
         validation: score.metric("validation"),
+        quality: cost.quality,
+        held_out: cost.held_out,
         missing_classes: missing_classes(score),
         settings: job.settings.clone(),
         config_hash: hash.to_owned(),
@@ -185,14 +192,36 @@ fn cost(run: &Path, outcome: &ChildOutcome, evaluations: u64) -> Result<RunCost>
     let milliseconds: f64 = lines
         .iter()
         .map(|line| match &line.record {
-            Record::Run(_) | Record::Scheduler(_) => 0.0,
+            Record::Run(_) | Record::Scheduler(_) | Record::End(_) => 0.0,
             Record::Warmup(line) => line.ms,
             Record::Sense(line) => line.ms,
             Record::Block(line) => line.ms,
         })
         .sum();
-    let peak_mb = outcome.peak_bytes.map_or(0.0, |bytes| (bytes as f64 / 1e5).round() / 10.0);
-    Ok(RunCost { steps: outcome.steps, evaluations, seconds: (milliseconds / 10.0).round() / 100.0, peak_mb })
+    let blocks: Vec<&BlockLine> = lines
+        .iter()
+        .filter_map(|line| match &line.record {
+            Record::Block(line) => Some(&**line),
+            _ => None,
+        })
+        .collect();
+    Ok(RunCost {
+        steps: outcome.steps,
+        evaluations,
+        seconds: (milliseconds / 10.0).round() / 100.0,
+        peak_mb: outcome.peak_bytes.map_or(0.0, |bytes| (bytes as f64 / 1e5).round() / 10.0),
+        quality: blocks.iter().rev().find_map(|block| block.quality),
+        held_out: relative_held_out(&blocks),
+    })
+}
+
+/// The mean over the objectives of the last held-out loss relative to the first; `None` unless there are two measurements.
+fn relative_held_out(blocks: &[&BlockLine]) -> Option<f64> {
+    let mut measured = blocks.iter().map(|block| &block.held_out).filter(|losses| !losses.is_empty());
+    let (first, last) = (measured.next()?, measured.next_back()?);
+    let relative: f64 = first.iter().zip(last).map(|(first, last)| last / first).sum();
+    let mean = relative / first.len() as f64;
+    mean.is_finite().then_some(mean)
 }
 
 /// Removes the large files of a run; keeps settings, record and scores.

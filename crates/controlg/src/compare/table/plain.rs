@@ -1,7 +1,7 @@
 //! Renders a result table as aligned text for a terminal.
 
-use super::ResultTable;
 use super::render::value;
+use super::{ResultTable, TextTable};
 
 impl ResultTable {
     /// Aligned columns, one line per method; the best value of a column is marked with `*`.
@@ -17,17 +17,30 @@ impl ResultTable {
             });
             lines.push([row.method.clone()].into_iter().chain(cells).collect());
         }
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..=self.columns.len()).map(width).collect();
-        let aligned = |line: &Vec<String>| {
-            let mut text = format!("{:<1$}", line[0], widths[0]);
-            for (cell, width) in line.iter().zip(&widths).skip(1) {
-                text += &format!("  {cell:>width$}");
-            }
-            text.trim_end().to_owned() + "\n"
-        };
-        lines.iter().map(aligned).collect()
+        aligned(&lines)
     }
+}
+
+impl TextTable {
+    /// Aligned columns, one line per row.
+    pub fn plain(&self) -> String {
+        aligned(&[std::slice::from_ref(&self.head), &self.rows].concat())
+    }
+}
+
+/// The first column to the left, the others to the right.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let n_columns = lines.first().map_or(0, Vec::len);
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n_columns).map(width).collect();
+    let aligned = |line: &Vec<String>| {
+        let mut text = format!("{:<1$}", line[0], widths[0]);
+        for (cell, width) in line.iter().zip(&widths).skip(1) {
+            text += &format!("  {cell:>width$}");
+        }
+        text.trim_end().to_owned() + "\n"
+    };
+    lines.iter().map(aligned).collect()
 }
 
 #[cfg(test)]

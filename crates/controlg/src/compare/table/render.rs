@@ -7,7 +7,7 @@ use super::{AverageRank, MeanInterval, ResultTable};
 impl ResultTable {
     /// Renders as Markdown.
     pub fn markdown(&self) -> String {
-        let safe = |text: &str| text.replace('|', "\\|");
+        let safe = markdown_escape;
         let mut head = vec!["method".to_owned()];
         head.extend(self.columns.iter().map(|(data, protocol)| safe(&format!("{data} ({protocol})"))));
         head.push("average rank".to_owned());
@@ -156,7 +156,25 @@ pub(super) fn latex_escape(text: &str) -> String {
 }
 
 pub(crate) fn html_escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            // XML has no control characters, so an SVG with one is not read.
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text in a cell of a Markdown table: one line, without HTML.
+pub(crate) fn markdown_escape(text: &str) -> String {
+    html_escape(&text.replace(['\n', '\t'], " ")).replace("&quot;", "\"").replace('|', "\\|")
 }
 
 #[cfg(test)]
@@ -197,7 +215,9 @@ mod tests {
         assert!(
             table.latex().contains(r"a\&<b>|c (own)") && table.latex().contains(r"p\_x\%,1 & \textbf{1.00}")
         );
-        assert!(table.html().contains("a&amp;&lt;b&gt;|c") && table.markdown().contains(r"a&<b>\|c"));
+        assert!(
+            table.html().contains("a&amp;&lt;b&gt;|c") && table.markdown().contains(r"a&amp;&lt;b&gt;\|c")
+        );
         assert!(table.csv().contains("\"p_x%,1\""));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::render::{csv_quoted, html_escape, latex_escape};
+use super::render::{csv_quoted, html_escape, latex_escape, markdown_escape};
 
 /// Header and rows of the same length; the first column holds the row names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,7 +23,7 @@ impl TextTable {
     /// Renders as Markdown.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| {
-            let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            let cells: Vec<String> = cells.iter().map(|cell| markdown_escape(cell)).collect();
             format!("| {} |\n", cells.join(" | "))
         };
         let rule = format!("|---|{}\n", "---:|".repeat(self.head.len() - 1));

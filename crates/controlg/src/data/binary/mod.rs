@@ -10,14 +10,17 @@
 //! features.columns.u32     columns of the non-zero values of each row
 //! features.values.f32      the non-zero values
 //! ids.txt                  one node id per line; absent if the ids are 0, 1, 2, …
+//! hashes.json              SHA-256 of graph.json and of every megabyte of the features
 //! feature_names.txt        the name of each feature column, one per line; absent if they have none
 //! ```
 //!
 //! All numbers are little-endian. Labels and splits are not included: they stay in the original data set, which
 //! evaluation reads.
 //!
-//! Loading reads and checks the adjacency. It only opens the features; see [`crate::graph::StoredFeatures`].
+//! Loading reads and checks the adjacency. It only opens the features ([`crate::graph::StoredFeatures`]), whose blocks are
+//! checked when they are read first. Folders of older versions have no `hashes.json`: their features are checked whole.
 
+mod hashes;
 mod read;
 mod write;
 

@@ -6,19 +6,23 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::{BinaryHeader, COLUMNS, DENSE, FORMAT_TAG, HEADER, IDS, NAME, OFFSETS, SPARSE, WEIGHTS};
+use super::hashes::BinaryHashes;
+use super::{
+    BinaryFileInfo, BinaryHeader, COLUMNS, DENSE, FORMAT_TAG, HEADER, IDS, NAME, OFFSETS, SPARSE, WEIGHTS,
+};
 use crate::Real;
 use crate::data::folder::FEATURE_NAMES;
 use crate::data::{Dataset, FeatureSource, LoadOptions, limits};
 use crate::error::{Error, Result};
 use crate::files::{self, hex};
-use crate::graph::{Adjacency, Csr, EdgeCounts, Graph, Ids, StoredFeatures, name_problem};
+use crate::graph::{Adjacency, BlockHash, Csr, EdgeCounts, Graph, Ids, StoredFeatures, name_problem};
 
 /// Loads a binary folder. Features stay on disk if the options ask for it.
 pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
     let header = BinaryHeader::read(path)?;
     let adjacency = header.adjacency(path)?;
     let ids = header.ids(path)?;
+    let hashes = BinaryHashes::read(path)?;
     let mut notes = header.notes.clone();
     let graph = match options.features {
         FeatureSource::Structural => {
@@ -26,7 +30,7 @@ pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Datase
             Graph::structural(adjacency, ids)?
         }
         FeatureSource::Given => {
-            let graph = Graph::stored(adjacency, header.features(path)?, ids)?;
+            let graph = Graph::stored(adjacency, header.features(path, hashes.as_ref())?, ids)?;
             let graph = graph.with_features_from_edges(header.features_from_edges);
             let graph = match header.feature_names(path)? {
                 Some(names) => graph.with_feature_names(names)?,
@@ -98,17 +102,47 @@ impl BinaryHeader {
         })
     }
 
-    fn features(&self, folder: &Path) -> Result<StoredFeatures> {
+    fn features(&self, folder: &Path, hashes: Option<&BinaryHashes>) -> Result<StoredFeatures> {
         if let Some(info) = self.files.get(DENSE) {
             let path = folder.join(DENSE);
-            return StoredFeatures::dense(&path, self.nodes, self.features, info.sha256.clone());
+            let dense = StoredFeatures::dense(&path, self.nodes, self.features, info.sha256.clone())?;
+            return Ok(match self.blocks(folder, DENSE, hashes)? {
+                Some(blocks) => dense.with_block_hashes(blocks, Vec::new()),
+                None => dense,
+            });
         }
         let [offsets, columns, values] = SPARSE;
         let offsets: Vec<u64> = self.offsets(folder, offsets)?;
-        let infos = SPARSE.iter().filter_map(|name| self.files.get(*name));
-        let hashes: Vec<&str> = infos.map(|info| info.sha256.as_str()).collect();
-        let (columns, values) = (folder.join(columns), folder.join(values));
-        StoredFeatures::sparse(self.features, offsets, &columns, &values, hashes.join(" "))
+        let infos = SPARSE.iter().map(|name| self.info(folder, name)).collect::<Result<Vec<_>>>()?;
+        let identity = infos.iter().map(|info| info.sha256.as_str()).collect::<Vec<_>>().join(" ");
+        let [columns_path, values_path] = [columns, values].map(|name| folder.join(name));
+        let sparse = StoredFeatures::sparse(self.features, offsets, &columns_path, &values_path, identity)?;
+        Ok(match (self.blocks(folder, values, hashes)?, self.blocks(folder, columns, hashes)?) {
+            (Some(values), Some(columns)) => sparse.with_block_hashes(values, columns),
+            _ => sparse,
+        })
+    }
+
+    /// What the header says about a file.
+    fn info(&self, folder: &Path, name: &str) -> Result<&BinaryFileInfo> {
+        let missing =
+            || Error::input(&folder.join(HEADER), "files", format_args!("no {name}"), "its size and hash");
+        self.files.get(name).ok_or_else(missing)
+    }
+
+    /// The hashes of a file's blocks. Without them, checks the whole file.
+    fn blocks(
+        &self,
+        folder: &Path,
+        name: &str,
+        hashes: Option<&BinaryHashes>,
+    ) -> Result<Option<Vec<BlockHash>>> {
+        let info = self.info(folder, name)?;
+        if let Some(hashes) = hashes {
+            return hashes.blocks(folder, name, info.bytes).map(Some);
+        }
+        let path = folder.join(name);
+        if files::sha256(&path)? == info.sha256 { Ok(None) } else { Err(different_hash(&path)) }
     }
 
     fn ids(&self, folder: &Path) -> Result<Ids> {
@@ -168,9 +202,7 @@ impl BinaryHeader {
         number: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>> {
         let path = folder.join(name);
-        let missing =
-            || Error::input(&folder.join(HEADER), "files", format_args!("no {name}"), "its size and hash");
-        let info = self.files.get(name).ok_or_else(missing)?;
+        let info = self.info(folder, name)?;
         let file = files::open(&path)?;
         let size = file.metadata().map_err(|error| Error::reading(&path, error))?.len();
         // Checked before the memory is allocated.
@@ -194,10 +226,14 @@ impl BinaryHeader {
             left -= now;
         }
         if hex(hash.finalize()) != info.sha256 {
-            return Err(Error::input(&path, "", "a different SHA-256", format_args!("the one in {HEADER}")));
+            return Err(different_hash(&path));
         }
         Ok(all)
     }
+}
+
+fn different_hash(path: &Path) -> Error {
+    Error::input(path, "", "a different SHA-256", format_args!("the one in {HEADER}"))
 }
 
 /// Checks that rows ascend and have no self-loop, and that every entry (u, v) has its (v, u).

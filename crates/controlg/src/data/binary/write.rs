@@ -7,6 +7,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::hashes::{BinaryHashes, BlockHasher, HASHES};
 use super::{
     BinaryFileInfo, BinaryHeader, COLUMNS, DENSE, FORMAT_TAG, HEADER, IDS, OFFSETS, SPARSE, WEIGHTS,
 };
@@ -40,6 +41,7 @@ pub fn to_binary(dataset: &Dataset, out: &Path) -> Result<()> {
 pub struct BinaryWriter {
     folder: AtomicFolder,
     header: BinaryHeader,
+    blocks: BTreeMap<String, Vec<String>>,
 }
 
 impl BinaryWriter {
@@ -57,6 +59,7 @@ impl BinaryWriter {
                 notes,
                 files: BTreeMap::new(),
             },
+            blocks: BTreeMap::new(),
         })
     }
 
@@ -106,24 +109,29 @@ impl BinaryWriter {
         let path = self.folder.path(HEADER);
         std::fs::write(&path, text + "\n")
             .map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
+        BinaryHashes::new(&path, self.blocks)?.write(&self.folder.path(HASHES))?;
         self.folder.publish(out)
     }
 
     fn file(&mut self, name: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         let path = self.folder.path(name);
-        let run = || -> io::Result<BinaryFileInfo> {
+        let run = || -> io::Result<(BinaryFileInfo, Option<Vec<String>>)> {
             let mut to = HashingWriter {
                 to: BufWriter::with_capacity(1 << 20, File::create(&path)?),
                 hash: Sha256::new(),
+                blocks: (name == DENSE || SPARSE[1..].contains(&name)).then(BlockHasher::default),
                 bytes: 0,
             };
             write(&mut to)?;
+            let blocks = to.blocks.map(BlockHasher::finish);
             let info = BinaryFileInfo { bytes: to.bytes, sha256: hex(to.hash.finalize()) };
             to.to.into_inner()?.sync_all()?;
-            Ok(info)
+            Ok((info, blocks))
         };
-        let info = run().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
+        let (info, blocks) =
+            run().map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
         self.header.files.insert(name.to_owned(), info);
+        self.blocks.extend(blocks.map(|blocks| (name.to_owned(), blocks)));
         Ok(())
     }
 }
@@ -132,6 +140,7 @@ impl BinaryWriter {
 struct HashingWriter<W> {
     to: W,
     hash: Sha256,
+    blocks: Option<BlockHasher>,
     bytes: u64,
 }
 
@@ -139,6 +148,7 @@ impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.hash.update(&bytes[..written]);
+        self.blocks.iter_mut().for_each(|blocks| blocks.update(&bytes[..written]));
         self.bytes += written as u64;
         Ok(written)
     }

@@ -2,9 +2,11 @@
 //! without labels.
 //!
 //! The model: the features of a node are a signal of variance s² plus independent noise, and the signals of nodes k edges apart
-//! have correlation λᵏ. Then two features of an edge's ends have covariance λs², and those of two neighbors of a node λ²s². With
+//! have correlation λᵏ. λ is r in some directions of the signal and −r in the others, c on average relative to r: c is 1 if
+//! neighbors are alike, and near 0 if the neighbors of a class are of another one, which says as much about a node as its own
+//! class would. Then two features of an edge's ends have covariance c·r·s², and those of two neighbors of a node r²s². With
 //! few edges or weak features, both are uncertain; so is s², which shows in the correlations between columns. Together they give
-//! a posterior of λ and s².
+//! a posterior of r, c and s².
 //!
 //! A linear filter W keeps the share a² = (Σ_u W_vu λ^dist(v,u))² of the signal and the share n = Σ_u W_vu² of the noise. Its
 //! ratio is E[a²] / (n + κ), where κ is the noise that no smoothing removes: on homophilous graphs smoothing averages noise
@@ -32,7 +34,7 @@ pub(crate) struct HopWeights {
     pub(crate) twice: f64,
 }
 
-/// The posterior of λ, as its moments E[λᵏ], and of the signal.
+/// The posterior of λ, as its moments E[λᵏ] over directions, and of the signal.
 #[derive(Clone, Copy, Debug)]
 struct Posterior {
     /// E[λᵏ] for k from 0 to 4.
@@ -47,8 +49,10 @@ struct Posterior {
 const FLOOR: f64 = 0.1;
 /// The variance of a signal direction, relative to the noise in it, at which κ is half of [`FLOOR`].
 const WEAK: f64 = 0.5;
-/// Mean and standard deviation of λ's prior.
+/// Mean and standard deviation of the prior of c·r.
 const PRIOR: (f64, f64) = (0.5, 0.5);
+/// The prior of each c between −1 and 1, relative to that of c = ±1: of directions that differ in sign.
+const MIXED: f64 = 0.05;
 /// Relative error of the covariances under the model: the signals of real graphs are not equally correlated everywhere.
 const TOLERANCE: f64 = 0.2;
 /// Standard deviation of the logarithm of the signal around what the correlations between columns say.
@@ -82,7 +86,7 @@ impl HopWeights {
 }
 
 impl Posterior {
-    /// Sums over a grid of λ and s².
+    /// Sums over a grid of r, c and s².
     fn of(moments: &FeatureMoments) -> Posterior {
         // Log-likelihood of a covariance.
         let term = |(found, error): (f64, f64), expected: f64| {
@@ -90,25 +94,33 @@ impl Posterior {
         };
         let normal = |deviations: f64| -0.5 * deviations.powi(2);
         let mut points = Vec::new();
-        for lambda in (-50..=50).map(|at| f64::from(at) / 50.0) {
-            let prior = normal((lambda - PRIOR.0) / PRIOR.1);
+        for (r, c) in signs() {
+            let prior = normal((c * r - PRIOR.0) / PRIOR.1) + if c.abs() < 1.0 { MIXED.ln() } else { 0.0 };
             for spread in (-80..=80).map(|at| f64::from(at) / 20.0) {
                 let signal = moments.signal * f64::exp(SIGNAL_SPREAD * spread);
-                let edge = term(moments.edge, lambda * signal);
-                let two_hops = term(moments.two_hops, lambda * lambda * signal);
-                points.push((lambda, signal.ln(), prior + normal(spread) + edge + two_hops));
+                let edge = term(moments.edge, c * r * signal);
+                let two_hops = term(moments.two_hops, r * r * signal);
+                points.push((r, c, signal.ln(), prior + normal(spread) + edge + two_hops));
             }
         }
-        let best = points.iter().fold(f64::NEG_INFINITY, |best, point| best.max(point.2));
+        let best = points.iter().fold(f64::NEG_INFINITY, |best, point| best.max(point.3));
         let (mut total, mut lambda, mut log_signal) = (0.0, [0.0; 5], 0.0);
-        for (value, log, likelihood) in points {
+        for (r, c, log, likelihood) in points {
             let weight = f64::exp(likelihood - best);
             total += weight;
             log_signal += weight * log;
-            lambda.iter_mut().zip(0..).for_each(|(sum, power)| *sum += weight * value.powi(power));
+            // λᵏ is rᵏ in every direction if k is even, and c·rᵏ on average if k is odd.
+            for (sum, power) in lambda.iter_mut().zip(0..) {
+                *sum += weight * r.powi(power) * if power % 2 == 0 { 1.0 } else { c };
+            }
         }
         Posterior { lambda: lambda.map(|sum| sum / total), signal: f64::exp(log_signal / total) }
     }
+}
+
+/// A grid of r and c.
+fn signs() -> impl Iterator<Item = (f64, f64)> {
+    (0..=50).flat_map(|r| (-4..=4).map(move |c| (f64::from(r) / 50.0, f64::from(c) / 4.0)))
 }
 
 #[cfg(test)]
@@ -132,6 +144,13 @@ mod tests {
     }
 
     #[test]
+    fn neighbors_of_another_class_count_if_it_is_always_the_same() {
+        let paired = weights("synthetic:nodes=1500,features=300,homophily=0.8,paired=1");
+        let alone = weights("synthetic:nodes=1500,features=300,homophily=0.14");
+        assert!(paired.mean > 0.4 && alone.mean < 0.1, "{paired:?} {alone:?}");
+    }
+
+    #[test]
     fn precise_covariances_give_lambda_and_imprecise_ones_the_prior() {
         let moments = |edge, two_hops| FeatureMoments { edge, two_hops, signal: 0.01, columns: 100 };
         let mean = |moments: FeatureMoments| Posterior::of(&moments).lambda[1];
@@ -139,6 +158,8 @@ mod tests {
         assert!((precise - 0.6).abs() < 0.1, "{precise}");
         let opposed = mean(moments((-0.006, 1e-6), (0.0036, 1e-6)));
         assert!((opposed + 0.6).abs() < 0.15, "{opposed}");
+        let mixed = Posterior::of(&moments((0.0, 1e-6), (0.0036, 1e-6)));
+        assert!(mixed.lambda[1].abs() < 0.05 && (mixed.lambda[2] - 0.36).abs() < 0.1, "{:?}", mixed.lambda);
         let unknown = mean(moments((0.0, 1.0), (0.0, f64::INFINITY)));
         assert!((0.3..0.5).contains(&unknown), "the prior between −1 and 1: {unknown}");
     }

@@ -3,7 +3,7 @@
 //! A block of C, 14 rows of two vectors, stays in 28 of the 32 registers. Each inner index loads two vectors of B and
 //! broadcasts 14 numbers of A. Sums are fused multiply-adds in the order of the inner index.
 
-use super::layout::{LANES, MatrixLayout};
+use super::layout::{LANES, MatrixLayout, transposed};
 use super::{MatrixRef, Unit};
 use std::arch::x86_64::*;
 
@@ -28,6 +28,7 @@ impl Unit for VectorUnit {
     const INNER: usize = 256;
     const COLUMNS: usize = 512;
     const ROWS: usize = 8 * ROWS;
+    const PACK_STEP: usize = 32;
     // Packing again in every task costs more than reading from a shared cache.
     const SHARED: (usize, usize) = (1024, 8 << 20);
 
@@ -108,19 +109,17 @@ unsafe fn micro_kernel(inner: usize, a: *const f32, b: *const f32, c: *mut f32, 
 /// The matrix must hold all its rows and columns, and the CPU must have AVX-512.
 #[target_feature(enable = "avx512f")]
 unsafe fn pack<const WIDTH: usize, const OUTER_ROWS: bool>(stored: MatrixLayout, out: &mut [f32]) {
+    // A panel of 14 rows needs no more of them; one of 32 columns has two blocks of 16.
+    const { assert!(WIDTH == ROWS || WIDTH.is_multiple_of(LANES)) };
     for (step, out) in out.chunks_mut(LANES * WIDTH).enumerate() {
         for outer in (0..WIDTH).step_by(LANES) {
             let mask = ((1u32 << LANES.min(WIDTH - outer)) - 1) as __mmask16;
             // SAFETY: guaranteed by the caller; what lies outside the matrix reads as zeros.
             let block = unsafe {
-                if OUTER_ROWS {
-                    stored.columns((outer, step * LANES))
-                } else {
-                    let mut lines = [_mm512_setzero_ps(); LANES];
-                    for (line, vector) in lines.iter_mut().enumerate() {
-                        *vector = stored.line(step * LANES + line, outer);
-                    }
-                    lines
+                match (OUTER_ROWS, WIDTH) {
+                    (true, ROWS) => transposed(stored.lines::<ROWS, false>(outer, step * LANES)),
+                    (true, _) => transposed(stored.lines::<LANES, false>(outer, step * LANES)),
+                    (false, _) => stored.lines::<LANES, false>(step * LANES, outer),
                 }
             };
             for (vector, out) in block.iter().zip(out.chunks_exact_mut(WIDTH)) {

@@ -19,6 +19,7 @@ impl Unit for Bf16VectorUnit {
     const INNER: usize = 512;
     const COLUMNS: usize = 512;
     const ROWS: usize = 8 * ROWS;
+    const PACK_STEP: usize = 32;
     const SHARED: (usize, usize) = (1024, 8 << 20);
 
     fn new() -> Self {
@@ -104,7 +105,12 @@ unsafe fn pack<const WIDTH: usize, const INNER_ROWS: bool>(stored: MatrixLayout,
         for outer in (0..WIDTH).step_by(LANES) {
             let mask = ((1u32 << LANES.min(WIDTH - outer)) - 1) as __mmask16;
             // SAFETY: guaranteed by the caller.
-            let lines = unsafe { pairs::by_inner::<INNER_ROWS>(stored, step, outer) };
+            let lines = unsafe {
+                match WIDTH {
+                    ROWS => pairs::by_inner::<INNER_ROWS, ROWS, false>(stored, step, outer),
+                    _ => pairs::by_inner::<INNER_ROWS, LANES, false>(stored, step, outer),
+                }
+            };
             for (line, out) in lines.iter().zip(out.chunks_exact_mut(WIDTH)) {
                 // SAFETY: the mask selects pairs before the end of this line only.
                 unsafe { _mm512_mask_storeu_epi32(out.as_mut_ptr().add(outer).cast(), mask, *line) };

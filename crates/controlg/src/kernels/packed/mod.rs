@@ -38,6 +38,9 @@ trait Unit {
     const COLUMNS: usize;
     /// Rows of A per cache block.
     const ROWS: usize;
+    /// Inner indices that are packed at a time, for all panels of a block, if they are the rows of the stored factor: rows are then
+    /// read in longer pieces. `panel_lens` must be linear in multiples of it.
+    const PACK_STEP: usize = usize::MAX;
     /// A B with at most this many columns and packed bytes is packed once for all threads, and otherwise by every task.
     const SHARED: (usize, usize);
 
@@ -209,9 +212,13 @@ fn gemm_on<U: Unit>(
         let (packed_b, packed_a) = packed.split_at_mut(len_b);
         for (j, p) in ranges(n, U::COLUMNS).flat_map(|j| ranges(k, U::INNER).map(move |p| (j, p))) {
             let packed_b = &mut packed_b[..packed_lens::<U>(p.count, j.count).1];
-            let panels = packed_b.chunks_exact_mut(U::panel_lens(p.count).1);
-            for (panel, at) in panels.zip(ranges(j.count, U::BLOCK.1)) {
-                U::pack_b(b.offset(p.first, j.first + at.first), p.count, at.count, panel);
+            let (len, step) = (U::panel_lens(p.count).1, pack_step::<U>(b.column_stride));
+            for q in ranges(p.count, step) {
+                let part = U::panel_lens(q.first).1..U::panel_lens(q.first + q.count).1;
+                for (panel, at) in packed_b.chunks_exact_mut(len).zip(ranges(j.count, U::BLOCK.1)) {
+                    let b = b.offset(p.first + q.first, j.first + at.first);
+                    U::pack_b(b, q.count, at.count, &mut panel[part.clone()]);
+                }
             }
             for i in ranges(m, U::ROWS) {
                 let epilogue = epilogue.filter(|_| p.first + p.count == k);
@@ -227,6 +234,11 @@ fn gemm_on<U: Unit>(
 fn packed_lens<U: Unit>(inner: usize, outer: usize) -> (usize, usize) {
     let ((rows, columns), (a, b)) = (U::BLOCK, U::panel_lens(inner));
     (a * outer.div_ceil(rows), b * outer.div_ceil(columns))
+}
+
+/// Inner indices to pack at a time, for a factor with this stride of its outer dimension.
+fn pack_step<U: Unit>(outer_stride: usize) -> usize {
+    if outer_stride == 1 { U::PACK_STEP } else { usize::MAX }
 }
 
 /// A block of C and what is done with the product.
@@ -252,8 +264,11 @@ impl OutputBlock<'_> {
     ) {
         let OutputBlock { c, stride, columns, add, epilogue } = self;
         let (len_a, len_b) = U::panel_lens(inner);
-        for (panel, i) in packed_a.chunks_exact_mut(len_a).zip(ranges(rows, U::BLOCK.0)) {
-            U::pack_a(a.offset(i.first, 0), i.count, inner, panel);
+        for q in ranges(inner, pack_step::<U>(a.row_stride)) {
+            let part = U::panel_lens(q.first).0..U::panel_lens(q.first + q.count).0;
+            for (panel, i) in packed_a.chunks_exact_mut(len_a).zip(ranges(rows, U::BLOCK.0)) {
+                U::pack_a(a.offset(i.first, q.first), i.count, q.count, &mut panel[part.clone()]);
+            }
         }
         for (b_panel, j) in packed_b.chunks_exact(len_b).zip(ranges(columns.count, U::BLOCK.1)) {
             for (a_panel, i) in packed_a.chunks_exact(len_a).zip(ranges(rows, U::BLOCK.0)) {

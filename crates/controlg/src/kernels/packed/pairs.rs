@@ -15,20 +15,20 @@ pub(in super::super) fn is_available() -> bool {
     super::has_avx512() && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512bf16")
 }
 
-/// Sixteen lines, one per pair of a step. A line has the pairs of sixteen outer indices. `INNER_ROWS`: the rows of the stored
-/// matrix are the inner dimension.
+/// Sixteen lines, one per pair of a step. A line has the pairs of sixteen outer indices, of which the first `OUTER` are needed.
+/// `INNER_ROWS`: the rows of the stored matrix are the inner dimension. `FETCH`: see [`MatrixLayout::lines`].
 ///
 /// # Safety
 /// The matrix must hold all its rows and columns, and the CPU must have AVX-512 with bf16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-pub(super) unsafe fn by_inner<const INNER_ROWS: bool>(
+pub(super) unsafe fn by_inner<const INNER_ROWS: bool, const OUTER: usize, const FETCH: bool>(
     stored: MatrixLayout,
     step: usize,
     outer: usize,
 ) -> [__m512i; LANES] {
     // SAFETY: guaranteed by the caller.
-    let lines = unsafe { as_stored::<INNER_ROWS>(stored, step, outer) };
+    let lines = unsafe { as_stored::<INNER_ROWS, OUTER, FETCH>(stored, step, outer) };
     if INNER_ROWS { lines } else { transposed_pairs(lines) }
 }
 
@@ -44,32 +44,32 @@ pub(super) unsafe fn by_outer<const INNER_ROWS: bool>(
     outer: usize,
 ) -> [__m512i; LANES] {
     // SAFETY: guaranteed by the caller.
-    let lines = unsafe { as_stored::<INNER_ROWS>(stored, step, outer) };
+    let lines = unsafe { as_stored::<INNER_ROWS, LANES, true>(stored, step, outer) };
     if INNER_ROWS { transposed_pairs(lines) } else { lines }
 }
 
-/// Sixteen lines that follow the rows of the stored matrix.
+/// Sixteen lines that follow the rows of the stored matrix, of which `OUTER` outer indices are needed.
 ///
 /// # Safety
 /// As for [`by_inner`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
-unsafe fn as_stored<const INNER_ROWS: bool>(
+unsafe fn as_stored<const INNER_ROWS: bool, const OUTER: usize, const FETCH: bool>(
     stored: MatrixLayout,
     step: usize,
     outer: usize,
 ) -> [__m512i; LANES] {
+    let first = step * DEPTH;
+    // SAFETY: guaranteed by the caller; what lies outside the matrix reads as zeros.
+    let (low, high) = unsafe {
+        if INNER_ROWS {
+            (stored.lines::<LANES, FETCH>(first, outer), stored.lines::<LANES, FETCH>(first + LANES, outer))
+        } else {
+            (stored.lines::<OUTER, FETCH>(outer, first), stored.lines::<OUTER, FETCH>(outer, first + LANES))
+        }
+    };
     let mut lines = [_mm512_setzero_si512(); LANES];
-    for (at, line) in lines.iter_mut().enumerate() {
-        let first = step * DEPTH;
-        // SAFETY: guaranteed by the caller; what lies outside the matrix reads as zeros.
-        let (low, high) = unsafe {
-            if INNER_ROWS {
-                (stored.line(first + at, outer), stored.line(first + LANES + at, outer))
-            } else {
-                (stored.line(outer + at, first), stored.line(outer + at, first + LANES))
-            }
-        };
+    for (line, (low, high)) in lines.iter_mut().zip(low.into_iter().zip(high)) {
         *line = rounded_pairs(low, high);
     }
     lines

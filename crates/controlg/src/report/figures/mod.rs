@@ -2,6 +2,7 @@
 
 mod cost;
 mod held_out;
+mod quality;
 mod schedule;
 mod sensing;
 
@@ -44,9 +45,10 @@ const WINDOW: usize = 25;
 
 /// All figures for which the record has data, in reading order.
 pub(super) fn of_run(trace: &RunTrace) -> Vec<Figure> {
-    let figures: [fn(&RunTrace) -> Option<Figure>; 15] = [
+    let figures: [fn(&RunTrace) -> Option<Figure>; 16] = [
         sensing::losses,
         held_out::losses,
+        quality::quality,
         schedule::plan,
         held_out::gains,
         cost::weights,

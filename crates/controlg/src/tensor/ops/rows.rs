@@ -15,7 +15,7 @@ impl<'a> Tape<'a> {
         self.push((ids.len(), c), out, &[x], move |ctx, gradient| {
             ctx.accumulate_grad_with(x, |dx, add| {
                 if !add {
-                    dx.fill(0.0);
+                    rows::fill(0.0, dx);
                 }
                 rows::scatter_add_rows(c, &gradient, &ids, dx);
             });

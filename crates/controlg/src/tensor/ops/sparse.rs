@@ -6,7 +6,7 @@ use crate::Real;
 use crate::graph::{Operand, Operator};
 use crate::kernels::{CsrView, rows, spmm};
 use crate::tensor::backward::BackwardCtx;
-use crate::tensor::{Buffer, Tape, Var};
+use crate::tensor::{Buffer, Pool, Tape, Var};
 
 impl<'a> Tape<'a> {
     /// Y = S·H with a sparse S. S: n×m, H: m×c. dH = Sᵀ·dY.
@@ -47,9 +47,33 @@ impl<'a> Tape<'a> {
         let operator = operator.into();
         let shape @ (_, c) = self.shape(h);
         self.count_product(2 * hops * operator.matrix().n_entries() * c, &[h]);
-        let out = walk_mean(operator.forward(), c, hops, || self.copy(h));
+        let out = walk_mean(self.pool(), operator.forward(), c, hops, self.value(h), None);
         self.push(shape, out, &[h], move |ctx, gradient| {
-            ctx.accumulate_grad(h, walk_mean(operator.backward(), c, hops, || gradient.clone()));
+            let dh = walk_mean(ctx.pool(), operator.backward(), c, hops, &gradient, None);
+            ctx.accumulate_grad(h, dh);
+        })
+    }
+
+    /// [`Tape::walk_mean`] at some nodes: equals `gather` of the result, without the last hop of the other nodes.
+    pub fn walk_mean_at(
+        &mut self,
+        operator: impl Into<Operand<'a, Operator>>,
+        h: Var,
+        hops: usize,
+        ids: impl Into<Operand<'a, [u32]>>,
+    ) -> Var {
+        let (operator, ids) = (operator.into(), ids.into());
+        let (n, c) = self.shape(h);
+        assert!(ids.iter().all(|&id| (id as usize) < n), "rows below {n}");
+        self.count_product(2 * hops * operator.matrix().n_entries() * c, &[h]);
+        let out = walk_mean(self.pool(), operator.forward(), c, hops, self.value(h), Some(&ids));
+        self.push((ids.len(), c), out, &[h], move |ctx, gradient| {
+            let mut all = ctx.pool().zeros(n * c);
+            ctx.compute(|| rows::scatter_add_rows(c, &gradient, &ids, &mut all));
+            drop(gradient);
+            let dh = walk_mean(ctx.pool(), operator.backward(), c, hops, &all, None);
+            drop(all);
+            ctx.accumulate_grad(h, dh);
         })
     }
 
@@ -132,16 +156,34 @@ pub(super) fn propagate_backward<'a>(
     out
 }
 
-/// (I + S + … + S^hops)·H/(hops + 1), where `copy_h` returns a copy of H.
-fn walk_mean<'a>(s: CsrView<'_>, c: usize, hops: usize, copy_h: impl Fn() -> Buffer<'a>) -> Buffer<'a> {
-    let mut sum = copy_h();
-    for _ in 0..hops {
-        let mut next = copy_h();
+/// Some rows, or all, of (I + S + … + S^hops)·H/(hops + 1).
+fn walk_mean<'a>(
+    pool: &'a Pool,
+    s: CsrView<'_>,
+    c: usize,
+    hops: usize,
+    h: &[Real],
+    ids: Option<&[u32]>,
+) -> Buffer<'a> {
+    let factor = 1.0 / (hops + 1) as Real;
+    let n = s.n_rows;
+    let mut sum: Option<Buffer<'a>> = None;
+    for hop in 1..=hops {
+        let (ids, factor) = if hop == hops { (ids, factor) } else { (None, 1.0) };
+        let mut next = pool.take(ids.map_or(n, <[u32]>::len) * c);
         if !next.is_shape_only() {
-            spmm::spmm(s, &sum, c, &mut next, true);
+            spmm::spmm_onto(s, sum.as_deref().unwrap_or(h), h, factor, ids, c, &mut next);
         }
-        sum = next;
+        sum = Some(next);
     }
-    rows::scale(1.0 / (hops + 1) as Real, &mut sum);
-    sum
+    sum.unwrap_or_else(|| {
+        let mut out = pool.take(ids.map_or(n, <[u32]>::len) * c);
+        if !out.is_shape_only() {
+            match ids {
+                Some(ids) => rows::gather_rows(c, h, ids, &mut out),
+                None => rows::copy(h, &mut out),
+            }
+        }
+        out
+    })
 }

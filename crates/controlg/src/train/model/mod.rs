@@ -29,7 +29,7 @@ use crate::config::{EmbedSettings, Recompute};
 use crate::coordinator::{HeldOutReading, Reading};
 use crate::encoder::{self, Encoder, Network};
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EdgeDropper, Graph, Subgraph};
+use crate::graph::{Dense, EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
 use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool, Precision};
@@ -349,6 +349,25 @@ impl<'g> Model<'g> {
         let data = readout.apply(&state, z.into_data())?;
         scratch::release();
         Ok((Dense::from_parts(n, readout.width(), data), EmbedStats { norms, readout: state }))
+    }
+
+    /// The embeddings of a graph with the features of the training graph, read out with a given state. Changes nothing. An
+    /// objective that is trained alone adds no auxiliary network here.
+    pub(super) fn embed_graph(
+        &self,
+        graph: &Graph,
+        readout: &EmbeddingReadout<'_>,
+        state: &ReadoutState,
+    ) -> Result<Dense> {
+        // The buffers of training make room for those of this pass.
+        self.free_buffers();
+        let z = {
+            let input = EncoderInput::with_spec(graph, self.encoder.operator());
+            encoder::embed(&*self.encoder, &self.params, ENCODER, &input, &Pool::new())
+        };
+        let (n, data) = (z.n_rows(), readout.apply(state, z.into_data())?);
+        scratch::release();
+        Ok(Dense::from_parts(n, readout.width(), data))
     }
 
     /// [`Model::embed_as`] that passes on some rows at a time and spills intermediate results to `folder`.

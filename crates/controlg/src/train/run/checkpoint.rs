@@ -11,6 +11,7 @@ use super::model_file::RunIdentity;
 use super::safetensors::TensorFile;
 use crate::error::{Error, Result};
 use crate::trace::TraceEnd;
+use crate::train::input::Input;
 use crate::train::training::Training;
 
 /// Number of checkpoints kept.
@@ -48,15 +49,30 @@ pub(in crate::train) fn save(
     Ok(())
 }
 
-/// Restores the newest intact checkpoint and returns the end of its record; `None` if there is none. Damaged ones are
-/// passed to `on_damage`. A checkpoint of other settings or data is an error.
+impl Training<'_> {
+    /// Restores the newest intact checkpoint in a folder of checkpoints that has at most `most` steps. Returns the end of the
+    /// record at that time; `None` if there is none, and nothing has changed.
+    pub fn restore_before(
+        &mut self,
+        checkpoints: &Path,
+        input: &Input,
+        most: u64,
+    ) -> Result<Option<TraceEnd>> {
+        let identity = RunIdentity::of(self.config(), input)?;
+        restore(checkpoints, self, &identity, most, |_| {})
+    }
+}
+
+/// Restores the newest intact checkpoint of at most `most` steps and returns the end of its record; `None` if there is none.
+/// Damaged ones are passed to `on_damage`. A checkpoint of other settings or data is an error.
 pub(in crate::train) fn restore(
     folder: &Path,
     training: &mut Training<'_>,
     identity: &RunIdentity,
+    most: u64,
     mut on_damage: impl FnMut(&Error),
 ) -> Result<Option<TraceEnd>> {
-    for path in list(folder) {
+    for path in list(folder).into_iter().filter(|path| steps_of(path).is_none_or(|steps| steps <= most)) {
         let tensors = match read_checked(&path) {
             Ok(tensors) => tensors,
             Err(error) => {
@@ -111,6 +127,11 @@ fn metadata<'t>(path: &Path, tensors: &'t TensorFile<'_>, name: &str) -> Result<
     value
         .map(String::as_str)
         .ok_or_else(|| Error::input(path, name, "nothing", "the metadata of a checkpoint"))
+}
+
+/// The number of steps in the name of a checkpoint.
+fn steps_of(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.strip_prefix("step-")?.parse().ok()
 }
 
 /// All checkpoints, newest first.

@@ -42,14 +42,6 @@ pub(in crate::train) fn stream_embeddings<T>(
     ids: &Ids,
     make: impl FnOnce(&mut dyn FnMut(&[Real]) -> Result<()>) -> Result<T>,
 ) -> Result<T> {
-    files::atomic_write(&folder.join(run_files::IDS), |draft| {
-        let write = || -> std::io::Result<()> {
-            let mut file = BufWriter::new(fs::File::create(draft)?);
-            (0..n).try_for_each(|node| writeln!(file, "{}", ids.get(node)))?;
-            file.flush()
-        };
-        write().map_err(|error| Error::io(format_args!("writing {}", draft.display()), error))
-    })?;
     let mut made = None;
     files::atomic_write(&folder.join(run_files::EMBEDDINGS_NPY), |npy| {
         files::atomic_write(&folder.join(run_files::EMBEDDINGS_PARQUET), |parquet| {
@@ -63,6 +55,15 @@ pub(in crate::train) fn stream_embeddings<T>(
             npy.finish()?;
             parquet.finish()
         })
+    })?;
+    // Last: if the process is killed before, what it leaves is known as its own ([`is_own_embeddings`]), which ids alone are not.
+    files::atomic_write(&folder.join(run_files::IDS), |draft| {
+        let write = || -> std::io::Result<()> {
+            let mut file = BufWriter::new(fs::File::create(draft)?);
+            (0..n).try_for_each(|node| writeln!(file, "{}", ids.get(node)))?;
+            file.flush()
+        };
+        write().map_err(|error| Error::io(format_args!("writing {}", draft.display()), error))
     })?;
     made.ok_or_else(|| Error::Failed("no embeddings were written".to_owned()))
 }

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::checkpoint;
-use super::files::{EmbeddingShape, stream_embeddings};
-use super::model_file::{RunIdentity, model_file};
+use super::model_file::RunIdentity;
+use super::results::write_results;
 use crate::config::{self, Config};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
 use crate::files::{self, FolderLock};
 use crate::graph::{Graph, StoredFeatures};
 use crate::run_files;
-use crate::trace::{Record, RecordWriter, TraceEnd};
+use crate::trace::{self, Record, RecordWriter, TraceEnd};
 use crate::train::input::Input;
 use crate::train::memory;
 use crate::train::training::{Timings, Training};
@@ -63,6 +63,7 @@ enum OpenMode {
 #[derive(Clone, Debug, Serialize)]
 pub struct RunSummary {
     /// The folder.
+    #[serde(serialize_with = "crate::files::shown_path")]
     pub run: PathBuf,
     /// Whether the node features were given or computed from the edges.
     pub features: FeatureSource,
@@ -167,27 +168,30 @@ impl<'a> RunFolder<'a> {
         }
         files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
         let checkpoints = self.path.join(run_files::CHECKPOINTS);
-        let found = checkpoint::restore(&checkpoints, &mut training, &identity, |damage| {
+        let found = checkpoint::restore(&checkpoints, &mut training, &identity, u64::MAX, |damage| {
             on_event(RunEvent::Damaged(damage));
         })?;
         let resumed_at = training.progress().steps;
-        let mut trace = match found {
+        let path = self.path.join(run_files::TRACE);
+        let (mut trace, names_data) = match found {
             Some(end) => {
                 on_event(RunEvent::Resumed(resumed_at));
-                RecordWriter::open(&self.path.join(run_files::TRACE), end)?
+                // A run of an older version ends with the record that that version would have written.
+                (RecordWriter::open(&path, end)?, trace::names_data(&path)?)
             }
             None => {
-                let mut trace = RecordWriter::open(&self.path.join(run_files::TRACE), TraceEnd::default())?;
+                let mut trace = RecordWriter::open(&path, TraceEnd::default())?;
                 let header = training.header();
                 trace.append(&header)?;
                 on_event(RunEvent::Line(&header));
-                trace
+                (trace, true)
             }
         };
 
+        // Nothing learned from features that have changed on disk is saved.
+        let check_features = || input.graph.stored_features().map_or(Ok(()), StoredFeatures::check);
         let save = |training: &Training<'_>, end: &TraceEnd| {
-            // Nothing learned from features that have changed on disk is saved.
-            input.graph.stored_features().map_or(Ok(()), StoredFeatures::check)?;
+            check_features()?;
             checkpoint::save(&checkpoints, training, &identity, end)
         };
         let mut last = Instant::now();
@@ -201,15 +205,15 @@ impl<'a> RunFolder<'a> {
                     on_event(RunEvent::Note(note));
                 }
             }
+            let (steps, total) = (training.progress().steps, self.config.total_steps());
+            if steps >= total || training.is_flat() {
+                continue;
+            }
             if training.at_epoch_end() || last.elapsed() > CHECKPOINT_EVERY {
                 save(&training, &trace.sync()?)?;
                 last = Instant::now();
             }
-            let (steps, total) = (training.progress().steps, self.config.total_steps());
-            if steps < total
-                && !training.is_flat()
-                && self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
-            {
+            if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
                 save(&training, &trace.sync()?)?;
                 return Err(Error::Interrupted(format!("interrupted after step {steps} of {total}")));
             }
@@ -219,8 +223,23 @@ impl<'a> RunFolder<'a> {
             let note = format!("stopped after step {steps}: no held-out loss has fallen for {epochs} epochs");
             on_event(RunEvent::Note(&note));
         }
-        save(&training, &trace.sync()?)?;
-        self.write_results(&training, &input, &identity)?;
+        let end = trace.sync()?;
+        check_features()?;
+        let saved = checkpoint::save(&checkpoints, &training, &identity, &end);
+        let last_line = match write_results(self.path, &training, &input) {
+            Ok(line) => line,
+            Err(error) => return Err(saved.err().unwrap_or(error)),
+        };
+        if let Err(error) = saved {
+            // The results are on disk, so the run needs no checkpoint any more.
+            on_event(RunEvent::Note(&format!("the last checkpoint was not saved: {error}")));
+        }
+        if names_data {
+            let line = Record::End(last_line);
+            trace.append(&line)?;
+            trace.sync()?;
+            on_event(RunEvent::Line(&line));
+        }
         Ok(RunSummary {
             run: self.path.to_owned(),
             features: if input.structural { FeatureSource::Structural } else { FeatureSource::Given },
@@ -230,21 +249,6 @@ impl<'a> RunFolder<'a> {
             timings: training.timings().clone(),
             peak_bytes: memory::peak(),
         })
-    }
-
-    fn write_results(&self, training: &Training<'_>, input: &Input, identity: &RunIdentity) -> Result<()> {
-        let (model, graph) = (training.model(), &input.graph);
-        let shape = EmbeddingShape {
-            n: graph.n_nodes(),
-            width: model.width(&self.config.embed),
-            structural: identity.structural,
-        };
-        let stats = stream_embeddings(self.path, shape, graph.ids(), |rows| {
-            model.embed_to(self.path, &self.config.embed, rows)
-        })?;
-        let mut model = model_file(model, &stats, input);
-        identity.sign(&mut model)?;
-        model.write(&self.path.join(run_files::MODEL))
     }
 }
 
@@ -256,13 +260,13 @@ fn describe(path: &Path, config: &Config) -> String {
 }
 
 /// Whether a folder has files besides its lock.
-fn has_files(path: &Path) -> bool {
+pub(crate) fn has_files(path: &Path) -> bool {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| name != FolderLock::NAME)
 }
 
 /// Removes the files of a run, and nothing else.
-fn remove_run(path: &Path) -> Result<()> {
+pub(crate) fn remove_run(path: &Path) -> Result<()> {
     for name in run_files::ALL {
         let file = path.join(name);
         let removed = if file.is_dir() { fs::remove_dir_all(&file) } else { fs::remove_file(&file) };
@@ -274,4 +278,53 @@ fn remove_run(path: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{self, LoadOptions};
+
+    #[test]
+    fn a_full_disk_at_the_last_checkpoint_fails_no_run_whose_results_are_written() {
+        let graph = data::load("synthetic:nodes=80", &LoadOptions::default()).unwrap().graph;
+        let config = Config::for_data("own").unwrap().width(8).epochs(2).steps_per_epoch(6);
+        let config = config.set("method", "p_recon").unwrap().build().unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("run");
+        let checkpoints = path.join(run_files::CHECKPOINTS);
+        let mut notes = Vec::new();
+        let summary = RunFolder::open(&path, &config, false).unwrap().pretrain(&graph, |event| match event {
+            RunEvent::Note(note) => notes.push(note.to_owned()),
+            RunEvent::Line(Record::Block(block)) if block.step + block.steps == 12 => {
+                // No checkpoint can be written into a file.
+                fs::remove_dir_all(&checkpoints).unwrap();
+                fs::write(&checkpoints, "").unwrap();
+            }
+            _ => {}
+        });
+        assert_eq!(summary.unwrap().steps, 12);
+        assert!(notes.iter().any(|note| note.contains("the last checkpoint was not saved")), "{notes:?}");
+        assert!(trace::read(&path.join(run_files::TRACE)).unwrap().len() > 2);
+        for name in run_files::RESULTS {
+            assert!(path.join(name).is_file(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_removed_during_the_run_is_noticed() {
+        let graph = data::load("synthetic:nodes=80", &LoadOptions::default()).unwrap().graph;
+        let config = Config::for_data("own").unwrap().width(8).epochs(3).steps_per_epoch(6);
+        let config = config.set("method", "p_recon").unwrap().build().unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("run");
+        let record = path.join(run_files::TRACE);
+        let done = RunFolder::open(&path, &config, false).unwrap().pretrain(&graph, |event| {
+            if matches!(event, RunEvent::Line(Record::Block(block)) if block.step == 7) {
+                fs::remove_file(&record).unwrap();
+            }
+        });
+        let message = done.unwrap_err().to_string();
+        assert!(message.contains("trace.jsonl: found no such file"), "{message}");
+    }
 }

@@ -5,4 +5,5 @@ pub(super) mod feature_match;
 pub(super) mod files;
 pub(super) mod folder;
 pub(super) mod model_file;
+pub(super) mod results;
 pub(super) mod safetensors;

@@ -35,7 +35,7 @@ pub(in crate::train) struct RunIdentity {
 impl RunIdentity {
     /// The identity of a run.
     pub(in crate::train) fn of(config: &Config, input: &Input) -> Result<RunIdentity> {
-        let (data, structural) = (input.graph.fingerprint(), input.structural);
+        let (data, structural) = (input.data_hash.clone(), input.structural);
         Ok(RunIdentity { config: config.hash()?, data, structural })
     }
 

@@ -81,7 +81,7 @@ unsafe fn pack<const INNER_ROWS: bool, const INNER_LINES: bool>(stored: MatrixLa
             // SAFETY: guaranteed by the caller.
             let lines = unsafe {
                 if INNER_LINES {
-                    pairs::by_inner::<INNER_ROWS>(stored, step, side * SIDE)
+                    pairs::by_inner::<INNER_ROWS, LANES, true>(stored, step, side * SIDE)
                 } else {
                     pairs::by_outer::<INNER_ROWS>(stored, step, side * SIDE)
                 }
