@@ -37,12 +37,12 @@ pub fn of_reproduction(folder: &Path) -> Result<RenderedReproduction> {
     let times = JsonlStore::<StepTime>::read(folder, "timings")?;
     let records = records::of_runs(folder, &settings)?;
     let diagnostics = records.iter().map(|record| record.diagnostics.clone()).collect();
-    let evidence = Evidence::new(&settings, &cells, times, diagnostics)?;
+    let evidence = Evidence::new(&settings, &cells, times, diagnostics);
     let texts = text_tables(&settings, &evidence)?;
     let figures = charts::all(&evidence);
     let mut page = HtmlPage::new("Reproduction of the paper");
     page.paragraph(&setup(&settings));
-    page.html(&progress(&settings, &cells)?);
+    page.html(&progress(&settings, &cells));
     let claims = claims_table(&evidence);
     page.html(&section(
         "The paper's claims",
@@ -92,25 +92,32 @@ fn setup(settings: &ReproduceSettings) -> String {
 }
 
 /// How many runs of each target are there.
-fn progress(settings: &ReproduceSettings, cells: &[ResultCell]) -> Result<String> {
-    let mut rows = Vec::new();
-    for target in TARGETS.iter().filter(|target| target.name != ReproduceTarget::TIMING) {
+fn progress(settings: &ReproduceSettings, cells: &[ResultCell]) -> String {
+    let count = |target: &ReproduceTarget| -> Result<(usize, usize)> {
         let (mut all, mut done) = (0, 0);
         for part in target.parts(settings) {
-            let jobs: Vec<_> = part.jobs()?.into_iter().filter(|job| job.is_run()).collect();
-            all += jobs.len();
-            let is_done = |job: &&_| part.comparison.remaining(job, cells).is_none();
-            done += jobs.iter().filter(is_done).count();
+            let jobs = part.jobs()?;
+            let runs = jobs.iter().filter(|job| job.is_run());
+            all += runs.clone().count();
+            done += runs.filter(|job| part.comparison.remaining(job, cells).is_none()).count();
         }
-        rows.push(vec![target.name.to_owned(), target.title.to_owned(), format!("{done} of {all}")]);
-    }
+        Ok((done, all))
+    };
+    let with_runs = TARGETS.iter().filter(|target| target.name != ReproduceTarget::TIMING);
+    let rows = with_runs.map(|target| {
+        let runs = match count(target) {
+            Ok((done, all)) => format!("{done} of {all}"),
+            Err(_) => "not with these settings".to_owned(),
+        };
+        vec![target.name.to_owned(), target.title.to_owned(), runs]
+    });
     let table = TextTable {
         name: "progress".to_owned(),
         title: "Runs".to_owned(),
         head: ["table or figure", "what", "runs done"].map(str::to_owned).to_vec(),
-        rows,
+        rows: rows.collect(),
     };
-    Ok(section("Runs", &table.html()))
+    section("Runs", &table.html())
 }
 
 /// Tables under a heading; wide ones scroll by themselves, with the keyboard too.
