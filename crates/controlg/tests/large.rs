@@ -313,12 +313,14 @@ fn a_memory_limit_shrinks_batches_or_reports_what_is_needed() {
     let need = train::memory::need(&graph, &config).unwrap();
     let total = need.total();
     assert_eq!(train::within(&graph, &config, total).unwrap(), config);
-    // Slightly less memory enables gradient checkpointing, which changes no byte; much less shrinks the batches.
+    // Slightly less memory leaves out quality and then enables gradient checkpointing, which change no result; much less
+    // shrinks the batches.
+    let settings = |config: &Config| (config.train.quality, config.train.recompute, config.train.batch);
     let again = train::within(&graph, &config, total - 1).unwrap();
-    assert_eq!(
-        (again.train.recompute, again.train.batch),
-        (config::Recompute::Always, config::BatchMode::Auto)
-    );
+    assert_eq!(settings(&again), (false, config::Recompute::Auto, config::BatchMode::Auto));
+    let total_without = train::memory::need(&graph, &again).unwrap().total();
+    let again = train::within(&graph, &again, total_without - 1).unwrap();
+    assert_eq!(settings(&again), (false, config::Recompute::Always, config::BatchMode::Auto));
     let smaller = train::within(&graph, &config, total / 3).unwrap();
     assert!(smaller.train.batch_nodes < 30_000);
     assert!(train::memory::need(&graph, &smaller).unwrap().total() <= total / 3);
