@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| controlg_fuzz::load(&["edges.csv", "features.csv", "labels.csv", "splits.csv"], bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| controlg_fuzz::load("folder", bytes));

@@ -13,7 +13,13 @@ libfuzzer_sys::fuzz_target!(|input: (u8, Vec<usize>, Vec<u32>, Option<Vec<f32>>,
         (0..csr.n_rows()).for_each(|row| assert!(csr.entries(row).all(|(column, _)| (column as usize) < n)));
         if let Ok(adjacency) = Adjacency::new(csr) {
             let rows = adjacency.as_csr().n_rows();
-            assert!((0..rows).all(|row| adjacency.as_csr().row(row).iter().all(|&other| adjacency.as_csr().contains(other, row as u32))));
+            assert!((0..rows).all(|row| {
+                adjacency
+                    .as_csr()
+                    .row(row)
+                    .iter()
+                    .all(|&other| adjacency.as_csr().contains(other, row as u32))
+            }));
         }
     }
     let Ok(features) = Features::dense(n, 1, vec![1.0; n]) else { return };

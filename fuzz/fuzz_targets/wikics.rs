@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| controlg_fuzz::load(&["data.json"], bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| controlg_fuzz::load("wikics", bytes));

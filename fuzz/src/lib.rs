@@ -4,24 +4,145 @@ use std::fs;
 use std::path::Path;
 
 use controlg::data::{FeatureSource, load_path};
+use serde_json::Value;
+use sha2::Digest;
 
-/// Splits the bytes into one piece per file, at positions given by the first bytes, writes the pieces into a new folder
-/// and loads it.
-pub fn load(files: &[&str], bytes: &[u8]) {
-    let Some((cuts, mut rest)) = bytes.split_at_checked(files.len() - 1) else { return };
+// The small valid graphs that the tests break.
+#[path = "../../crates/controlg/tests/common/npz.rs"]
+pub mod npz;
+#[path = "../../crates/controlg/tests/common/samples.rs"]
+pub mod samples;
+
+/// The files of a graph in each data format. What comes after `.npz/` is a member of that archive.
+pub const FORMATS: [(&str, &[&str]); 10] = [
+    (
+        "planetoid",
+        &[
+            "ind.toy.graph",
+            "ind.toy.allx",
+            "ind.toy.tx",
+            "ind.toy.y",
+            "ind.toy.ally",
+            "ind.toy.ty",
+            "ind.toy.test.index",
+            "ind.toy.x",
+        ],
+    ),
+    ("geom_gcn", &["out1_graph_edges.txt", "out1_node_feature_label.txt", "toy_split_0.6_0.2_0.npz"]),
+    ("wikics", &["data.json"]),
+    (
+        "gnn_benchmark",
+        &[
+            "toy.npz/adj_data",
+            "toy.npz/adj_indices",
+            "toy.npz/adj_indptr",
+            "toy.npz/adj_shape",
+            "toy.npz/attr_data",
+            "toy.npz/attr_indices",
+            "toy.npz/attr_indptr",
+            "toy.npz/attr_shape",
+            "toy.npz/labels",
+            "toy.npz/node_names",
+            "toy.npz/class_names",
+        ],
+    ),
+    (
+        "heterophilous",
+        &[
+            "toy.npz/node_features",
+            "toy.npz/node_labels",
+            "toy.npz/edges",
+            "toy.npz/train_masks",
+            "toy.npz/val_masks",
+            "toy.npz/test_masks",
+        ],
+    ),
+    ("archive", &["toy.npz"]),
+    (
+        "ogb",
+        &[
+            "raw/edge.csv",
+            "raw/node-feat.csv",
+            "raw/node-label.csv",
+            "raw/num-node-list.csv",
+            "split/time/train.csv",
+            "split/time/valid.csv",
+            "split/time/test.csv",
+        ],
+    ),
+    ("folder", &["edges.csv", "features.csv", "labels.csv", "splits.csv"]),
+    ("parquet", &["edges.parquet"]),
+    ("binary", &["graph.json", "adjacency.offsets.u64", "adjacency.columns.u32", "features.f32"]),
+];
+
+/// Splits the bytes into one piece per file of the format, writes the pieces into a new folder and loads it.
+pub fn load(format: &str, bytes: &[u8]) {
+    let files = FORMATS.iter().find(|known| known.0 == format).expect("a known format").1;
+    let Some(pieces) = split(files.len(), bytes) else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (i, file) in files.iter().enumerate() {
-        let end = cuts.get(i).map_or(rest.len(), |&cut| rest.len() * usize::from(cut) / 255);
-        let (piece, tail) = rest.split_at(end);
+    let write = |file: &str, piece: &[u8]| {
         let path = folder.path().join(file);
         fs::create_dir_all(path.parent().expect("inside the folder")).expect("a sub-folder");
         fs::write(path, piece).expect("a file");
-        rest = tail;
+    };
+    let mut members = Vec::new();
+    for (file, piece) in files.iter().zip(&pieces) {
+        match file.split_once(".npz/") {
+            // An empty member is left out.
+            Some(_) if piece.is_empty() => {}
+            Some((_, member)) => members.push((member.to_owned(), piece.to_vec())),
+            None if *file == "graph.json" => write(file, &with_true_hashes(files, &pieces)),
+            None => write(file, piece),
+        }
+    }
+    if !members.is_empty() {
+        let method = zip::CompressionMethod::Stored;
+        write("toy.npz", &npz::Npz { members, method }.bytes());
     }
     check(folder.path());
     if let [file] = files {
         check(&folder.path().join(file));
     }
+}
+
+/// The header of a binary folder with the sizes and hashes that the files have, which would else hide all other damage.
+fn with_true_hashes(files: &[&str], pieces: &[&[u8]]) -> Vec<u8> {
+    let Ok(mut header) = serde_json::from_slice::<Value>(pieces[0]) else { return pieces[0].to_vec() };
+    for (file, piece) in files.iter().zip(pieces).skip(1) {
+        if let Some(info) =
+            header.get_mut("files").and_then(|known| known.get_mut(file)).and_then(Value::as_object_mut)
+        {
+            info.insert("bytes".into(), piece.len().into());
+            let hash = sha2::Sha256::digest(piece);
+            info.insert(
+                "sha256".into(),
+                hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into(),
+            );
+        }
+    }
+    header.to_string().into_bytes()
+}
+
+/// Pieces for so many files: their lengths, two bytes for each but the last, come before them. Too long a length takes all
+/// that is left.
+fn split(n_files: usize, bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let (lengths, mut rest) = bytes.split_at_checked(2 * (n_files - 1))?;
+    let mut pieces = Vec::new();
+    for length in lengths.chunks_exact(2) {
+        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+        let (piece, tail) = rest.split_at(length.min(rest.len()));
+        pieces.push(piece);
+        rest = tail;
+    }
+    pieces.push(rest);
+    Some(pieces)
+}
+
+/// The bytes that [`load`] splits into these pieces.
+pub fn join(pieces: &[Vec<u8>]) -> Vec<u8> {
+    let lengths = pieces.iter().take(pieces.len() - 1);
+    let lengths = lengths.flat_map(|piece| u16::try_from(piece.len()).expect("a short piece").to_le_bytes());
+    lengths.chain(pieces.concat()).collect()
 }
 
 fn check(path: &Path) {
