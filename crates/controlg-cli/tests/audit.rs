@@ -80,7 +80,7 @@ fn only_a_whole_record_passes_as_complete() {
         fs::write(&trace, lines[..kept].concat()).unwrap();
         let words = fail(home.path(), "audit run");
         assert!(
-            words.contains("of 36 steps (--partial accepts it), but the rest of the run follows"),
+            words.contains("of 36 steps (--partial accepts it), but one of all steps follows"),
             "{words}"
         );
         let partial = succeed(home.path(), "audit run --partial");

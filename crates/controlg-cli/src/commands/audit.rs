@@ -56,8 +56,8 @@ fn checked(args: &AuditArgs, common: &CommonArgs) -> Result<(AuditSummary, Optio
         return Err(Error::Check {
             file: summary.record,
             place: String::new(),
-            found: format!("a record that ends after {steps} of {total_steps} steps (--partial accepts it)"),
-            expected: "the rest of the run".to_owned(),
+            found: format!("a record of {steps} of {total_steps} steps (--partial accepts it)"),
+            expected: "one of all steps".to_owned(),
         });
     }
     let replayed = args.replay.then(|| replay(args, common)).transpose()?;
