@@ -67,8 +67,9 @@ pub struct Comparison {
     #[serde(default)]
     pub data_hashes: BTreeMap<String, String>,
     /// Revision of the defaults of the runs, which a comparison keeps. 0, up to version 0.2: centered integrals of the
-    /// controller, and `train.epochs` in `set` counts epochs of the length that a method's own preset gives them. 1: the
-    /// paper's integrals, and `train.epochs` in `set` means the same number of steps for every method.
+    /// controller, `controlg-gain` senses on the whole graph, and `train.epochs` in `set` counts epochs of the length that a
+    /// method's own preset gives them. 1: the paper's integrals, `controlg-gain` senses on a subgraph, and `train.epochs` in
+    /// `set` means the same number of steps for every method.
     #[serde(default)]
     pub defaults: u32,
 }
@@ -228,7 +229,9 @@ impl Comparison {
     ) -> Result<Config> {
         let mut table = toml::Table::from_iter([("preset".to_owned(), self.preset.name().into())]);
         if self.defaults == 0 {
-            config::set(&mut table, "control.integral=centered")?;
+            for setting in ["control.integral=centered", "sense.whole_up_to=50000", "sense.probe_nodes=20000"] {
+                config::set(&mut table, setting)?;
+            }
         }
         for assignment in self.equal_epochs(data, method, edges)?.iter().chain(&self.set).chain(settings) {
             config::set(&mut table, assignment)?;

@@ -6,7 +6,7 @@ use super::batch::BatchLoader;
 use super::model::init::InitialModel;
 use super::model::{ExtraPasses, Model, ModelSpec};
 use super::normalization::Normalization;
-use super::quality::QualitySample;
+use super::quality::{QualitySample, measures_probe};
 use super::readout::EmbeddingReadout;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
@@ -104,9 +104,10 @@ pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
     let parameters = parameter_bytes(&initial, config, encoded)?;
     let (passes, embedding) = pass_bytes(&seen, probe.as_ref(), loader, config)?;
     if config.train.quality && config.total_steps() > 0 {
-        let sensed = probe.as_ref().map_or(&seen, |probe| &probe.graph);
+        let probe = probe.as_ref().filter(|_| measures_probe(&seen, config));
+        let measured = probe.map_or(&seen, |probe| &probe.graph);
         // Beside the buffers of the steps, which are kept between them.
-        prepared += QualitySample::bytes(sensed) + quality_bytes(sensed, &initial, config)?;
+        prepared += QualitySample::bytes(measured) + quality_bytes(measured, &initial, config)?;
     }
     Ok(MemoryEstimate {
         program: (PROGRAM + PER_THREAD * rayon::current_num_threads()) as u64,

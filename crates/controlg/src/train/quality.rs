@@ -1,7 +1,7 @@
 //! Measures the quality of the embeddings without labels after every epoch (`train.quality`).
 //!
-//! The embeddings are those that would be written now, of the graph that is sensed (the whole graph, or a fixed subgraph if it
-//! is large), without some edges: those are hidden from the encoder, to see how well the embeddings predict them. The encoder may have
+//! The embeddings are those that would be written now, of the whole graph, or of the subgraph that is sensed if the graph is
+//! large or trained in mini-batches, without some edges: those are hidden from the encoder, to see how well the embeddings predict them. The encoder may have
 //! trained on these edges, since hiding them from training would change the run. Everything is drawn once from streams of its own,
 //! so a measurement changes nothing, and a resumed run measures the same.
 
@@ -24,6 +24,8 @@ const NODES: usize = 2048;
 /// Edges that are hidden: one in so many, and at most so many.
 const ONE_IN: usize = 10;
 const MOST_EDGES: usize = 4096;
+/// Nodes up to which the whole graph is measured, whatever is sensed.
+const WHOLE_UP_TO: usize = 50_000;
 
 /// What is measured: the graph without the hidden edges, and the sampled nodes and pairs.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ impl QualitySample {
     ) -> Result<QualitySample> {
         // Structural features are computed again without the hidden edges, and then normalized.
         let structural = visible.has_features_from_edges();
-        let graph = match probe {
+        let graph = match probe.filter(|_| measures_probe(normalized, config)) {
             None if structural => visible.clone(),
             None => normalized.clone(),
             Some(probe) if structural => Subgraph::induced(visible, &probe.nodes)?.graph,
@@ -67,6 +69,12 @@ impl QualitySample {
     pub(super) fn bytes(graph: &Graph) -> usize {
         graph.adjacency().memory_bytes() + NODES.min(graph.n_nodes()) * size_of::<u32>()
     }
+}
+
+/// Whether a run on this graph is measured on the subgraph that it senses, if it has one.
+pub(super) fn measures_probe(graph: &Graph, config: &Config) -> bool {
+    let n = graph.n_nodes();
+    n > WHOLE_UP_TO || config.train.batch.on(n) != BatchMode::Full
 }
 
 /// Edges to hide and as many other pairs. Small or dense graphs have none.
@@ -170,12 +178,20 @@ mod tests {
 
     #[test]
     fn large_graphs_are_measured_on_the_subgraph_that_is_sensed() {
-        let set = ["sense.whole_up_to=1000", "sense.probe_nodes=1000"];
+        let set = ["sense.probe_nodes=1000", "train.batch=cluster"];
         let (_, _, input) = input("synthetic:nodes=3000", &set);
         let sample = input.quality.as_ref().unwrap();
         let probe = input.probe.as_ref().unwrap();
         assert_eq!(sample.graph.n_nodes(), probe.graph.n_nodes());
         assert_eq!(sample.nodes.len(), probe.graph.n_nodes().min(NODES));
+    }
+
+    #[test]
+    fn small_graphs_are_measured_whole_if_a_subgraph_is_sensed() {
+        let set = ["sense.whole_up_to=1000", "sense.probe_nodes=1000"];
+        let (_, _, input) = input("synthetic:nodes=3000", &set);
+        assert!(input.probe.is_some());
+        assert_eq!(input.quality.unwrap().graph.n_nodes(), 3000);
     }
 
     #[test]
