@@ -229,7 +229,8 @@ impl Comparison {
     ) -> Result<Config> {
         let mut table = toml::Table::from_iter([("preset".to_owned(), self.preset.name().into())]);
         if self.defaults == 0 {
-            for setting in ["control.integral=centered", "sense.whole_up_to=50000", "sense.probe_nodes=20000"] {
+            for setting in ["control.integral=centered", "sense.whole_up_to=50000", "sense.probe_nodes=20000"]
+            {
                 config::set(&mut table, setting)?;
             }
         }
