@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -12,10 +13,8 @@ class TorchRanks:
     """The ranks of ``torch.distributed``, with the backend gloo."""
 
     def __init__(self) -> None:
-        import torch
-        import torch.distributed
-
-        self._torch, self._dist = torch, torch.distributed
+        self._torch: Any = importlib.import_module("torch")
+        self._dist: Any = importlib.import_module("torch.distributed")
         self._dist.init_process_group("gloo")
         self.rank: int = self._dist.get_rank()
         self.size: int = self._dist.get_world_size()
@@ -36,7 +35,7 @@ class TorchRanks:
         buffer = self._buffer(data if self.rank == root else bytes(int(length)))
         if len(buffer):
             self._dist.broadcast(buffer, root)
-        return buffer.numpy().tobytes()
+        return bytes(buffer.numpy())
 
     def _receive(self, rank: int) -> bytes:
         length = self._length(0)
@@ -44,12 +43,12 @@ class TorchRanks:
         buffer = self._buffer(bytes(int(length)))
         if len(buffer):
             self._dist.recv(buffer, rank)
-        return buffer.numpy().tobytes()
+        return bytes(buffer.numpy())
 
-    def _length(self, length: int):
+    def _length(self, length: int) -> Any:
         return self._torch.from_numpy(np.array([length], dtype=np.int64))
 
-    def _buffer(self, data: bytes):
+    def _buffer(self, data: bytes) -> Any:
         """A tensor with a copy of the bytes, since tensors must be writable."""
         return self._torch.from_numpy(np.frombuffer(data, dtype=np.uint8).copy())
 

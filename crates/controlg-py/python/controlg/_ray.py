@@ -6,8 +6,10 @@ a cluster. Ray is imported only here.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -31,11 +33,13 @@ def run_job(spec: str) -> str:
 
 
 def main() -> int:
+    # Ctrl-C ends the comparison, whose end ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Ray and its workers print to stdout, which is for replies alone.
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        import ray
+        ray: Any = importlib.import_module("ray")
     except ImportError:
         _reply(replies, error="Ray is not installed: pip install controlg[ray]")
         return 2
@@ -62,25 +66,23 @@ def _connect(ray: Any, address: Optional[str]) -> None:
 
 
 def _run_all(ray: Any, replies: Any) -> None:
-    """Starts tasks as they come and replies as they end."""
+    """Starts tasks as they come and replies as they end, until nobody waits for replies."""
     # A task whose worker dies is started again here, as one that fails.
     remote = ray.remote(max_retries=0)(run_job)
     new: Queue[Optional[dict[str, Any]]] = Queue()
     threading.Thread(target=_read_tasks, args=(new,), daemon=True).start()
     running: dict[Any, tuple[dict[str, Any], int]] = {}
-    is_open = True
-    while is_open or running:
-        while is_open and (not new.empty() or not running):
+    while True:
+        while not new.empty() or not running:
             task = new.get()
             if task is None:
-                is_open = False
-                break
+                ray.shutdown()
+                return
             if missing := _missing(ray, task):
                 _reply(replies, id=task["id"], error=missing)
-                continue
-            running[_start(ray, remote, task)] = (task, 1)
-        done, _ = ray.wait(list(running), timeout=0.1) if running else ([], None)
-        for reference in done:
+            else:
+                running[_start(ray, remote, task)] = (task, 1)
+        for reference in ray.wait(list(running), timeout=0.1)[0]:
             task, starts = running.pop(reference)
             try:
                 _reply(replies, id=task["id"], output=ray.get(reference))

@@ -64,7 +64,8 @@ type Waiting = Arc<Mutex<HashMap<u64, Sender<std::result::Result<String, String>
 /// A connection to a Ray cluster. Its tasks end when it is dropped.
 pub(in crate::commands) struct RayCluster {
     helper: Child,
-    tasks: Mutex<ChildStdin>,
+    /// Closed when no more tasks will come.
+    tasks: Mutex<Option<ChildStdin>>,
     waiting: Waiting,
     next: AtomicU64,
     memory: MemoryByData,
@@ -105,7 +106,7 @@ impl RayCluster {
         std::thread::spawn(move || pass_on(replies, &heard));
         Ok(RayCluster {
             helper,
-            tasks: Mutex::new(tasks),
+            tasks: Mutex::new(Some(tasks)),
             waiting,
             next: AtomicU64::new(0),
             memory,
@@ -139,7 +140,8 @@ impl RayCluster {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
         let lost = || Error::Failed("the connection to Ray is lost".to_owned());
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(tasks, "{task}").and_then(|()| tasks.flush()).map_err(|_| lost())?;
+        let to_helper = tasks.as_mut().ok_or_else(lost)?;
+        writeln!(to_helper, "{task}").and_then(|()| to_helper.flush()).map_err(|_| lost())?;
         drop(tasks);
         let output = outcome.recv().map_err(|_| lost())?.map_err(Error::Failed)?;
         serde_json::from_str(&output)
@@ -149,8 +151,8 @@ impl RayCluster {
 
 impl Drop for RayCluster {
     fn drop(&mut self) {
-        // The helper ends by itself after its last task, but Ray takes seconds to shut down.
-        let _ = self.helper.kill();
+        // The helper stops its tasks and ends when its input does.
+        drop(self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.helper.wait();
     }
 }
