@@ -107,22 +107,22 @@ def test_the_cells_are_those_of_a_comparison_without_an_engine(tmp_path, ray):
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds processes in /proc")
 def test_a_killed_worker_loses_nothing(tmp_path, ray):
     out = tmp_path / "ray"
-    process = start(out, steps=400)
+    process = start(out, steps=120)
     victim = wait_for(lambda: lines(out) > 0 and workers(out), process)[0]
     os.kill(victim, signal.SIGKILL)
     assert process.wait(600) == 0, process.stderr.read()
-    assert cells(out) == run(tmp_path / "plain", steps=400)
+    assert cells(out) == run(tmp_path / "plain", steps=120)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_an_interrupted_comparison_continues_without_an_engine(tmp_path, ray):
     out = tmp_path / "ray"
-    process = start(out, steps=400)
+    process = start(out, steps=120)
     wait_for(lambda: lines(out) > 2, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     assert 2 < lines(out) < 32
-    assert run(out, steps=400) == run(tmp_path / "plain", steps=400)
+    assert run(out, steps=120) == run(tmp_path / "plain", steps=120)
 
 
 def test_a_run_that_fails_twice_is_reported_and_the_rest_goes_on(tmp_path, ray):

@@ -28,9 +28,15 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// What each rank gave to an operation, and how many have finished it.
-    operations: HashMap<u64, (Vec<Option<Vec<u8>>>, usize)>,
+    operations: HashMap<u64, Operation>,
     gone: Vec<usize>,
+}
+
+/// An operation that some ranks have not finished.
+struct Operation {
+    /// What each rank gave to it.
+    given: Vec<Option<Vec<u8>>>,
+    finished: usize,
 }
 
 /// `size` ranks, for one thread each.
@@ -55,21 +61,21 @@ impl ThreadRank {
         }
         let mut state = self.shared.state.lock().unwrap();
         let size = self.shared.size;
-        state.operations.entry(operation).or_insert_with(|| (vec![None; size], 0)).0[self.rank] =
-            Some(bytes.to_vec());
+        let started = || Operation { given: vec![None; size], finished: 0 };
+        state.operations.entry(operation).or_insert_with(started).given[self.rank] = Some(bytes.to_vec());
         self.shared.changed.notify_all();
         loop {
-            let given = &state.operations[&operation].0;
+            let given = &state.operations[&operation].given;
             let Some(missing) = wanted.iter().find(|&&rank| given[rank].is_none()) else { break };
             if state.gone.contains(missing) {
                 return Err(Error::Failed(format!("rank {missing} is gone")));
             }
             state = self.shared.changed.wait(state).unwrap();
         }
-        let (given, done) = state.operations.get_mut(&operation).unwrap();
+        let Operation { given, finished } = state.operations.get_mut(&operation).unwrap();
         let found = wanted.iter().map(|&rank| given[rank].clone().unwrap()).collect();
-        *done += 1;
-        if *done == size {
+        *finished += 1;
+        if *finished == size {
             state.operations.remove(&operation);
         }
         Ok(found)

@@ -88,9 +88,13 @@ impl<'r> RunOutput<'r> {
     /// Saves a checkpoint.
     pub(super) fn save(&mut self, training: &Training<'_>) -> Result<()> {
         let end = self.trace.sync()?;
-        checkpoint::save(&self.folder.join(run_files::CHECKPOINTS), training, self.identity, &end)?;
+        self.save_checkpoint(training, &end)?;
         self.saved = Instant::now();
         Ok(())
+    }
+
+    fn save_checkpoint(&self, training: &Training<'_>, end: &TraceEnd) -> Result<()> {
+        checkpoint::save(&self.folder.join(run_files::CHECKPOINTS), training, self.identity, end)
     }
 
     /// Writes the results and the last line of the record.
@@ -100,7 +104,8 @@ impl<'r> RunOutput<'r> {
         input: &Input,
         on_event: &mut impl FnMut(RunEvent<'_>),
     ) -> Result<()> {
-        let saved = self.save(training);
+        let end = self.trace.sync()?;
+        let saved = self.save_checkpoint(training, &end);
         let last_line = match write_results(&self.folder, training, input) {
             Ok(line) => line,
             Err(error) => return Err(saved.err().unwrap_or(error)),
