@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,20 +13,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-PROGRAM = TARGET / "release" / "controlg"
 
 
 def main():
     options = arguments()
     if shutil.which("mpirun") is None:
         sys.exit("skipped: there is no mpirun")
-    build = ["cargo", "build", "--release", "--locked", "-p", "controlg-cli", "--features", "mpi"]
-    subprocess.run(build, cwd=ROOT, check=True)
+    if options.program is None:
+        build = ["cargo", "build", "--release", "--locked", "-p", "controlg-cli", "--features", "mpi"]
+        subprocess.run(build, cwd=ROOT, check=True)
+        options.program = TARGET / "release" / "controlg"
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         home = Path(scratch)
         graph = home / "graph"
         source = f"synthetic:nodes={options.nodes},features=128"
-        subprocess.run([PROGRAM, "data", "convert", source, graph, "--to", "binary"], check=True)
+        subprocess.run([options.program, "data", "convert", source, graph, "--to", "binary"], check=True)
         same_bytes(home, graph, options)
         projection(home, graph, options)
 
@@ -39,6 +39,7 @@ def arguments():
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--bandwidth", type=float, default=10.0, help="Gbit/s of a rank, for the projection")
     parser.add_argument("--latency", type=float, default=50.0, help="microseconds of a collective, for the projection")
+    parser.add_argument("--program", type=Path, help="a build with the feature mpi, instead of a new one")
     parser.add_argument("--scratch", help="folder for the graph and the runs")
     return parser.parse_args()
 
@@ -49,7 +50,7 @@ def command(ranks, graph, out, options, *more):
     sets = {"batch": "cluster", "shards": options.shards, "epochs": 4, "batches_per_epoch": options.steps // 4}
     settings = [f"--set=train.{key}={value}" for key, value in sets.items()]
     pretrain = ["pretrain", graph, "--out", out, "--threads", "1", "--quiet", "--set=encoder.width=128"]
-    return [*launcher, PROGRAM, *pretrain, *settings, *more]
+    return [*launcher, options.program, *pretrain, *settings, *more]
 
 
 def run(ranks, graph, out, options, *more):
@@ -66,10 +67,11 @@ def same_bytes(home, graph, options):
         run(ranks, graph, home / f"ranks-{ranks}", options)
         digests[f"{ranks} ranks"] = digest(home / f"ranks-{ranks}")
     out = home / "killed"
-    process = subprocess.Popen(command(4, graph, out, options), env=environment(), start_new_session=True)
+    process = subprocess.Popen(command(4, graph, out, options), env=environment())
     while process.poll() is None and not list(out.glob("checkpoint/step-*")):
         time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGKILL)
+    # The ranks, which are children of mpirun.
+    subprocess.run(["pkill", "-KILL", "-P", str(process.pid)])
     process.wait()
     if (out / "embeddings.npy").exists():
         sys.exit("the run ended before it was killed: use more --steps")
