@@ -1,8 +1,8 @@
 //! Communication among the processes of one run, its *ranks*.
 //!
-//! [`Collective`] is all that a run needs of a cluster. [`OneProcess`] is a run without other ranks, [`mpi`](MpiWorld) the
-//! ranks that `mpirun` starts (cargo feature `mpi`); the Python package has one for `torch.distributed`. [`Ranks`] adds what
-//! follows from these operations.
+//! [`Collective`] is all that a run needs of a cluster. [`OneProcess`] is a run without other ranks, `MpiWorld` (cargo feature
+//! `mpi`) are the ranks that `mpirun` starts; the Python package has one for `torch.distributed`. [`Ranks`] adds what follows
+//! from these operations.
 
 #[cfg(feature = "mpi")]
 mod mpi;

@@ -7,7 +7,7 @@ use crate::trace::Record;
 pub enum RunEvent<'e> {
     /// Predicted peak memory in bytes.
     Memory(u64),
-    /// What was chosen for this graph ([`Input::notes`]), or what the method noticed during training.
+    /// What was chosen for this graph ([`Input::notes`](crate::train::Input::notes)), or what the method noticed during training.
     Note(&'e str),
     /// A damaged checkpoint, which is skipped.
     Damaged(&'e Error),
