@@ -10,6 +10,8 @@ use controlg::config::Preset;
 use controlg::data::FeatureSource;
 use controlg::eval::{EmbeddingNormalization, Probe, Task};
 
+use crate::commands::compare::engine::Engine;
+
 /// Pretrain graph neural networks with several self-supervised objectives and a feedback scheduler.
 #[derive(Parser)]
 #[command(name = "controlg", version, disable_help_subcommand = true)]
@@ -21,7 +23,7 @@ pub(crate) struct Args {
 }
 
 /// Flags of every command.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct CommonArgs {
     /// Print the result as one JSON document on stdout.
@@ -55,6 +57,9 @@ pub(crate) enum Command {
     Evaluate(EvaluateArgs),
     /// Compare methods over data sets and seeds; continues an interrupted comparison.
     Compare(CompareArgs),
+    /// Run one job of a comparison, described on stdin; used by engines.
+    #[command(hide = true)]
+    RunJob,
     /// Make the tables and figures of the paper; continues an interrupted reproduction.
     Reproduce(ReproduceArgs),
     /// Render a run or a comparison as one self-contained HTML page.
@@ -238,6 +243,18 @@ pub(crate) struct CompareArgs {
     /// Run only the i-th of n shards; a run without --shard merges them.
     #[arg(long, value_name = "i/n")]
     pub(crate) shard: Option<Shard>,
+    /// Run on a cluster: slurm, ray or ray=ADDRESS.
+    #[arg(long, value_name = "ENGINE", conflicts_with = "shard")]
+    pub(crate) engine: Option<Engine>,
+    /// Tasks of the Slurm job array [default: one per run, at most 100].
+    #[arg(long, value_name = "N", requires = "engine")]
+    pub(crate) array: Option<NonZeroUsize>,
+    /// Option of sbatch, e.g. --partition=long.
+    #[arg(long, value_name = "OPTION", requires = "engine", allow_hyphen_values = true)]
+    pub(crate) sbatch: Vec<String>,
+    /// Print the Slurm scripts; submit nothing.
+    #[arg(long, requires = "engine")]
+    pub(crate) dry_run: bool,
     /// Base of the settings: tuned or paper [default: tuned, or as before].
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<Preset>,

@@ -18,15 +18,21 @@ pub(crate) struct Console {
     /// Print results as JSON instead of text.
     pub(crate) json: bool,
     quiet: bool,
+    /// Print nothing at all.
+    silent: bool,
 }
 
 impl Console {
-    pub(crate) fn new(common: &CommonArgs) -> Self {
-        Console { json: common.json, quiet: common.quiet }
+    /// The output of rank 0, or of another rank, which prints nothing.
+    pub(crate) fn new(common: &CommonArgs, is_first: bool) -> Self {
+        Console { json: common.json, quiet: common.quiet || !is_first, silent: !is_first }
     }
 
     /// Prints a result as JSON or as text.
     pub(crate) fn result(&self, json: &impl serde::Serialize, text: impl Display) -> Result<()> {
+        if self.silent {
+            return Ok(());
+        }
         let mut line = if self.json {
             serde_json::to_string_pretty(json)
                 .map_err(|error| Error::Failed(format!("cannot write the result as JSON: {error}")))?

@@ -1,5 +1,6 @@
 //! Ctrl-C and termination signals.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use controlg::{Error, Result};
@@ -22,7 +23,8 @@ pub(crate) fn stop_flag() -> Result<&'static AtomicBool> {
 /// Makes a signal print a message and end the process.
 pub(crate) fn exit_with(message: String) -> Result<()> {
     handle(move || {
-        eprintln!("\r\x1b[Kcontrolg: {message}");
+        // A closed stderr is not an error.
+        let _ = writeln!(std::io::stderr(), "\r\x1b[Kcontrolg: {message}");
         std::process::exit(INTERRUPTED);
     })
 }

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod console;
 mod interrupt;
+mod launch;
 mod png;
 mod progress;
 mod watch;
@@ -15,13 +16,44 @@ use std::io::Write;
 use std::sync::OnceLock;
 
 use clap::Parser;
+use controlg::collective::{Collective, Ranks};
+use controlg::{Error, Result};
 
 /// Command that starts this program; see [`main`].
 static LAUNCHER: OnceLock<Vec<OsString>> = OnceLock::new();
 
+/// The arguments of this program, without its name.
+static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
 /// Runs the program with `argv` (program name first) and returns the exit code. `launcher` is the command that starts
-/// this program again, used to run jobs in child processes.
+/// this program again, used to run jobs in child processes. Started by `mpirun`, it is one of several ranks.
 pub fn main(argv: Vec<OsString>, launcher: Vec<OsString>) -> u8 {
+    match launch::Launch::detect() {
+        Ok(launch) => {
+            let exit = run_on_ranks(argv, launcher, Ranks::new(launch.collective()));
+            launch.end(exit)
+        }
+        Err(error) => {
+            print_error(&error.to_string());
+            error.exit_code()
+        }
+    }
+}
+
+/// [`main`] as one of several ranks, which are all started with the same arguments.
+pub fn main_on_ranks(argv: Vec<OsString>, launcher: Vec<OsString>, collective: &dyn Collective) -> u8 {
+    run_on_ranks(argv, launcher, Ranks::new(collective)).code
+}
+
+/// How a rank ends.
+#[derive(Clone, Copy)]
+struct Exit {
+    code: u8,
+    /// Whether all ranks end in this way.
+    by_all: bool,
+}
+
+fn run_on_ranks(argv: Vec<OsString>, launcher: Vec<OsString>, ranks: Ranks<'_>) -> Exit {
     // A panic is a bug: print one line without a backtrace.
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or("no message");
@@ -29,30 +61,40 @@ pub fn main(argv: Vec<OsString>, launcher: Vec<OsString>) -> u8 {
         print_error(&format!("internal error (a bug in controlg): {message}{place}; please report it"));
     }));
     let _ = LAUNCHER.set(launcher); // already set on a second call in the same process
+    let _ = ARGUMENTS.set(argv.iter().skip(1).cloned().collect());
     let args = match args::Args::try_parse_from(argv) {
         Ok(args) => args,
-        Err(usage) => return print_usage(&usage),
+        Err(usage) if ranks.is_first() => return Exit { code: print_usage(&usage), by_all: true },
+        Err(usage) => return Exit { code: if usage.use_stderr() { 2 } else { 0 }, by_all: true },
     };
-    let run = || {
+    let run = || -> Result<()> {
         if let Some(threads) = args.common.threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
-            pool.map_err(|error| {
-                controlg::Error::Failed(format!("cannot start {threads} threads: {error}"))
-            })?;
+            pool.map_err(|error| Error::Failed(format!("cannot start {threads} threads: {error}")))?;
         }
-        commands::run(&args)
+        commands::run(&args, ranks)
     };
-    let code = match std::panic::catch_unwind(run) {
-        Ok(Ok(())) => 0,
+    let exit = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+        Ok(Ok(())) => Exit { code: 0, by_all: true },
         Ok(Err(error)) => {
-            print_error(&error.to_string());
-            error.exit_code()
+            let by_all = matches!(error, Error::OnRank { .. } | Error::Interrupted(_));
+            match ranks.is_first() {
+                true => print_error(&error.to_string()),
+                // Rank 0 prints what all ranks know.
+                false if by_all => {}
+                false => print_error(&format!("rank {}: {error}", ranks.rank())),
+            }
+            Exit { code: error.exit_code(), by_all }
         }
-        Err(_) => 3,
+        Err(_) => Exit { code: 3, by_all: false },
     };
     // Under Python the process lives on, so flush here. A closed stdout is not an error.
     let _ = std::io::stdout().flush();
-    code
+    if exit.by_all {
+        // A launcher ends the other ranks when one has failed, but rank 0 is to print first.
+        let _ = ranks.barrier();
+    }
+    exit
 }
 
 /// Prints an error in one line, written at once, so that lines of several processes do not mix.
@@ -84,4 +126,9 @@ fn print_usage(usage: &clap::Error) -> u8 {
 /// Command that starts this program.
 fn launcher() -> Vec<OsString> {
     LAUNCHER.get().cloned().unwrap_or_default()
+}
+
+/// The arguments of this program, without its name.
+fn arguments() -> Vec<OsString> {
+    ARGUMENTS.get().cloned().unwrap_or_default()
 }

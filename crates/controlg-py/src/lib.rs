@@ -1,6 +1,7 @@
 //! `controlg._core`: the compiled part of the Python package. It converts arrays to graphs, settings to tables and
 //! errors to exceptions; everything else is Python code in `python/controlg`.
 
+mod collective;
 mod estimator;
 mod graph;
 mod scheduler;
@@ -31,8 +32,20 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Runs the `controlg` command; `again` is how to start it as a subprocess.
+/// Runs the `controlg` command; `again` is how to start it as a subprocess. With `ranks`, this process is one of several.
 #[pyfunction]
-fn main(py: Python<'_>, typed: Vec<OsString>, again: Vec<OsString>) -> u8 {
-    py.detach(|| controlg_cli::main(typed, again))
+#[pyo3(signature = (typed, again, ranks=None))]
+fn main(
+    py: Python<'_>,
+    typed: Vec<OsString>,
+    again: Vec<OsString>,
+    ranks: Option<Bound<'_, PyAny>>,
+) -> PyResult<u8> {
+    match ranks {
+        None => Ok(py.detach(|| controlg_cli::main(typed, again))),
+        Some(ranks) => {
+            let ranks = collective::PyCollective::new(&ranks)?;
+            Ok(py.detach(|| controlg_cli::main_on_ranks(typed, again, &ranks)))
+        }
+    }
 }

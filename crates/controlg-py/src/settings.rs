@@ -12,7 +12,7 @@ pub(crate) fn to_exception(error: &Error) -> PyErr {
     match error {
         Error::Input { .. } | Error::Unknown { .. } | Error::Check { .. } => PyValueError::new_err(text),
         Error::Io { .. } => PyOSError::new_err(text),
-        Error::Failed(_) => PyRuntimeError::new_err(text),
+        Error::Failed(_) | Error::OnRank { .. } => PyRuntimeError::new_err(text),
         Error::Interrupted(_) => PyKeyboardInterrupt::new_err(text),
     }
 }

@@ -43,6 +43,15 @@ pub enum Error {
     Interrupted(String),
     /// A computation that cannot continue.
     Failed(String),
+    /// An error of one rank of a run, which all ranks know; see [`collective`](crate::collective).
+    OnRank {
+        /// The rank that failed first.
+        rank: usize,
+        /// Its exit code.
+        code: u8,
+        /// Its message.
+        message: String,
+    },
     /// A requested check that failed.
     Check {
         /// The file that was checked.
@@ -110,6 +119,7 @@ impl Error {
             Error::Input { .. } | Error::Unknown { .. } => 2,
             Error::Io { .. } | Error::Failed(_) => 3,
             Error::Interrupted(_) => 130,
+            Error::OnRank { code, .. } => *code,
         }
     }
 }
@@ -153,6 +163,8 @@ impl Display for Error {
             }
             Error::Io { doing, source } => line += &format!("{doing}: {source}"),
             Error::Failed(words) | Error::Interrupted(words) => line += words,
+            Error::OnRank { rank: 0, message, .. } => line += message,
+            Error::OnRank { rank, message, .. } => line += &format!("rank {rank}: {message}"),
             Error::Check { file, place, found, expected } => {
                 let location = location(Some(file), place);
                 line += &format!("{location}found {found}, but {expected} follows");

@@ -60,12 +60,14 @@
 //! | [`tensor`], [`rng`] | automatic differentiation; named random streams |
 //! | [`eval`], [`compare`], [`report`] | evaluation, comparisons of many runs, HTML reports |
 //! | [`auto`] | choosing settings without labels |
+//! | [`collective`] | a run on several processes |
 //! | [`error`], [`files`] | errors; atomic writes |
 
 #![cfg_attr(feature = "f64", allow(clippy::useless_conversion))] // f64::from(x) of a Real
 
 pub mod audit;
 pub mod auto;
+pub mod collective;
 pub mod compare;
 pub mod config;
 pub mod coordinator;

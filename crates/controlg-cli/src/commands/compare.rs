@@ -3,8 +3,13 @@
 //! A job is a `controlg pretrain` and a `controlg evaluate` in child processes: memory is measured per run, a crash does
 //! not stop the others, and every job can be repeated by hand.
 
+pub(crate) mod engine;
 mod grid_search;
 pub(super) mod job_runner;
+mod ray;
+mod slurm;
+
+pub(super) use self::ray::run_job;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -29,11 +34,17 @@ use controlg::{Error, Result, train};
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
+use engine::Engine;
 use job_runner::JobRunner;
+use ray::RayCluster;
 
 use super::pretrain::refuse_unused_objectives;
 
 pub(super) fn run(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
+    if args.engine == Some(Engine::Slurm) {
+        return slurm::submit(args, common, console);
+    }
+    engine::check_local(args)?;
     if let (Some(grid), true) = (&args.grid, args.validation_only) {
         return grid_search::only(&Grid::read(grid)?, args, common, console);
     }
@@ -78,18 +89,18 @@ pub(super) fn execute(
     common: &CommonArgs,
     console: &Console,
 ) -> Result<Option<CompletedComparison>> {
-    let mut comparison = comparison(args, common, console)?;
-    let reference = args.reference.clone().or(args.methods.first().cloned()).unwrap_or_default();
-    comparison.add_baselines(!args.no_singles);
-    if !comparison.methods.contains(&reference) {
-        return Err(Error::unknown("method", reference, comparison.methods.iter().map(String::as_str)));
-    }
+    let (mut comparison, reference) = with_baselines(args, common, console)?;
     interrupt::exit_with("interrupted; the same command continues the comparison".to_owned())?;
-    let largest = survey(&mut comparison, common)?;
+    let memory = survey(&mut comparison, common)?;
     let lock = lock(&args.out, args.shard)?;
     write_definition(&comparison, &reference, args)?;
-    let parallel = parallel_jobs(largest, args.jobs, common);
-    let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
+    let mut parallel = parallel_jobs(memory.largest(), args.jobs, common);
+    let ray = match &args.engine {
+        Some(Engine::Ray(address)) => Some(RayCluster::connect(address.as_deref(), memory, common)?),
+        _ => None,
+    };
+    let (folder, keep) = (&args.out, args.keep_runs);
+    let runner = JobRunner { comparison: &comparison, folder, common, keep, ray: ray.as_ref() };
     let choices = match &args.grid {
         None => Vec::new(),
         Some(path) => match grid_search::run(&Grid::read(path)?, &runner, parallel, args, console)? {
@@ -100,6 +111,9 @@ pub(super) fn execute(
     let jobs = comparison.jobs(&choices)?;
     let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
     let remaining = remaining_jobs(&jobs, args.shard, |job| comparison.remaining(job, results.all()));
+    if ray.is_some() {
+        parallel = args.jobs.map_or(RayCluster::MOST_TASKS, NonZeroUsize::get).min(remaining.len().max(1));
+    }
     let known = Mutex::new(results.all().to_vec());
     let run = |job: &Job, threads: usize| run_or_reuse(&runner, job, threads, &known);
     let failures = run_all(remaining, (parallel, cores(common)), console, run, |_, outcome| match outcome {
@@ -109,6 +123,21 @@ pub(super) fn execute(
     let manifest = Manifest { comparison, reference, against_paper: args.against.is_some(), choices };
     let cells = manifest.cells(results.all())?;
     Ok(Some(CompletedComparison { manifest, cells, failures, _lock: lock }))
+}
+
+/// The comparison that the arguments define, with its reference method.
+fn with_baselines(
+    args: &CompareArgs,
+    common: &CommonArgs,
+    console: &Console,
+) -> Result<(Comparison, String)> {
+    let mut comparison = comparison(args, common, console)?;
+    let reference = args.reference.clone().or(args.methods.first().cloned()).unwrap_or_default();
+    comparison.add_baselines(!args.no_singles);
+    if !comparison.methods.contains(&reference) {
+        return Err(Error::unknown("method", reference, comparison.methods.iter().map(String::as_str)));
+    }
+    Ok((comparison, reference))
 }
 
 /// Writes the definition of a new comparison, so that it is continued with its defaults if it is interrupted.
@@ -313,12 +342,28 @@ pub(super) fn cores(common: &CommonArgs) -> usize {
     common.threads.map_or_else(all, NonZeroUsize::get)
 }
 
+/// The estimated memory of the largest run on each data set, in bytes.
+#[derive(Default)]
+struct MemoryByData(BTreeMap<String, usize>);
+
+impl MemoryByData {
+    /// The memory of the largest run.
+    fn largest(&self) -> usize {
+        self.0.values().copied().max().unwrap_or(0)
+    }
+
+    /// The memory of the largest run on a data set.
+    fn on(&self, data: &str) -> usize {
+        self.0.get(data).copied().unwrap_or(0)
+    }
+}
+
 /// Loads every data set once, so that a wrong name or file is reported before any work. Notes their hashes and returns
-/// the estimated memory of the largest run in bytes.
-fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
+/// the estimated memory.
+fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<MemoryByData> {
     let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
     let jobs = comparison.jobs(&[])?;
-    let mut largest = 0;
+    let mut memory = MemoryByData::default();
     for data in &comparison.data {
         // Memory does not depend on the seed.
         let runs = jobs.iter().filter(|job| comparison.seeds.first() == Some(&job.seed));
@@ -330,9 +375,9 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<usize> {
             .collect();
         let Some((hash, need)) = survey_data(data, &configs, needs_labels, common)? else { continue };
         comparison.data_hashes.insert(data.clone(), hash);
-        largest = largest.max(need);
+        memory.0.insert(data.clone(), need);
     }
-    Ok(largest)
+    Ok(memory)
 }
 
 /// Loads a data set. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.

@@ -2,7 +2,7 @@
 
 mod audit;
 mod auto_search;
-mod compare;
+pub(crate) mod compare;
 mod data;
 mod demo;
 mod embed;
@@ -13,21 +13,27 @@ mod pretrain;
 pub(crate) mod report;
 mod reproduce;
 
-use controlg::Result;
+use controlg::collective::Ranks;
 use controlg::data::{FeatureSource, LoadOptions};
+use controlg::{Error, Result};
 
 use crate::args::{Args, Command, CommonArgs};
 use crate::console::Console;
 
 /// Runs the chosen command.
-pub(crate) fn run(args: &Args) -> Result<()> {
-    let console = Console::new(&args.common);
+pub(crate) fn run(args: &Args, ranks: Ranks<'_>) -> Result<()> {
+    let console = Console::new(&args.common, ranks.is_first());
+    if !ranks.is_alone() && !matches!(args.command, Command::Pretrain(_)) {
+        let found = format!("{} ranks", ranks.size());
+        return ranks.agree(Err(Error::value("command", found, "one process, or pretrain")));
+    }
     match &args.command {
         Command::Demo { out, preset } => demo::run(out, *preset, &args.common, &console),
         Command::Data(command) => data::run(command, &args.common, &console),
-        Command::Pretrain(command) => pretrain::run(command, &args.common, &console),
+        Command::Pretrain(command) => pretrain::run(command, &args.common, &console, ranks),
         Command::Evaluate(command) => evaluate::run(command, &args.common, &console),
         Command::Compare(command) => compare::run(command, &args.common, &console),
+        Command::RunJob => compare::run_job(&args.common, &console),
         Command::Reproduce(command) => reproduce::run(command, &args.common, &console),
         Command::Report { folder, out, figures, force } => {
             report::run(folder, out.as_ref(), figures.as_ref(), *force, &args.common, &console)

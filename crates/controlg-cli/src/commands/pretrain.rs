@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use controlg::collective::Ranks;
 use controlg::config::{self, BatchMode, Config, EdgeScope};
 use controlg::coordinator::UNTRAINED;
 use controlg::data::FeatureSource;
@@ -22,24 +23,32 @@ use crate::interrupt;
 use crate::progress::ProgressBar;
 use crate::watch::LivePage;
 
-pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -> Result<()> {
-    let pending = auto_search::pending(args, common, console)?;
+pub(super) fn run(
+    args: &PretrainArgs,
+    common: &CommonArgs,
+    console: &Console,
+    ranks: Ranks<'_>,
+) -> Result<()> {
+    if args.auto && !ranks.is_alone() {
+        return ranks.agree(Err(Error::value("--auto", format!("{} ranks", ranks.size()), "one process")));
+    }
+    let pending = ranks.agree(auto_search::pending(args, common, console))?;
     let mut mode = Mode { resume: args.resume, force: args.force };
     let (mut config, folder) = match &pending {
         Some(search) => (search.open(args)?.search().full_config(0)?, search.folder.clone()),
         None => {
-            let config = resolve(args, common, console)?;
+            let config = ranks.agree(resolve(args, common, console))?;
             let folder = args.out.clone().unwrap_or_else(|| default_folder(&config));
             // Check the folder before loading the data, unless --memory may still change the settings.
             if args.memory.is_none() && !args.dry_run {
-                mode.open(&folder, &config)?;
+                ranks.agree(mode.open(&folder, &config, ranks).map(drop))?;
             }
             (config, folder)
         }
     };
     let options =
         LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
-    let dataset = data::load(&config.data, &options)?;
+    let dataset = ranks.agree(data::load(&config.data, &options))?;
     let graph = dataset.graph;
     console.log(format_args!(
         "{}: {} nodes, {} edges, {} features; method {}, objectives {}, seed {}, {} steps",
@@ -54,7 +63,10 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     ));
     dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
     if let Some(limit) = args.memory {
-        config = within_limit(&graph, &config, limit, console)?;
+        config = ranks.agree(within_limit(&graph, &config, limit, console))?;
+    }
+    if args.dry_run && !ranks.is_first() {
+        return Ok(());
     }
     if args.dry_run {
         if let Some(search) = &pending {
@@ -72,9 +84,11 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
     let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
     // A run that an interrupted comparison left behind ends after its current block.
     let patience = if parent.is_some() { Duration::from_secs(600) } else { Duration::ZERO };
-    let run = mode.open(&folder, &config)?.stop_when(interrupt::stop_flag()?).wait_for_writer(patience);
+    let run = ranks.agree(mode.open(&folder, &config, ranks))?;
+    let run = run.on_ranks(ranks).stop_when(interrupt::stop_flag()?).wait_for_writer(patience);
 
-    let live = args.watch.map(|port| LivePage::serve(&folder, port)).transpose()?;
+    let watch = args.watch.filter(|_| ranks.is_first());
+    let live = watch.map(|port| LivePage::serve(&folder, port)).transpose()?;
     if let Some(live) = &live {
         console.log(format_args!("watch: http://{}", live.address));
     }
@@ -145,8 +159,9 @@ struct Mode {
 }
 
 impl Mode {
-    fn open<'a>(self, folder: &'a Path, config: &'a Config) -> Result<RunFolder<'a>> {
+    fn open<'a>(self, folder: &'a Path, config: &'a Config, ranks: Ranks<'_>) -> Result<RunFolder<'a>> {
         match self.force {
+            _ if !ranks.is_first() => Ok(RunFolder::of_rank_0(folder, config)),
             true => RunFolder::replace(folder, config),
             false => RunFolder::open(folder, config, self.resume),
         }
@@ -165,7 +180,7 @@ fn to_continue(error: Error, folder: &Path) -> Error {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "-_./".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
@@ -214,6 +229,19 @@ fn replay_events(events: &mut EventFile, run: &Path, steps: u64) -> Result<()> {
 
 /// Environment variable with the process id of the parent; this process exits with its parent.
 pub(super) const PARENT: &str = "CONTROLG_PARENT";
+
+/// Ends this process soon after its parent, if the parent asked for that.
+pub(super) fn exit_with_parent() {
+    let parent = std::env::var(PARENT).ok().and_then(|id| id.parse().ok());
+    std::thread::spawn(move || {
+        while parent.is_some() && !orphaned(parent) {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        if parent.is_some() {
+            std::process::exit(3);
+        }
+    });
+}
 
 /// Whether the parent process is gone, so that nobody would read the result.
 fn orphaned(parent: Option<u32>) -> bool {

@@ -92,7 +92,7 @@ fn execute(
     manifest.data_hashes.clone_from(&base.data_hashes);
     manifest.write(&args.out)?;
     let parallel = compare::parallel_jobs(largest, args.jobs, common);
-    let runner = JobRunner { comparison: &base, folder: &args.out, common, keep: false };
+    let runner = JobRunner { comparison: &base, folder: &args.out, common, keep: false, ray: None };
     let remaining = compare::remaining_jobs(&jobs, args.shard, |job| {
         present(job).then(|| base.remaining(job, results.all())).flatten()
     });

@@ -65,6 +65,7 @@ class Parameters:
         train__stop_when_flat: Optional[int] = None,
         train__precision: Optional[Literal["f32", "bf16", "auto"]] = None,
         train__quality: Optional[bool] = None,
+        train__shards: Optional[int] = None,
         embed__smooth: Optional[int] = None,
         embed__channels: Optional[Literal["equal", "weighted"]] = None,
         embed__features: Optional[int] = None,
@@ -286,6 +287,8 @@ class Parameters:
             (f32, bf16, auto; default "f32").
         train__quality : measure the embeddings without labels after every epoch; changes the record only (true
             or false; default true).
+        train__shards : mini-batches per step, whose gradients are averaged; several processes share them out (1
+            to 65536; default 1).
         embed__smooth : embeddings are Z + Âⁿ·Z with this n, over the edges that training saw; 0 for Z (0 to 16;
             default 0).
         embed__channels : channels as they are, or weighted by how much of the features' signal their hop keeps
@@ -566,6 +569,7 @@ class Parameters:
         self.train__stop_when_flat = train__stop_when_flat
         self.train__precision = train__precision
         self.train__quality = train__quality
+        self.train__shards = train__shards
         self.embed__smooth = embed__smooth
         self.embed__channels = embed__channels
         self.embed__features = embed__features

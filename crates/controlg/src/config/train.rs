@@ -46,6 +46,8 @@ pub struct TrainSettings {
     pub precision: TrainPrecision,
     /// Whether the quality of the embeddings is measured after every epoch, without labels.
     pub quality: bool,
+    /// Mini-batches per step, whose gradients are averaged. The ranks of a run share them out.
+    pub shards: usize,
 }
 
 /// How a training step samples the graph.
@@ -145,6 +147,7 @@ impl Default for TrainSettings {
             stop_when_flat: 0,
             precision: TrainPrecision::F32,
             quality: true,
+            shards: 1,
         }
     }
 }
@@ -219,6 +222,12 @@ impl TrainSettings {
         )
         .added_later(Scalar::Flag(false))
         .record_only(),
+        Key::new(
+            "shards",
+            Range::Whole(1, 1 << 16),
+            "mini-batches per step, whose gradients are averaged; several processes share them out",
+        )
+        .added_later(Scalar::Whole(1)),
     ];
 
     pub(super) fn check(&self) -> Result<()> {

@@ -3,6 +3,8 @@
 //! The outputs of a layer are spilled to a temporary file, from which the next layer reads the rows that it needs. Every
 //! row is computed by the same kernels from the same numbers in the same order as for the whole graph, and batch norm
 //! statistics are summed in the same chunks: the bytes are those of [`embed`](super::embed).
+//!
+//! Ranks compute blocks in turns and send each other the rows, so that every rank spills the whole output of a layer.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 
 use super::{Encoder, Norms};
 use crate::Real;
+use crate::collective::Ranks;
 use crate::error::Result;
 use crate::graph::{Features, Graph, LazyOperator, Operand, Operator, OperatorRows};
 use crate::rowfile::{RowSink, SpilledMatrix};
@@ -78,8 +81,20 @@ pub fn embed_in_blocks(
     folder: &Path,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<Vec<ColumnStats>> {
-    BlockWalk { network, graph, stats, folder, pool: Pool::new(), block_rows: network.block_rows() }
-        .embed(rows)
+    embed_in_blocks_on(Ranks::alone(), network, graph, stats, folder, rows)
+}
+
+/// [`embed_in_blocks`] on several ranks, which all call it and all get the rows.
+pub(crate) fn embed_in_blocks_on(
+    ranks: Ranks<'_>,
+    network: Network<'_>,
+    graph: &Graph,
+    stats: Option<&[ColumnStats]>,
+    folder: &Path,
+    rows: &mut dyn FnMut(&[Real]) -> Result<()>,
+) -> Result<Vec<ColumnStats>> {
+    let (pool, block_rows) = (Pool::new(), network.block_rows());
+    BlockWalk { ranks, network, graph, stats, folder, pool, block_rows }.embed(rows)
 }
 
 /// Bytes that [`embed_in_blocks`] uses, from the sizes of some of its blocks. Writing the rows of the last layer takes
@@ -88,7 +103,8 @@ pub(crate) fn block_bytes(network: Network<'_>, graph: &Graph, writing: usize) -
     const BLOCKS: usize = 8;
     let pool = Pool::shape_only();
     let (stats, folder) = (None, Path::new(""));
-    let walk = BlockWalk { network, graph, stats, folder, pool, block_rows: network.block_rows() };
+    let (ranks, block_rows) = (Ranks::alone(), network.block_rows());
+    let walk = BlockWalk { ranks, network, graph, stats, folder, pool, block_rows };
     let mut reached = vec![u32::MAX; graph.n_nodes()];
     let mut most = 0;
     let last = network.encoder.layers() - 1;
@@ -144,6 +160,7 @@ fn count_reached(graph: &Graph, block: &Range<usize>, at: usize, reached: &mut [
 }
 
 struct BlockWalk<'w> {
+    ranks: Ranks<'w>,
     network: Network<'w>,
     graph: &'w Graph,
     stats: Option<&'w [ColumnStats]>,
@@ -152,8 +169,11 @@ struct BlockWalk<'w> {
     block_rows: usize,
 }
 
-/// Receives the products of a layer block by block.
-type Each<'e> = dyn FnMut(&mut Tape<'_>, Var) -> Result<()> + 'e;
+/// What happens to the products of a block on its tape.
+type OnTape<'t> = dyn Fn(&mut Tape<'_>, Var) -> Var + 't;
+
+/// Computes the products of a layer block by block.
+type Product<'p> = dyn FnMut(&OnTape<'_>, &mut RowSink<'_>) -> Result<()> + 'p;
 
 impl BlockWalk<'_> {
     fn embed(&self, out: &mut RowSink<'_>) -> Result<Vec<ColumnStats>> {
@@ -166,7 +186,9 @@ impl BlockWalk<'_> {
             let transformed = self.transform(layer, outputs.last())?;
             let done = transformed.is_some();
             let from = transformed.as_ref().or(outputs.last());
-            let mut product = |each: &mut Each<'_>| self.aggregate(layer, from, done, &mut reach, each);
+            let mut product = |on_tape: &OnTape<'_>, sink: &mut RowSink<'_>| {
+                self.aggregate((layer, done), from, &mut reach, on_tape, sink)
+            };
             if layer == last && !encoder.has_feature_channel() {
                 self.finish(layer, &mut stats, &mut product, out)?;
                 return Ok(stats);
@@ -179,7 +201,8 @@ impl BlockWalk<'_> {
             outputs.push(next.end()?);
         }
         let mut channel = SpilledMatrix::new(self.folder, "layer", self.network.out_width(last + 1))?;
-        let mut product = |each: &mut Each<'_>| self.project(last + 1, each);
+        let mut product =
+            |on_tape: &OnTape<'_>, sink: &mut RowSink<'_>| self.project(last + 1, on_tape, sink);
         self.finish(last + 1, &mut stats, &mut product, &mut |rows| channel.append(rows))?;
         outputs.insert(0, channel.end()?);
         self.concat(&outputs, out)?;
@@ -191,50 +214,80 @@ impl BlockWalk<'_> {
         &self,
         layer: usize,
         stats: &mut Vec<ColumnStats>,
-        product: &mut dyn FnMut(&mut Each<'_>) -> Result<()>,
+        product: &mut Product<'_>,
         sink: &mut RowSink<'_>,
     ) -> Result<()> {
         if !self.network.encoder.has_batch_norm(layer) {
-            return product(&mut |tape, h| {
-                let h = self.network.post(tape, layer, h, Norms::Batch);
-                sink(tape.value(h))
-            });
+            return product(&|tape, h| self.network.post(tape, layer, h, Norms::Batch), sink);
         }
         if let Some(given) = self.stats {
             let at = stats.len();
             stats.push(given[at].clone());
-            return product(&mut |tape, h| {
-                let h = self.network.post(tape, layer, h, Norms::Given(&given[at..=at]));
-                sink(tape.value(h))
-            });
+            let norms = || Norms::Given(&given[at..=at]);
+            return product(&|tape, h| self.network.post(tape, layer, h, norms()), sink);
         }
         let width = self.network.out_width(layer);
         let mut moments = Moments::new(width);
         let mut raw = SpilledMatrix::new(self.folder, "product", width)?;
-        product(&mut |tape, h| {
-            moments.add(tape.value(h));
-            raw.append(tape.value(h))
+        product(&|_, h| h, &mut |rows| {
+            moments.add(rows);
+            raw.append(rows)
         })?;
         let (mean, inverse_std) = moments.end();
         stats.push(ColumnStats { mean, inverse_std });
         self.post(layer, &raw.end()?, &stats[stats.len() - 1..], sink)
     }
 
+    /// Passes on the rows that `compute` makes of each block, in the order of the blocks. Ranks compute blocks in turns and
+    /// send each other the rows.
+    fn each_block(
+        &self,
+        layer: usize,
+        mut compute: impl FnMut(Range<usize>, &mut RowSink<'_>) -> Result<()>,
+        sink: &mut RowSink<'_>,
+    ) -> Result<()> {
+        let (ranks, blocks) = (self.ranks, self.blocks(layer));
+        if ranks.is_alone() {
+            return blocks.into_iter().try_for_each(|block| compute(block, sink));
+        }
+        for turns in blocks.chunks(ranks.size()) {
+            let mut own = Vec::new();
+            let mut add = |rows: &[Real]| {
+                own.extend(rows.iter().flat_map(|x| x.to_le_bytes()));
+                Ok(())
+            };
+            let turn = turns.get(ranks.rank());
+            ranks.agree(turn.map_or(Ok(()), |block| compute(block.clone(), &mut add)))?;
+            for root in 0..turns.len() {
+                let mut bytes = if root == ranks.rank() { std::mem::take(&mut own) } else { Vec::new() };
+                ranks.broadcast(root, &mut bytes)?;
+                let (rows, _) = bytes.as_chunks();
+                sink(&rows.iter().map(|raw| Real::from_le_bytes(*raw)).collect::<Vec<Real>>())?;
+            }
+        }
+        Ok(())
+    }
+
     /// The products of the feature channel, block by block.
-    fn project(&self, layer: usize, each: &mut Each<'_>) -> Result<()> {
-        for block in self.blocks(layer) {
+    fn project(&self, layer: usize, on_tape: &OnTape<'_>, sink: &mut RowSink<'_>) -> Result<()> {
+        let compute = |block: Range<usize>, sink: &mut RowSink<'_>| {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = self.rows(None, &nodes)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
             let source = rows.source(&mut tape);
             let h = self.network.encoder.project_rows(&mut tape, self.network.group, source);
-            each(&mut tape, h)?;
-        }
-        Ok(())
+            let h = on_tape(&mut tape, h);
+            sink(tape.value(h))
+        };
+        self.each_block(layer, compute, sink)
     }
 
     /// Passes on the rows of all parts side by side.
     fn concat(&self, parts: &[SpilledMatrix], out: &mut RowSink<'_>) -> Result<()> {
+        if !self.ranks.is_first() {
+            // Every rank has the parts, and rank 0 alone writes.
+            return Ok(());
+        }
         for block in self.blocks(0) {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = parts.iter().map(|part| part.read(&nodes)).collect::<Result<Vec<_>>>()?;
@@ -251,34 +304,39 @@ impl BlockWalk<'_> {
 
     /// The layer's per-node transform, spilled; `None` if it aggregates first.
     fn transform(&self, layer: usize, input: Option<&SpilledMatrix>) -> Result<Option<SpilledMatrix>> {
-        let mut next: Option<SpilledMatrix> = None;
-        for block in self.blocks(layer) {
+        let Some(width) = self.transformed_width(layer, input)? else { return Ok(None) };
+        let mut next = SpilledMatrix::new(self.folder, "transform", width)?;
+        let compute = |block: Range<usize>, sink: &mut RowSink<'_>| {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = self.rows(input, &nodes)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
             let source = rows.source(&mut tape);
-            let Some(h) = self.network.encoder.transform(&mut tape, self.network.group, layer, source) else {
-                return Ok(None);
-            };
-            let spilled = match &mut next {
-                Some(spilled) => spilled,
-                none => none.insert(SpilledMatrix::new(self.folder, "transform", tape.shape(h).1)?),
-            };
-            spilled.append(tape.value(h))?;
-        }
-        next.map(SpilledMatrix::end).transpose()
+            let h = self.network.encoder.transform(&mut tape, self.network.group, layer, source);
+            h.map_or(Ok(()), |h| sink(tape.value(h)))
+        };
+        self.each_block(layer, compute, &mut |rows| next.append(rows))?;
+        next.end().map(Some)
     }
 
-    /// The layer's aggregation, block by block.
+    /// The width of the layer's per-node transform, from its first row; `None` if it aggregates first.
+    fn transformed_width(&self, layer: usize, input: Option<&SpilledMatrix>) -> Result<Option<usize>> {
+        let rows = self.rows(input, &[0])?;
+        let mut tape = Tape::forward_only(self.network.params, &self.pool);
+        let source = rows.source(&mut tape);
+        let h = self.network.encoder.transform(&mut tape, self.network.group, layer, source);
+        Ok(h.map(|h| tape.shape(h).1))
+    }
+
+    /// The layer's aggregation, block by block; `transformed` tells whether its input is.
     fn aggregate(
         &self,
-        layer: usize,
+        (layer, transformed): (usize, bool),
         input: Option<&SpilledMatrix>,
-        transformed: bool,
         reach: &mut LazyOperator<'_>,
-        each: &mut Each<'_>,
+        on_tape: &OnTape<'_>,
+        sink: &mut RowSink<'_>,
     ) -> Result<()> {
-        for block in self.blocks(layer) {
+        let compute = |block: Range<usize>, sink: &mut RowSink<'_>| {
             let block = Block { rows: reach.rows(block) };
             let rows = self.rows(input, &block.rows.reached)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
@@ -287,9 +345,10 @@ impl BlockWalk<'_> {
             };
             let Network { encoder, group, .. } = self.network;
             let h = encoder.aggregate(&mut tape, group, layer, &block, h, transformed);
-            each(&mut tape, h)?;
-        }
-        Ok(())
+            let h = on_tape(&mut tape, h);
+            sink(tape.value(h))
+        };
+        self.each_block(layer, compute, sink)
     }
 
     /// Norm and activation of spilled rows.
@@ -300,15 +359,15 @@ impl BlockWalk<'_> {
         stats: &[ColumnStats],
         sink: &mut RowSink<'_>,
     ) -> Result<()> {
-        for block in self.blocks(layer) {
+        let compute = |block: Range<usize>, sink: &mut RowSink<'_>| {
             let nodes: Vec<u32> = (block.start as u32..block.end as u32).collect();
             let rows = raw.read(&nodes)?;
             let mut tape = Tape::forward_only(self.network.params, &self.pool);
             let h = tape.constant(nodes.len(), raw.cols(), &rows[..]);
             let h = self.network.post(&mut tape, layer, h, Norms::Given(stats));
-            sink(tape.value(h))?;
-        }
-        Ok(())
+            sink(tape.value(h))
+        };
+        self.each_block(layer, compute, sink)
     }
 
     fn rows(&self, input: Option<&SpilledMatrix>, nodes: &[u32]) -> Result<LayerRows> {
@@ -373,71 +432,4 @@ impl LayerRows {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::encoder::{build, embed, embed_with, statistics};
-    use crate::graph::{Dense, EncoderInput};
-    use crate::rng::Stream;
-
-    /// Compares both ways to compute representations, with own and with given batch norm statistics.
-    fn compare(graph: &Graph, table: &str) {
-        let encoder = build(table.parse().unwrap()).unwrap();
-        let mut params = Params::new();
-        let group = params.add_group("encoder");
-        encoder.init(graph.n_features(), &mut params, group, &mut Stream::new(1, "init", "", 0));
-        let (prepared, pool) = (EncoderInput::with_spec(graph, encoder.operator()), Pool::new());
-        let whole = embed(&*encoder, &params, group, &prepared, &pool);
-        let stats = statistics(&*encoder, &params, group, &prepared, &pool);
-        assert_eq!(embed_with(&*encoder, &params, group, &prepared, &stats, &pool), whole);
-        let folder = tempfile::tempdir().unwrap();
-        let network = Network { encoder: &*encoder, params: &params, group };
-        for given in [None, Some(&stats[..])] {
-            let walk = BlockWalk {
-                network,
-                graph,
-                stats: given,
-                folder: folder.path(),
-                pool: Pool::new(),
-                block_rows: 1200,
-            };
-            assert!(walk.blocks(0).len() > 2);
-            let mut rows = Vec::new();
-            let found = walk.embed(&mut |block| {
-                rows.extend_from_slice(block);
-                Ok(())
-            });
-            assert_eq!(found.unwrap(), stats, "{table}");
-            assert!(rows == whole.data(), "{table}, statistics given: {}", given.is_some());
-        }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn blocks_reproduce_the_bytes_of_the_whole_graph() {
-        let load = |name: &str| crate::data::load(name, &Default::default()).unwrap().graph;
-        let sparse = load("synthetic:nodes=5000,features=700");
-        let data = (0..5000).flat_map(|node| {
-            let mut stream = Stream::new(3, "test", "", node);
-            (0..600).map(move |_| stream.normal() as Real)
-        });
-        let dense = sparse
-            .clone()
-            .with_features(Features::Dense(Dense::from_parts(5000, 600, data.collect())))
-            .unwrap();
-        for graph in [&sparse, &dense] {
-            for kind in ["gcn", "sage", "gat"] {
-                for rest in [
-                    "width = 64\nlayers = 3",
-                    "width = 48\nhidden = 20\nlayers = 2\nnorm = 'layer'\nactivation = 'elu'",
-                    "width = 24\nhidden = 96\nlayers = 2\nlast = 'linear'",
-                    "width = 32\nlayers = 1\nnorm = 'none'",
-                    "width = 150\nhidden = 48\nlayers = 2\njump = 'concat'",
-                    "width = 64\nlayers = 1\nnorm = 'none'\nactivation = 'relu'\njump = 'concat'",
-                ] {
-                    compare(graph, &format!("kind = '{kind}'\n{rest}"));
-                }
-            }
-            compare(graph, "operator = 'mean'\nself_loops = false\nwidth = 96\njump = 'concat'");
-        }
-    }
-}
+mod tests;

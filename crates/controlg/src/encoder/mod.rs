@@ -15,8 +15,8 @@ use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
 
-pub(crate) use blocks::block_bytes;
 pub use blocks::{Block, BlockSource, Network, embed_in_blocks};
+pub(crate) use blocks::{block_bytes, embed_in_blocks_on};
 pub use gat::{Gat, GatInit, GatSettings};
 pub use gcn::{Gcn, GcnSettings};
 pub use layer::{ActivationKind, Jump, LastLayer, LayerSettings, Norm};

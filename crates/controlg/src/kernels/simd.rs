@@ -32,6 +32,16 @@ pub fn has_amx() -> bool {
     mode() == AMX
 }
 
+/// The name of the instruction set in use. Results are the same to the last bit on CPUs with the same name.
+pub(crate) fn name() -> &'static str {
+    match mode() {
+        AMX => "amx",
+        AVX512 => "avx512",
+        AVX2 => "avx2",
+        _ => "plain",
+    }
+}
+
 #[inline(always)]
 fn mode() -> u8 {
     match MODE.load(Ordering::Relaxed) {

@@ -247,6 +247,20 @@ impl Grads {
         group.reached.fill(false);
     }
 
+    /// Copies the flat gradient of a group and unsets it. If no backward pass has reached the group, writes zeros and returns
+    /// false.
+    pub fn unload_group(&mut self, group: usize, into: &mut [Real]) -> bool {
+        let group = &mut self.groups[group];
+        let reached = group.reached.contains(&true);
+        if reached {
+            into.copy_from_slice(&group.data);
+        } else {
+            into.fill(0.0);
+        }
+        group.reached.fill(false);
+        reached
+    }
+
     /// Sets the flat gradient of a group to a weighted sum of gradients.
     pub fn combine_group(&mut self, group: usize, weights: &[f64], gradients: &[Vec<Real>]) {
         let group = &mut self.groups[group];

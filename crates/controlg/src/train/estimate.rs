@@ -133,6 +133,7 @@ impl PlannedTimes {
             }
             ActiveMethod::Schedule(_) => (1, 0),
         };
+        let per_step = per_step * config.train.shards;
         let step = on(times.whole_step, batch_nodes) * per_step as f64;
         let sensing = times.whole_sensing.map(|seconds| on(seconds, sensed_nodes));
         let preparing = times.preparing + if batch == BatchMode::Cluster { times.cutting } else { 0.0 };

@@ -241,7 +241,18 @@ fn parameter_bytes(initial: &InitialModel, config: &Config, encoded: usize) -> R
     };
     // Gradients and moments that are never written take no memory.
     let copies = if config.total_steps() > 0 { 2 + 2 * optimizers } else { 1 };
-    Ok((initial.params.len() * copies + method) * size_of::<Real>())
+    let shards = shard_numbers(initial, config.train.shards);
+    Ok((initial.params.len() * copies + method + shards) * size_of::<Real>())
+}
+
+/// Numbers kept while the gradients of the shards of a step are summed: one gradient per level of the tree, and those that
+/// ranks exchange.
+fn shard_numbers(initial: &InitialModel, shards: usize) -> usize {
+    const EXCHANGED: usize = 4;
+    let groups = initial.params.groups();
+    let head = groups.iter().skip(1).map(|group| group.data().len()).max().unwrap_or(0);
+    let levels = shards.next_power_of_two().ilog2() as usize;
+    if shards > 1 { (levels + 1 + EXCHANGED) * (groups[0].data().len() + head) } else { 0 }
 }
 
 /// METIS keeps one graph per level of coarsening; streaming partitioning keeps a few numbers per node.

@@ -10,9 +10,10 @@ use super::mixing::{Mixing, search_weights};
 use super::model::{Model, ModelSpec};
 use super::normalization::Normalization;
 use super::quality::QualityMeter;
+use crate::collective::Ranks;
 use crate::config::{Config, RecordedConfig};
 use crate::coordinator::{ActiveMethod, Coordinator, FlatWatch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::eval::quality::Quality;
 use crate::trace::{BlockLine, Record, RunLine, SenseLine, WarmupLine};
 
@@ -80,6 +81,16 @@ pub struct Timings {
 impl<'g> Training<'g> {
     /// A run at its start. Fails early if the settings do not fit the graph.
     pub fn new(input: &'g Input, config: &Config) -> Result<Self> {
+        Training::on_ranks(input, config, Ranks::alone())
+    }
+
+    /// [`Training::new`] for one of several ranks, which all run the same training: each computes its share of every step and
+    /// of every sensing. Every step must have at least one mini-batch per rank.
+    pub fn on_ranks(input: &'g Input, config: &Config, ranks: Ranks<'g>) -> Result<Self> {
+        if config.train.shards < ranks.size() {
+            let expected = format!("at least {}, one per rank", ranks.size());
+            return Err(Error::value("train.shards", config.train.shards, expected));
+        }
         let loader = BatchLoader::new(&input.graph, config)?;
         let method = config.build_method()?;
         if let ActiveMethod::Mix(mixer) = &method {
@@ -89,7 +100,7 @@ impl<'g> Training<'g> {
             mixer.check(clean.n_nodes())?;
         }
         let spec = ModelSpec::from_config(config, &method);
-        let model = Model::with_loader(&input.graph, input.probe.as_ref(), loader, spec)?;
+        let model = Model::with_loader(&input.graph, input.probe.as_ref(), loader, spec)?.on_ranks(ranks);
         let quality = input.quality.as_ref().map(|sample| QualityMeter::new(sample, &*config.encoder));
         Ok(Training {
             quality,
@@ -191,7 +202,8 @@ impl<'g> Training<'g> {
         let Driver::Mix(mixing) = &mut self.method else { return Ok(()) };
         let Some(trial) = mixing.mixer.weight_search() else { return Ok(()) };
         let start = Instant::now();
-        mixing.mixer.set_weights(search_weights(self.model.clean().graph, &self.config, &trial)?);
+        let (graph, config) = (self.model.clean().graph, &self.config);
+        mixing.mixer.set_weights(self.model.ranks().decide(|| search_weights(graph, config, &trial))?);
         self.timings.planning += start.elapsed().as_secs_f64();
         Ok(())
     }
@@ -206,6 +218,8 @@ impl<'g> Training<'g> {
         let line = match &mut self.method {
             Driver::Schedule(coordinator) => {
                 let decision = coordinator.next();
+                // Rank 0 decides. The coordinators of the others only follow the course of the run.
+                let decision = self.model.ranks().decide(|| Ok(decision))?;
                 self.timings.control += start.elapsed().as_secs_f64();
                 start = Instant::now();
                 let mut total = 0.0;
@@ -229,10 +243,11 @@ impl<'g> Training<'g> {
         Ok(Record::Block(Box::new(BlockLine { epoch, block, step, steps, held_out, quality, ms, ..line })))
     }
 
-    /// The quality of the embeddings, if it is to be measured.
+    /// The quality of the embeddings, if it is to be measured. It is recorded only, so rank 0 alone measures it.
     fn measure_quality(&mut self) -> Result<Option<Quality>> {
         let start = Instant::now();
-        let quality = self.quality.as_ref().map(|meter| meter.measure(&self.model)).transpose()?;
+        let quality = self.quality.as_ref().filter(|_| self.model.ranks().is_first());
+        let quality = quality.map(|meter| meter.measure(&self.model)).transpose()?;
         self.timings.sensing += start.elapsed().as_secs_f64();
         Ok(quality)
     }

@@ -20,10 +20,11 @@ use crate::interrupt;
 pub(super) fn only(grid: &Grid, args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let mut comparison = comparison(args, common, console)?;
     interrupt::exit_with("interrupted; the same command continues the search".to_owned())?;
-    let largest = survey(&mut comparison, common)?;
+    let memory = survey(&mut comparison, common)?;
     let _lock = lock(&args.out, args.shard)?;
-    let parallel = parallel_jobs(largest, args.jobs, common);
-    let runner = JobRunner { comparison: &comparison, folder: &args.out, common, keep: args.keep_runs };
+    let parallel = parallel_jobs(memory.largest(), args.jobs, common);
+    let (folder, keep) = (&args.out, args.keep_runs);
+    let runner = JobRunner { comparison: &comparison, folder, common, keep, ray: None };
     let Some(choices) = run(grid, &runner, parallel, args, console)? else { return incomplete(console) };
     let mut text = String::new();
     for (path, content) in chosen_files(&choices, args)? {

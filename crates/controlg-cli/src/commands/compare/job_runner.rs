@@ -14,6 +14,7 @@ use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
 
 use super::grid_search::ValidationFigures;
+use super::ray::RayCluster;
 use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
@@ -25,6 +26,8 @@ pub(in crate::commands) struct JobRunner<'c> {
     pub(in crate::commands) common: &'c CommonArgs,
     /// Whether to keep embeddings and models.
     pub(in crate::commands) keep: bool,
+    /// Runs the jobs elsewhere.
+    pub(in crate::commands) ray: Option<&'c RayCluster>,
 }
 
 /// The part of the output of `pretrain --json` that is used here.
@@ -50,6 +53,9 @@ struct RunCost {
 impl JobRunner<'_> {
     /// Pretrains unless the job is a floor, evaluates, and returns one cell per task.
     pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<ResultCell>> {
+        if let Some(ray) = self.ray {
+            return ray.run(self, job);
+        }
         let (subject, cost) = self.pretrain(job, threads)?;
         let scores: BTreeMap<Task, Score> = self.call(&self.evaluate(job, &subject)?, threads)?;
         self.clean_up(job, &subject)?;

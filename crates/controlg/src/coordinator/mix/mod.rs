@@ -23,6 +23,8 @@ pub(super) mod uncertainty;
 pub(super) mod uniform;
 pub(super) mod was;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 
 /// Builds a mixer for a run, from checked settings.
@@ -176,7 +178,7 @@ impl WeightSearch {
 }
 
 /// The weights of a step.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MixWeights {
     /// The encoder steps along Σ w_k g_k.
     pub encoder: Vec<f64>,

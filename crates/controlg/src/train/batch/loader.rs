@@ -1,4 +1,4 @@
-//! Builds the mini-batches of a run, one step ahead.
+//! Builds the mini-batches of a run, one ahead.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,12 +7,13 @@ use super::cluster::ClusterSampler;
 use super::neighbor::NeighborSampler;
 use super::sampler::Sampler;
 use crate::config::{BatchMode, Config};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{Graph, Subgraph, SubgraphBuilder};
 
-/// The mini-batches of all steps.
+/// The mini-batches of all steps, numbered from 0. The shards of step s are `s * n_shards .. (s + 1) * n_shards`.
 pub(in crate::train) struct BatchLoader<'g> {
     graph: &'g Graph,
+    n_shards: usize,
     sampler: Box<dyn Sampler>,
     builder: SubgraphBuilder,
     current: Option<(u64, Arc<Subgraph>)>,
@@ -22,21 +23,26 @@ pub(in crate::train) struct BatchLoader<'g> {
 impl<'g> BatchLoader<'g> {
     /// The mini-batches of a run with these settings; `None` for full-batch training.
     pub(in crate::train) fn new(graph: &'g Graph, config: &Config) -> Result<Option<Self>> {
-        let nodes = config.train.batch_nodes;
+        let (nodes, n_shards) = (config.train.batch_nodes, config.train.shards);
         let sampler: Box<dyn Sampler> = match config.train.batch.on(graph.n_nodes()) {
+            BatchMode::Auto | BatchMode::Full if n_shards > 1 => {
+                let found = format!("{n_shards} with full-graph steps");
+                let expected = "1, or mini-batches (train.batch = cluster or neighbor)";
+                return Err(Error::value("train.shards", found, expected));
+            }
             BatchMode::Auto | BatchMode::Full => return Ok(None),
             BatchMode::Cluster => Box::new(ClusterSampler::new(graph, nodes, config.seed)?),
             BatchMode::Neighbor => Box::new(NeighborSampler::new(nodes, config)),
         };
         let builder = SubgraphBuilder::new(graph.n_nodes());
-        Ok(Some(BatchLoader { graph, sampler, builder, current: None, next: None }))
+        Ok(Some(BatchLoader { graph, n_shards, sampler, builder, current: None, next: None }))
     }
 
-    /// A loader whose only mini-batch is this subgraph, at step 0, for shape passes.
+    /// A loader whose only mini-batch is this subgraph, with number 0, for shape passes.
     pub(in crate::train) fn constant(graph: &'g Graph, batch: Subgraph) -> Self {
         let sampler = Box::new(ConstantSampler(batch.nodes.clone()));
         let builder = SubgraphBuilder::new(graph.n_nodes());
-        BatchLoader { graph, sampler, builder, current: Some((0, Arc::new(batch))), next: None }
+        BatchLoader { graph, n_shards: 1, sampler, builder, current: Some((0, Arc::new(batch))), next: None }
     }
 
     /// The full graph.
@@ -44,25 +50,30 @@ impl<'g> BatchLoader<'g> {
         self.graph
     }
 
-    /// The mini-batch of a step, prefetched or built now.
-    pub(in crate::train) fn batch(&mut self, step: u64) -> Result<Arc<Subgraph>> {
-        if let Some((_, batch)) = self.current.as_ref().filter(|(of, _)| *of == step) {
+    /// Mini-batches per step.
+    pub(in crate::train) fn n_shards(&self) -> usize {
+        self.n_shards
+    }
+
+    /// A mini-batch, prefetched or built now.
+    pub(in crate::train) fn batch(&mut self, number: u64) -> Result<Arc<Subgraph>> {
+        if let Some((_, batch)) = self.current.as_ref().filter(|(of, _)| *of == number) {
             return Ok(batch.clone());
         }
-        self.prefetch(step);
+        self.prefetch(number);
         let batch = match self.next.take() {
             Some((_, batch)) => Arc::new(batch?),
             None => unreachable!("just prefetched"),
         };
-        self.current = Some((step, batch.clone()));
+        self.current = Some((number, batch.clone()));
         Ok(batch)
     }
 
-    /// Builds the mini-batch of a step, unless it is there already. [`BatchLoader::batch`] reports a failure.
-    pub(in crate::train) fn prefetch(&mut self, step: u64) {
-        if self.next.as_ref().is_none_or(|(of, _)| *of != step) {
-            let nodes = self.sampler.nodes(self.graph, step);
-            self.next = Some((step, self.builder.induced(self.graph, &nodes)));
+    /// Builds a mini-batch, unless it is there already. [`BatchLoader::batch`] reports a failure.
+    pub(in crate::train) fn prefetch(&mut self, number: u64) {
+        if self.next.as_ref().is_none_or(|(of, _)| *of != number) {
+            let nodes = self.sampler.nodes(self.graph, number);
+            self.next = Some((number, self.builder.induced(self.graph, &nodes)));
         }
     }
 }
@@ -79,7 +90,9 @@ impl Sampler for ConstantSampler {
 /// The mini-batches of some steps of a run, to train on the same ones elsewhere. Empty for full-batch training.
 pub fn sample_batches(graph: &Graph, config: &Config, steps: Range<u64>) -> Result<Vec<Subgraph>> {
     let Some(loader) = BatchLoader::new(graph, config)? else { return Ok(Vec::new()) };
-    steps.map(|step| Subgraph::induced(graph, &loader.sampler.nodes(graph, step))).collect()
+    let shards = loader.n_shards as u64;
+    let numbers = steps.start * shards..steps.end * shards;
+    numbers.map(|number| Subgraph::induced(graph, &loader.sampler.nodes(graph, number))).collect()
 }
 
 #[cfg(test)]

@@ -44,12 +44,14 @@ impl Mixing {
     /// that is not finite is an error and leaves the parameters unchanged.
     pub(in crate::train) fn step(&mut self, model: &mut Model<'_>, step: u64) -> Result<Mixed> {
         model.grads.reset();
-        let mut loss = Vec::with_capacity(self.gradients.len());
+        let n = self.gradients.len();
+        let mut loss = Vec::with_capacity(n);
         for (task, gradient) in self.gradients.iter_mut().enumerate() {
-            loss.push(model.differentiate(task, step)?);
+            loss.push(model.differentiate(task, step, task + 1 < n)?);
             model.grads.take_group(ENCODER, gradient);
         }
-        let weights = self.weigh(model, step, &loss)?;
+        let ranks = model.ranks();
+        let weights = ranks.decide(|| self.weigh(model, step, &loss))?;
         model.grads.combine_group(ENCODER, &weights.encoder, &self.gradients);
         for (task, &weight) in weights.heads.iter().enumerate() {
             for group in model.own_groups(task) {
@@ -61,7 +63,10 @@ impl Mixing {
         model.optimizers[0].step_at(step, &mut model.params, &mut model.grads);
         (0..weights.heads.len()).for_each(|task| model.update_ema(task, step));
         let (mut slopes, mut note) = (None, None);
-        if let Some(lookahead) = self.mixer.lookahead(step) {
+        // The state of a mixer is that of rank 0, which alone decides.
+        if ranks.is_first()
+            && let Some(lookahead) = self.mixer.lookahead(step)
+        {
             self.combined.resize(self.gradients[0].len(), 0.0);
             model.grads.take_group(ENCODER, &mut self.combined);
             let found = lookahead::slopes(model, &lookahead, &self.gradients, &self.combined)?;

@@ -20,6 +20,14 @@ impl<'g> TrainData<'g> {
         }
     }
 
+    /// Mini-batches per step; 1 for full-batch training.
+    pub(in crate::train) fn n_shards(&self) -> usize {
+        match self {
+            TrainData::Full(_) => 1,
+            TrainData::Batches(loader, _) => loader.n_shards(),
+        }
+    }
+
     /// The unaugmented graph: the full graph, or the probe if training uses mini-batches.
     pub(in crate::train) fn clean<'s>(
         &'s self,

@@ -7,6 +7,7 @@ mod held_out;
 pub(super) mod init;
 mod sense;
 mod shape_pass;
+mod shards;
 mod step;
 
 use std::path::Path;
@@ -21,10 +22,12 @@ use self::data::{PreparedGraph, TrainData};
 use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
 use self::sense::{Measured, Measurement, Sensor, ViewGroup, group_views};
-use self::step::StepSettings;
+use self::shards::ShardSums;
+use self::step::{BatchPosition, StepSettings};
 use super::batch::BatchLoader;
 use super::readout::{EmbeddingReadout, ReadoutState};
 use crate::Real;
+use crate::collective::Ranks;
 use crate::config::{EmbedSettings, Recompute};
 use crate::coordinator::{HeldOutReading, Reading};
 use crate::encoder::{self, Encoder, Network};
@@ -63,6 +66,9 @@ pub struct Model<'g> {
     pub(super) grads: Grads,
     pub(super) pool: Pool,
     dropper: EdgeDropper,
+    /// The processes that share the work.
+    ranks: Ranks<'g>,
+    shard_sums: ShardSums,
     /// Nodes of the largest mini-batch so far.
     largest_batch: usize,
     /// Whether the objectives hold samples out.
@@ -150,10 +156,22 @@ impl<'g> Model<'g> {
                 true => EdgeDropper::shape_only(operator),
                 false => EdgeDropper::new(operator),
             },
+            ranks: Ranks::alone(),
+            shard_sums: ShardSums::default(),
             largest_batch: 0,
             holds_out: share > 0.0,
             step_costs: Vec::new(),
         })
+    }
+
+    /// Shares the work with other ranks, which have the same model and call the same functions.
+    pub(super) fn on_ranks(self, ranks: Ranks<'g>) -> Self {
+        Model { ranks, ..self }
+    }
+
+    /// The ranks that share the work.
+    pub(super) fn ranks(&self) -> Ranks<'g> {
+        self.ranks
     }
 
     /// One optimizer step on one objective. Its random draws depend only on the seed, the objective's name and the step.
@@ -161,7 +179,7 @@ impl<'g> Model<'g> {
     /// A loss or gradient that is not finite is an error and leaves the parameters unchanged.
     pub fn step(&mut self, task: usize, step: u64) -> Result<f64> {
         self.grads.reset();
-        let value = self.differentiate(task, step)?;
+        let value = self.differentiate(task, step, false)?;
         let optimizer = task.min(self.optimizers.len() - 1);
         self.optimizers[optimizer].step_at(step, &mut self.params, &mut self.grads);
         self.update_ema(task, step);
@@ -182,9 +200,17 @@ impl<'g> Model<'g> {
         self.params.blend(self.aux_groups[task], ENCODER, 1.0 - rate);
     }
 
-    /// The loss of one objective at a step; adds its gradient to those of the encoder and of its head. With
-    /// mini-batches, another thread prepares the next batch meanwhile.
-    pub(super) fn differentiate(&mut self, task: usize, step: u64) -> Result<f64> {
+    /// The loss of one objective at a step; adds its gradient to those of the encoder and of its head. `more` tells whether
+    /// another objective follows at this step.
+    pub(super) fn differentiate(&mut self, task: usize, step: u64, more: bool) -> Result<f64> {
+        match self.data.n_shards() {
+            1 => self.differentiate_batch(task, BatchPosition { step, number: step }, step + 1),
+            n_shards => self.differentiate_shards(task, step, n_shards, more),
+        }
+    }
+
+    /// [`Model::differentiate`] on the full graph or on a mini-batch. Another thread prepares the mini-batch `next` meanwhile.
+    fn differentiate_batch(&mut self, task: usize, at: BatchPosition, next: u64) -> Result<f64> {
         let context = ForwardContext {
             encoder: &*self.encoder,
             params: &self.params,
@@ -199,25 +225,25 @@ impl<'g> Model<'g> {
         match &mut self.data {
             TrainData::Full(data) => {
                 let pass = ObjectivePass { context, task, objective: &*data.objectives[task], data, purpose };
-                step::differentiate(pass, step, how, grads, dropper)
+                step::differentiate(pass, at, how, grads, dropper)
             }
             TrainData::Batches(loader, objectives) => {
-                let batch = loader.batch(step)?;
+                let batch = loader.batch(at.number)?;
                 // Buffers that are too small now would stay unused.
                 if batch.nodes.len() > self.largest_batch {
                     self.largest_batch = batch.nodes.len();
                     self.pool.trim();
                 }
-                let more = step + 1 < self.total_steps;
+                let is_needed = next / (loader.n_shards() as u64) < self.total_steps;
                 rayon::in_place_scope(|scope| {
-                    if more {
-                        scope.spawn(|_| loader.prefetch(step + 1));
+                    if is_needed {
+                        scope.spawn(|_| loader.prefetch(next));
                     }
                     let objective = objectives[task].on_batch(&batch)?;
                     let (operator, shape_only) = (context.encoder.operator(), context.pool.is_shape_only());
                     let data = &PreparedGraph::new(&batch.graph, operator, Vec::new(), shape_only);
                     let pass = ObjectivePass { context, task, objective: &*objective, data, purpose };
-                    step::differentiate(pass, step, how, grads, dropper)
+                    step::differentiate(pass, at, how, grads, dropper)
                 })
             }
         }
@@ -290,6 +316,7 @@ impl<'g> Model<'g> {
             optimizers: &self.optimizers,
             step,
             measurement,
+            ranks: self.ranks,
         };
         let measured = sensor.measure_all(&mut self.grads, &mut self.dropper);
         self.trim_pool();
@@ -389,11 +416,20 @@ impl<'g> Model<'g> {
                 let readout = self.readout(loader.graph(), settings);
                 let state = readout.fit()?;
                 let norms = readout.apply_in_blocks(&state, folder, rows, |rows| {
-                    encoder::embed_in_blocks(network, loader.graph(), None, folder, rows)
+                    encoder::embed_in_blocks_on(self.ranks, network, loader.graph(), None, folder, rows)
                 })?;
                 Ok(EmbedStats { norms, readout: state })
             }
         }
+    }
+
+    /// This rank's share of [`Model::embed_to`] on rank 0.
+    pub(super) fn embed_for_rank_0(&self) -> Result<()> {
+        let TrainData::Batches(loader, _) = &self.data else { return Ok(()) };
+        self.free_buffers();
+        let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
+        let (folder, mut ignore) = (std::env::temp_dir(), |_: &[Real]| Ok(()));
+        encoder::embed_in_blocks_on(self.ranks, network, loader.graph(), None, &folder, &mut ignore).map(drop)
     }
 
     fn readout<'a>(&self, graph: &'a Graph, settings: &EmbedSettings) -> EmbeddingReadout<'a> {

@@ -4,6 +4,7 @@ use super::data::PreparedGraph;
 use super::forward::{ENCODER, ForwardContext, ObjectivePass};
 use super::held_out;
 use crate::Real;
+use crate::collective::Ranks;
 use crate::error::Result;
 use crate::graph::EdgeDropper;
 use crate::kernels::reduce;
@@ -85,6 +86,8 @@ pub(in crate::train) struct Sensor<'m> {
     pub(in crate::train) optimizers: &'m [AdamW],
     pub(in crate::train) step: u64,
     pub(in crate::train) measurement: Measurement,
+    /// The ranks, which measure the groups in turns.
+    pub(in crate::train) ranks: Ranks<'m>,
 }
 
 /// The encoder gradients of all objectives. Those that are not measured are empty.
@@ -110,17 +113,91 @@ impl<'m> Sensor<'m> {
         };
         let empty = || (0..k).map(|_| pool.take(0)).collect();
         let mut gradients = EncoderGrads { trained: empty(), held_out: empty() };
-        for &purpose in self.measurement.purposes() {
-            for group in self.groups {
-                self.measure_group(group, purpose, grads, dropper, &mut measured, &mut gradients)?;
-            }
+        let own = self.turns().into_iter().enumerate().filter(|&(turn, _)| self.ranks.has_turn(turn));
+        let done = own.into_iter().try_for_each(|(_, (purpose, group))| {
+            self.measure_group(group, purpose, grads, dropper, &mut measured, &mut gradients)
+        });
+        if !self.ranks.is_alone() {
+            self.ranks.agree(done)?;
+            self.collect(&mut measured, &mut gradients)?;
+        } else {
+            done?;
         }
         let EncoderGrads { trained, held_out } = gradients;
         measured.products = inner_products(&trained);
         if self.measurement == Measurement::Transfer {
             measured.transfer = held_out::transfer(&held_out, &trained, self.optimizers, self.step, pool);
         }
+        if !self.ranks.is_alone() {
+            self.share(&mut measured)?;
+        }
         Ok(measured)
+    }
+
+    /// What is measured, in order.
+    fn turns(&self) -> Vec<(Purpose, &'m ViewGroup)> {
+        let of = |&purpose: &Purpose| self.groups.iter().map(move |group| (purpose, group));
+        self.measurement.purposes().iter().flat_map(of).collect()
+    }
+
+    /// Collects the measurements of all ranks at rank 0.
+    fn collect(&self, measured: &mut Measured, gradients: &mut EncoderGrads<'m>) -> Result<()> {
+        let mut own = Vec::new();
+        for (purpose, member) in self.members_of(self.ranks.rank()) {
+            let (loss, rq, gradient) = match purpose {
+                Purpose::HeldOut => (measured.held_out_loss[member], 0.0, &gradients.held_out[member]),
+                _ => (measured.loss[member], measured.rq[member], &gradients.trained[member]),
+            };
+            own.extend(loss.to_le_bytes().into_iter().chain(rq.to_le_bytes()));
+            own.extend((gradient.len() as u64).to_le_bytes());
+            own.extend(gradient.iter().flat_map(|x| x.to_le_bytes()));
+        }
+        for (rank, bytes) in self.ranks.gather(0, &own)?.iter().enumerate().skip(1) {
+            let (mut rest, _) = bytes.as_chunks::<{ size_of::<Real>() }>();
+            let mut take = |len: usize| {
+                let (taken, after) = rest.split_at(len);
+                rest = after;
+                taken.as_flattened()
+            };
+            for (purpose, member) in self.members_of(rank) {
+                let head = take(24 / size_of::<Real>());
+                let number = |at: usize| <[u8; 8]>::try_from(&head[at..at + 8]).expect("eight bytes");
+                let (loss, rq) = (f64::from_le_bytes(number(0)), f64::from_le_bytes(number(8)));
+                let mut gradient = self.context.pool.take(u64::from_le_bytes(number(16)) as usize);
+                let (values, _) = take(gradient.len()).as_chunks();
+                gradient.iter_mut().zip(values).for_each(|(x, raw)| *x = Real::from_le_bytes(*raw));
+                if purpose == Purpose::HeldOut {
+                    measured.held_out_loss[member] = loss;
+                    gradients.held_out[member] = gradient;
+                } else {
+                    (measured.loss[member], measured.rq[member]) = (loss, rq);
+                    gradients.trained[member] = gradient;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a rank measures, in order.
+    fn members_of(&self, rank: usize) -> Vec<(Purpose, usize)> {
+        let turns = self.turns().into_iter().skip(rank).step_by(self.ranks.size());
+        turns
+            .flat_map(|(purpose, group)| group.members.iter().map(move |&member| (purpose, member)))
+            .collect()
+    }
+
+    /// Gives all ranks what rank 0 has measured.
+    fn share(&self, measured: &mut Measured) -> Result<()> {
+        let Measured { loss, rq, products, held_out_loss, transfer } = measured;
+        let lists = [loss, rq, held_out_loss].into_iter().chain(products).chain(transfer);
+        let lists: Vec<&mut Vec<f64>> = lists.collect();
+        let mut numbers: Vec<f64> = lists.iter().flat_map(|list| list.iter().copied()).collect();
+        self.ranks.broadcast_numbers(&mut numbers)?;
+        let mut numbers = numbers.into_iter();
+        lists
+            .into_iter()
+            .for_each(|list| list.iter_mut().zip(&mut numbers).for_each(|(to, from)| *to = from));
+        Ok(())
     }
 
     fn measure_group(

@@ -45,7 +45,7 @@ impl<'g> Model<'g> {
             for round in 0..2 {
                 for &task in &order {
                     self.grads.reset();
-                    self.differentiate(task, 0)?;
+                    self.differentiate(task, 0, false)?;
                 }
                 if passes.embeds {
                     self.clean_pass(&self.pool, passes.looks_ahead);

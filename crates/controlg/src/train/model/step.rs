@@ -18,27 +18,36 @@ pub(in crate::train) struct StepSettings {
     pub(in crate::train) precision: Precision,
 }
 
-/// The loss of an objective at a step; adds its gradient to `grads`.
+/// A mini-batch, or a full-graph step.
+#[derive(Clone, Copy)]
+pub(in crate::train) struct BatchPosition {
+    /// The training step.
+    pub(in crate::train) step: u64,
+    /// The number of the mini-batch among those of all steps, which names its random streams.
+    pub(in crate::train) number: u64,
+}
+
+/// The loss of an objective on a mini-batch; adds its gradient to `grads`.
 pub(in crate::train) fn differentiate(
     pass: ObjectivePass<'_>,
-    step: u64,
+    at: BatchPosition,
     how: StepSettings,
     grads: &mut Grads,
     dropper: &mut EdgeDropper,
 ) -> Result<f64> {
     // The views and the loss draw from one stream, in this order.
-    let mut stream = Stream::new(pass.context.seed, "train", pass.name(), step);
+    let mut stream = Stream::new(pass.context.seed, "train", pass.name(), at.number);
     let views = pass.objective.views();
     let augmented: Vec<AugmentedView<'_>> =
         views.iter().map(|spec| pass.augment(spec, dropper, &mut stream)).collect();
-    let value = if recomputes(how.recompute, pass, &augmented, step) {
-        recomputing_backward(pass, &augmented, stream, step, how.precision, grads)?
+    let value = if recomputes(how.recompute, pass, &augmented, at) {
+        recomputing_backward(pass, &augmented, stream, at, how.precision, grads)?
     } else {
-        backward(pass, &augmented, stream, step, how.precision, grads)?
+        backward(pass, &augmented, stream, at, how.precision, grads)?
     };
     let groups = [ENCODER, head_group(pass.task), pass.context.aux_groups[pass.task]];
     if groups.iter().filter_map(|&group| grads.group(group)).any(|g| !reduce::all_finite(g)) {
-        return Err(pass.not_finite("the gradient", "infinite or NaN", step));
+        return Err(pass.not_finite("the gradient", "infinite or NaN", at.step));
     }
     Ok(value)
 }
@@ -48,14 +57,14 @@ fn backward(
     pass: ObjectivePass<'_>,
     augmented: &[AugmentedView<'_>],
     mut stream: Stream,
-    step: u64,
+    at: BatchPosition,
     precision: Precision,
     grads: &mut Grads,
 ) -> Result<f64> {
     let mut tape = Tape::new(pass.context.params, pass.context.pool).with_precision(precision);
-    let mut dropout = dropout_stream(pass, step);
+    let mut dropout = dropout_stream(pass, at);
     let z: Vec<Var> = augmented.iter().map(|view| pass.encode(&mut tape, view, Some(&mut dropout))).collect();
-    let (loss, value) = pass.loss(&mut tape, augmented, &z, &mut stream, step)?;
+    let (loss, value) = pass.loss(&mut tape, augmented, &z, &mut stream, at.step)?;
     tape.backward_last(loss, grads);
     Ok(value)
 }
@@ -66,12 +75,12 @@ fn recomputing_backward(
     pass: ObjectivePass<'_>,
     augmented: &[AugmentedView<'_>],
     mut stream: Stream,
-    step: u64,
+    at: BatchPosition,
     precision: Precision,
     grads: &mut Grads,
 ) -> Result<f64> {
     let (params, pool) = (pass.context.params, pass.context.pool);
-    let mut dropout = dropout_stream(pass, step);
+    let mut dropout = dropout_stream(pass, at);
     let mut dropout_starts = Vec::new();
     let mut head = Tape::new(params, pool).with_precision(precision);
     let mut z = Vec::new();
@@ -83,7 +92,7 @@ fn recomputing_backward(
         z.push(head.leaf_from(shape, values));
     }
     let mark = head.mark();
-    let (loss, value) = pass.loss(&mut head, augmented, &z, &mut stream, step)?;
+    let (loss, value) = pass.loss(&mut head, augmented, &z, &mut stream, at.step)?;
     head.backward_since(mark, loss, grads);
     let mut z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| head.take_gradient(z)).collect();
     drop(head);
@@ -96,8 +105,8 @@ fn recomputing_backward(
     Ok(value)
 }
 
-fn dropout_stream(pass: ObjectivePass<'_>, step: u64) -> Stream {
-    Stream::new(pass.context.seed, "train", "dropout", step)
+fn dropout_stream(pass: ObjectivePass<'_>, at: BatchPosition) -> Stream {
+    Stream::new(pass.context.seed, "train", "dropout", at.number)
 }
 
 /// Bytes of activations from which `auto` recomputes them.
@@ -108,20 +117,20 @@ fn recomputes(
     recompute: Recompute,
     pass: ObjectivePass<'_>,
     augmented: &[AugmentedView<'_>],
-    step: u64,
+    at: BatchPosition,
 ) -> bool {
     match recompute {
         Recompute::Never => false,
         Recompute::Always => true,
-        Recompute::Auto => activation_bytes(pass, augmented, step) > KEPT_UP_TO,
+        Recompute::Auto => activation_bytes(pass, augmented, at) > KEPT_UP_TO,
     }
 }
 
 /// Bytes of the activations that a tape would save for all views, from a pass over shapes.
-fn activation_bytes(pass: ObjectivePass<'_>, augmented: &[AugmentedView<'_>], step: u64) -> usize {
+fn activation_bytes(pass: ObjectivePass<'_>, augmented: &[AugmentedView<'_>], at: BatchPosition) -> usize {
     let pool = Pool::shape_only();
     let mut tape = Tape::new(pass.context.params, &pool);
-    let mut dropout = dropout_stream(pass, step);
+    let mut dropout = dropout_stream(pass, at);
     for view in augmented {
         pass.encode(&mut tape, view, Some(&mut dropout));
     }

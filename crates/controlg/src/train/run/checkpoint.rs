@@ -26,6 +26,20 @@ pub(in crate::train) fn save(
 ) -> Result<()> {
     fs::create_dir_all(folder)
         .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    let steps = training.progress().steps;
+    snapshot(training, identity, end)?.write(&folder.join(format!("step-{steps:012}.safetensors")))?;
+    for old in list(folder).into_iter().skip(KEPT) {
+        let _ = fs::remove_file(old);
+    }
+    Ok(())
+}
+
+/// The complete state of a run.
+fn snapshot<'t>(
+    training: &'t Training<'_>,
+    identity: &RunIdentity,
+    end: &TraceEnd,
+) -> Result<TensorFile<'t>> {
     let json = |error: serde_json::Error| Error::Failed(error.to_string());
     let mut tensors = TensorFile::default();
     tensors.add_params(training.model().params());
@@ -42,9 +56,27 @@ pub(in crate::train) fn save(
     ];
     tensors.metadata = metadata.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
     tensors.seal()?;
-    tensors.write(&folder.join(format!("step-{:012}.safetensors", training.progress().steps)))?;
-    for old in list(folder).into_iter().skip(KEPT) {
-        let _ = fs::remove_file(old);
+    Ok(tensors)
+}
+
+/// Gives all ranks the state of rank 0, which has restored a checkpoint if `resumed` holds the end of its record.
+pub(in crate::train) fn share(
+    training: &mut Training<'_>,
+    identity: &RunIdentity,
+    resumed: Option<&TraceEnd>,
+) -> Result<()> {
+    let ranks = training.model().ranks();
+    if ranks.is_alone() {
+        return Ok(());
+    }
+    let mut bytes = match resumed {
+        Some(end) => snapshot(training, identity, end)?.to_bytes()?,
+        None => Vec::new(),
+    };
+    ranks.broadcast(0, &mut bytes)?;
+    if !ranks.is_first() && !bytes.is_empty() {
+        let path = Path::new("the checkpoint of rank 0");
+        apply(path, &TensorFile::parse(path, &bytes)?, training)?;
     }
     Ok(())
 }

@@ -8,21 +8,20 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::checkpoint;
+use super::event::RunEvent;
 use super::model_file::RunIdentity;
-use super::results::write_results;
+use super::output::RunOutput;
+use super::same_run;
+use crate::collective::Ranks;
 use crate::config::{self, Config};
 use crate::data::FeatureSource;
 use crate::error::{Error, Result};
 use crate::files::{self, FolderLock};
 use crate::graph::{Graph, StoredFeatures};
 use crate::run_files;
-use crate::trace::{self, Record, RecordWriter, TraceEnd};
 use crate::train::input::Input;
 use crate::train::memory;
 use crate::train::training::{Timings, Training};
-
-/// Longest time between two checkpoints within an epoch.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// Pretrains into a run folder, with checkpoints. A run that was interrupted resumes at the last checkpoint and ends
 /// with the same bytes.
@@ -49,6 +48,7 @@ pub struct RunFolder<'a> {
     stop: Option<&'a AtomicBool>,
     mode: OpenMode,
     patience: Duration,
+    ranks: Ranks<'a>,
 }
 
 /// What may be in the folder.
@@ -79,31 +79,25 @@ pub struct RunSummary {
     pub peak_bytes: Option<u64>,
 }
 
-/// Progress events of a run.
-pub enum RunEvent<'e> {
-    /// Predicted peak memory in bytes.
-    Memory(u64),
-    /// What was chosen for this graph ([`Input::notes`]), or what the method noticed during training.
-    Note(&'e str),
-    /// A damaged checkpoint, which is skipped.
-    Damaged(&'e Error),
-    /// The run resumes after this many steps.
-    Resumed(u64),
-    /// A line of the record.
-    Line(&'e Record),
-}
-
 impl<'a> RunFolder<'a> {
     /// A folder for a run with these settings. A folder with a run in it is an error, unless `resume` is set and the
     /// settings are the same.
     pub fn open(path: &'a Path, config: &'a Config, resume: bool) -> Result<Self> {
-        let mode = if resume { OpenMode::Resume } else { OpenMode::New };
-        RunFolder { path, config, stop: None, mode, patience: Duration::ZERO }.checked()
+        RunFolder::with_mode(path, config, if resume { OpenMode::Resume } else { OpenMode::New }).checked()
     }
 
     /// Like [`RunFolder::open`], but a run in the folder is replaced when the new one starts. Other files stay.
     pub fn replace(path: &'a Path, config: &'a Config) -> Result<Self> {
-        RunFolder { path, config, stop: None, mode: OpenMode::Replace, patience: Duration::ZERO }.checked()
+        RunFolder::with_mode(path, config, OpenMode::Replace).checked()
+    }
+
+    /// The folder of a run on several ranks, for the ranks other than rank 0. They neither read nor write files there.
+    pub fn of_rank_0(path: &'a Path, config: &'a Config) -> Self {
+        RunFolder::with_mode(path, config, OpenMode::Resume)
+    }
+
+    fn with_mode(path: &'a Path, config: &'a Config, mode: OpenMode) -> Self {
+        RunFolder { path, config, stop: None, mode, patience: Duration::ZERO, ranks: Ranks::alone() }
     }
 
     fn checked(self) -> Result<Self> {
@@ -138,6 +132,25 @@ impl<'a> RunFolder<'a> {
         Ok(())
     }
 
+    /// Locks the folder and opens its files.
+    fn open_output<'r>(
+        &self,
+        training: &mut Training<'_>,
+        identity: &'r RunIdentity,
+        on_event: &mut impl FnMut(RunEvent<'_>),
+    ) -> Result<RunOutput<'r>> {
+        fs::create_dir_all(self.path)
+            .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
+        let lock = FolderLock::take(self.path, self.patience)?;
+        // Another process may have written to the folder since it was opened.
+        self.check()?;
+        if self.mode == OpenMode::Replace {
+            remove_run(self.path)?;
+        }
+        files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
+        RunOutput::open(self.path, lock, training, identity, on_event)
+    }
+
     /// Waits this long for another process to end that is writing to the folder. The default is not to wait.
     pub fn wait_for_writer(self, patience: Duration) -> Self {
         RunFolder { patience, ..self }
@@ -149,73 +162,53 @@ impl<'a> RunFolder<'a> {
         RunFolder { stop: Some(flag), ..self }
     }
 
+    /// Trains on several ranks, which all call [`RunFolder::pretrain`]. Rank 0 writes the files.
+    pub fn on_ranks(self, ranks: Ranks<'a>) -> Self {
+        RunFolder { ranks, ..self }
+    }
+
     /// Trains to the end and writes all files.
     pub fn pretrain(&self, graph: &Graph, mut on_event: impl FnMut(RunEvent<'_>)) -> Result<RunSummary> {
-        let start = Instant::now();
+        let (start, ranks) = (Instant::now(), self.ranks);
         on_event(RunEvent::Memory(memory::need(graph, self.config)?.total()));
-        let input = Input::new(graph, self.config)?;
+        let input = ranks.agree(Input::new(graph, self.config))?;
         input.notes.iter().for_each(|note| on_event(RunEvent::Note(note)));
-        let mut training = Training::new(&input, self.config)?;
         let identity = RunIdentity::of(self.config, &input)?;
-
-        fs::create_dir_all(self.path)
-            .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
-        let _lock = FolderLock::take(self.path, self.patience)?;
-        // Another process may have written to the folder since it was opened.
-        self.check()?;
-        if self.mode == OpenMode::Replace {
-            remove_run(self.path)?;
-        }
-        files::atomic_write_bytes(&self.path.join(run_files::CONFIG), self.config.to_toml()?)?;
-        let checkpoints = self.path.join(run_files::CHECKPOINTS);
-        let found = checkpoint::restore(&checkpoints, &mut training, &identity, u64::MAX, |damage| {
-            on_event(RunEvent::Damaged(damage));
+        same_run::check(ranks, self.config, &identity)?;
+        let mut training = ranks.agree(Training::on_ranks(&input, self.config, ranks))?;
+        let mut output = ranks.agree(match ranks.is_first() {
+            true => self.open_output(&mut training, &identity, &mut on_event).map(Some),
+            false => Ok(None),
         })?;
+        let resumed = output.as_ref().and_then(|output| output.resumed.as_ref());
+        checkpoint::share(&mut training, &identity, resumed)?;
         let resumed_at = training.progress().steps;
-        let path = self.path.join(run_files::TRACE);
-        let (mut trace, names_data) = match found {
-            Some(end) => {
-                on_event(RunEvent::Resumed(resumed_at));
-                // A run of an older version ends with the record that that version would have written.
-                (RecordWriter::open(&path, end)?, trace::names_data(&path)?)
-            }
-            None => {
-                let mut trace = RecordWriter::open(&path, TraceEnd::default())?;
-                let header = training.header();
-                trace.append(&header)?;
-                on_event(RunEvent::Line(&header));
-                (trace, true)
-            }
-        };
 
         // Nothing learned from features that have changed on disk is saved.
         let check_features = || input.graph.stored_features().map_or(Ok(()), StoredFeatures::check);
-        let save = |training: &Training<'_>, end: &TraceEnd| {
-            check_features()?;
-            checkpoint::save(&checkpoints, training, &identity, end)
-        };
-        let mut last = Instant::now();
         while let Some(records) = training.advance()? {
-            for record in &records {
-                trace.append(record)?;
-                on_event(RunEvent::Line(record));
-                if let Record::Block(block) = record
-                    && let Some(note) = &block.note
-                {
-                    on_event(RunEvent::Note(note));
-                }
-            }
+            let stop = self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
             let (steps, total) = (training.progress().steps, self.config.total_steps());
-            if steps >= total || training.is_flat() {
-                continue;
-            }
-            if training.at_epoch_end() || last.elapsed() > CHECKPOINT_EVERY {
-                save(&training, &trace.sync()?)?;
-                last = Instant::now();
-            }
-            if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                save(&training, &trace.sync()?)?;
+            let at_end = steps >= total || training.is_flat();
+            let mut write = || {
+                let Some(output) = &mut output else { return Ok(()) };
+                output.append(&records, &mut on_event)?;
+                if !at_end && output.is_due(&training) {
+                    check_features()?;
+                    output.save(&training)?;
+                }
+                Ok(())
+            };
+            let written = write();
+            if ranks.any(written.map(|()| stop && !at_end))? {
+                if let Some(output) = &mut output {
+                    check_features()?;
+                    output.save(&training)?;
+                }
                 return Err(Error::Interrupted(format!("interrupted after step {steps} of {total}")));
+            }
+            if training.at_epoch_end() || at_end {
+                same_run::check_parameters(ranks, training.model().params())?;
             }
         }
         if training.is_flat() {
@@ -223,23 +216,15 @@ impl<'a> RunFolder<'a> {
             let note = format!("stopped after step {steps}: no held-out loss has fallen for {epochs} epochs");
             on_event(RunEvent::Note(&note));
         }
-        let end = trace.sync()?;
-        check_features()?;
-        let saved = checkpoint::save(&checkpoints, &training, &identity, &end);
-        let last_line = match write_results(self.path, &training, &input) {
-            Ok(line) => line,
-            Err(error) => return Err(saved.err().unwrap_or(error)),
-        };
-        if let Err(error) = saved {
-            // The results are on disk, so the run needs no checkpoint any more.
-            on_event(RunEvent::Note(&format!("the last checkpoint was not saved: {error}")));
+        match &mut output {
+            Some(output) => {
+                check_features()?;
+                output.finish(&training, &input, &mut on_event)?;
+            }
+            None => training.model().embed_for_rank_0()?,
         }
-        if names_data {
-            let line = Record::End(last_line);
-            trace.append(&line)?;
-            trace.sync()?;
-            on_event(RunEvent::Line(&line));
-        }
+        // No rank ends before the results are written.
+        ranks.barrier()?;
         Ok(RunSummary {
             run: self.path.to_owned(),
             features: if input.structural { FeatureSource::Structural } else { FeatureSource::Given },
@@ -284,6 +269,7 @@ pub(crate) fn remove_run(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use crate::data::{self, LoadOptions};
+    use crate::trace::{self, Record};
 
     #[test]
     fn a_full_disk_at_the_last_checkpoint_fails_no_run_whose_results_are_written() {
