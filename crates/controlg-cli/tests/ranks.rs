@@ -93,7 +93,14 @@ fn mpi_gives_the_same_bytes_with_any_number_of_ranks() {
         ]);
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.args(["synthetic:nodes=1500,features=40", "--threads", "1", "--quiet", "--out", out]);
-        for set in ["batch=cluster", "batch_nodes=160", "shards=6", "epochs=2", "batches_per_epoch=8"] {
+        for set in [
+            "batch=cluster",
+            "batch_nodes=160",
+            "shards=6",
+            "epochs=2",
+            "batches_per_epoch=8",
+            "warmup_rounds=1",
+        ] {
             command.arg(format!("--set=train.{set}"));
         }
         command.arg("--set=encoder.width=16").args(more).current_dir(home.path()).output().unwrap()
