@@ -39,6 +39,34 @@ fn torchrun_needs_the_python_package() {
     assert!(text.contains("torchrun … -m controlg pretrain"), "{text}");
 }
 
+#[test]
+fn a_dry_run_knows_the_shards() {
+    let estimate = |shards: &str, batch: &str| {
+        let mut command = program();
+        command.args([
+            "pretrain",
+            "synthetic:nodes=2000",
+            "--dry-run",
+            "--json",
+            "--quiet",
+            "--set=train.epochs=1",
+        ]);
+        command.args(["--set=encoder.width=256", "--set=train.batch_nodes=500", "--set=train.quality=false"]);
+        command.arg(format!("--set=train.shards={shards}")).arg(format!("--set=train.batch={batch}"));
+        command.output().unwrap()
+    };
+    let parameters = |shards: &str| {
+        let output = estimate(shards, "cluster");
+        assert!(output.status.success(), "{output:?}");
+        let estimate: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        estimate["memory"]["parameters"].as_u64().unwrap()
+    };
+    // The gradients of a level of the sum take memory, those of a shard do not.
+    let (one, four, five, eight) = (parameters("1"), parameters("4"), parameters("5"), parameters("8"));
+    assert!(one < four && four < five && five == eight, "{one} {four} {five} {eight}");
+    assert!(refusal(&estimate("4", "full")).contains("train.shards: found 4 with full-graph steps"));
+}
+
 /// Says why a test does not run, past the capture of passing tests.
 fn skip(test: &str, reason: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {reason}");
@@ -65,7 +93,14 @@ fn mpi_gives_the_same_bytes_with_any_number_of_ranks() {
         ]);
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.args(["synthetic:nodes=1500,features=40", "--threads", "1", "--quiet", "--out", out]);
-        for set in ["batch=cluster", "batch_nodes=160", "shards=6", "epochs=2", "batches_per_epoch=8"] {
+        for set in [
+            "batch=cluster",
+            "batch_nodes=160",
+            "shards=6",
+            "epochs=2",
+            "batches_per_epoch=8",
+            "warmup_rounds=1",
+        ] {
             command.arg(format!("--set=train.{set}"));
         }
         command.arg("--set=encoder.width=16").args(more).current_dir(home.path()).output().unwrap()

@@ -238,6 +238,16 @@ impl TrainSettings {
         Ok(())
     }
 
+    /// The mini-batches per step on a graph of this size. More than one is an error with full-graph steps.
+    pub fn shards_on(&self, nodes: usize) -> Result<usize> {
+        if self.shards > 1 && self.batch.on(nodes) == BatchMode::Full {
+            let found = format!("{} with full-graph steps", self.shards);
+            let expected = "1, or mini-batches (train.batch = cluster or neighbor)";
+            return Err(Error::value("train.shards", found, expected));
+        }
+        Ok(self.shards)
+    }
+
     /// Blocks per epoch; the last one may be shorter.
     pub fn blocks_per_epoch(&self) -> usize {
         self.batches_per_epoch.div_ceil(self.block)

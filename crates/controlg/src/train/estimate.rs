@@ -71,6 +71,7 @@ const MUCH_TIME: f64 = 300.0;
 impl RunEstimate {
     /// Predicts the memory from a pass over shapes, and the time from a few steps on the graph or on a part of it.
     pub fn new(graph: &Graph, config: &Config) -> Result<RunEstimate> {
+        config.train.shards_on(graph.n_nodes())?;
         let memory = memory::need(graph, config)?;
         let times = MeasuredTimes::new(graph, config)?;
         let schedule = PlannedTimes::of(graph, config, &times)?;

@@ -90,6 +90,7 @@ impl MeasuredTimes {
 fn full_batch(config: &Config, nodes: usize, is_part: bool) -> Config {
     let mut config = config.clone();
     config.train.batch = BatchMode::Full;
+    config.train.shards = 1;
     config.sense.whole_up_to = nodes;
     if is_part {
         config.edges = EdgeScope::All;

@@ -112,19 +112,14 @@ fn scripts(args: &CompareArgs, common: &CommonArgs, tasks: usize, memory: usize)
     let path = |name: &str| quoted(&folder.join(name));
     let mut submit = format!("#!/bin/sh\nset -eu\ncd {}\n", quoted(&here));
     // With a grid, the first array runs the trials, which all must have ended before the choice.
-    let mut after = String::new();
-    for _ in 0..if args.grid.is_some() { 2 } else { 1 } {
-        let _ = writeln!(
-            submit,
-            "job=$(sbatch --parsable {after}--output={} {})",
-            path("%A-%a.log"),
-            path("array.sh")
-        );
+    let passes = if args.grid.is_some() { 2 } else { 1 };
+    let arrays = std::iter::repeat_n(("array.sh", "%A-%a.log"), passes);
+    let mut after = "";
+    for (script, log) in arrays.chain([("merge.sh", "merge-%j.log")]) {
+        let _ = writeln!(submit, "job=$(sbatch --parsable {after}--output={} {})", path(log), path(script));
         let _ = writeln!(submit, "echo \"${{job%%;*}}\"");
-        "--dependency=\"afterany:${job%%;*}\" ".clone_into(&mut after);
+        after = "--dependency=\"afterany:${job%%;*}\" ";
     }
-    let _ =
-        writeln!(submit, "sbatch --parsable {after}--output={} {}", path("merge-%j.log"), path("merge.sh"));
     Ok(Scripts { array, merge, submit })
 }
 

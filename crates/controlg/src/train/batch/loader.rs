@@ -7,7 +7,7 @@ use super::cluster::ClusterSampler;
 use super::neighbor::NeighborSampler;
 use super::sampler::Sampler;
 use crate::config::{BatchMode, Config};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::{Graph, Subgraph, SubgraphBuilder};
 
 /// The mini-batches of all steps, numbered from 0. The shards of step s are `s * n_shards .. (s + 1) * n_shards`.
@@ -23,13 +23,8 @@ pub(in crate::train) struct BatchLoader<'g> {
 impl<'g> BatchLoader<'g> {
     /// The mini-batches of a run with these settings; `None` for full-batch training.
     pub(in crate::train) fn new(graph: &'g Graph, config: &Config) -> Result<Option<Self>> {
-        let (nodes, n_shards) = (config.train.batch_nodes, config.train.shards);
+        let (nodes, n_shards) = (config.train.batch_nodes, config.train.shards_on(graph.n_nodes())?);
         let sampler: Box<dyn Sampler> = match config.train.batch.on(graph.n_nodes()) {
-            BatchMode::Auto | BatchMode::Full if n_shards > 1 => {
-                let found = format!("{n_shards} with full-graph steps");
-                let expected = "1, or mini-batches (train.batch = cluster or neighbor)";
-                return Err(Error::value("train.shards", found, expected));
-            }
             BatchMode::Auto | BatchMode::Full => return Ok(None),
             BatchMode::Cluster => Box::new(ClusterSampler::new(graph, nodes, config.seed)?),
             BatchMode::Neighbor => Box::new(NeighborSampler::new(nodes, config)),
