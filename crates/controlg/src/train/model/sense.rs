@@ -10,12 +10,15 @@ use crate::kernels::reduce;
 use crate::objective::{AugmentedView, Objective, Purpose, ViewSpec};
 use crate::rng::Stream;
 use crate::tensor::{AdamW, Buffer, Grads, Tape, Var};
+use crate::trace::RelationLine;
 
 /// What one sensing measures.
 pub(in crate::train) struct Measured {
     pub(in crate::train) loss: Vec<f64>,
     /// Rayleigh quotients of the gradients at the representations.
     pub(in crate::train) rq: Vec<f64>,
+    /// The same in each relation (rows); empty for a homogeneous graph.
+    pub(in crate::train) rq_relation: Vec<Vec<f64>>,
     /// Inner products of the gradients at the encoder's parameters.
     pub(in crate::train) products: Vec<Vec<f64>>,
     /// Losses on held-out samples.
@@ -82,6 +85,7 @@ pub(in crate::train) struct Sensor<'m> {
     pub(in crate::train) context: ForwardContext<'m>,
     pub(in crate::train) data: &'m PreparedGraph<'m>,
     pub(in crate::train) groups: &'m [ViewGroup],
+    pub(in crate::train) relations: &'m [RelationLine],
     pub(in crate::train) optimizers: &'m [AdamW],
     pub(in crate::train) step: u64,
     pub(in crate::train) measurement: Measurement,
@@ -104,6 +108,7 @@ impl<'m> Sensor<'m> {
         let mut measured = Measured {
             loss: vec![0.0; k],
             rq: vec![0.0; k],
+            rq_relation: vec![vec![0.0; k]; self.relations.len()],
             products: Vec::new(),
             held_out_loss: vec![0.0; k],
             transfer: Vec::new(),
@@ -154,7 +159,8 @@ impl<'m> Sensor<'m> {
                 measured.held_out_loss[member] = value;
                 encoder_grads.held_out[member] = gradient;
             } else {
-                (measured.loss[member], measured.rq[member]) = (value, rq);
+                (measured.loss[member], measured.rq[member]) = (value, rq.mean);
+                measured.rq_relation.iter_mut().zip(rq.by_relation).for_each(|(row, rq)| row[member] = rq);
                 encoder_grads.trained[member] = gradient;
             }
         }
@@ -169,7 +175,7 @@ impl<'m> Sensor<'m> {
         tape: &mut Tape<'m>,
         (encoded, z): (&[Var], &[Var]),
         grads: &mut Grads,
-    ) -> Result<(f64, f64, Buffer<'m>)> {
+    ) -> Result<(f64, Roughness, Buffer<'m>)> {
         let (seed, pool) = (self.context.seed, self.context.pool);
         let HeadLoss { pass, augmented } = head;
         let mark = tape.mark();
@@ -177,20 +183,30 @@ impl<'m> Sensor<'m> {
         let (loss, value) = pass.loss(tape, augmented, z, &mut stream, self.step)?;
         if !self.measurement.differentiates() {
             tape.truncate(mark);
-            return Ok((value, 0.0, pool.take(0)));
+            return Ok((value, Roughness::default(), pool.take(0)));
         }
         grads.reset();
         tape.backward_since(mark, loss, grads);
         let z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
         let blocks: Vec<&[Real]> = z_grads.iter().filter_map(|grad| grad.as_deref()).collect();
         let measures_rq = !tape.is_shape_only() && pass.purpose == Purpose::Sensing;
-        let rq = if measures_rq { self.data.laplacian.rayleigh(&blocks) } else { 0.0 };
+        let rq = if measures_rq { self.roughness(&blocks) } else { Roughness::default() };
         for (&encoded, z_grad) in encoded.iter().zip(z_grads) {
             if let Some(z_grad) = z_grad {
                 tape.backward_from(encoded, z_grad, grads);
             }
         }
         Ok((value, rq, pool.copy(grads.group(ENCODER).unwrap_or_default())))
+    }
+
+    /// The Rayleigh quotient of a gradient: that of the graph, or the weighted mean of those of its relations.
+    fn roughness(&self, gradient: &[&[Real]]) -> Roughness {
+        let by_relation = self.data.laplacian.rayleigh_by_relation(gradient);
+        let mean = match self.relations {
+            [] => self.data.laplacian.rayleigh(gradient),
+            relations => relations.iter().zip(&by_relation).map(|(relation, rq)| relation.weight * rq).sum(),
+        };
+        Roughness { mean, by_relation }
     }
 
     fn pass(&self, task: usize, purpose: Purpose) -> ObjectivePass<'m> {
@@ -202,6 +218,14 @@ impl<'m> Sensor<'m> {
             purpose,
         }
     }
+}
+
+/// The Rayleigh quotient of a gradient.
+#[derive(Default)]
+struct Roughness {
+    mean: f64,
+    /// In each relation; empty for a homogeneous graph.
+    by_relation: Vec<f64>,
 }
 
 /// One objective's loss of the views of its group.
