@@ -214,6 +214,7 @@ pub struct Format {
 pub const FORMATS: &[Format] = &[
     folder::FORMAT,
     folder::typed::FORMAT,
+    folder::graphstorm::FORMAT,
     typed::heco::FORMAT,
     typed::magnn::FORMAT,
     planetoid::FORMAT,

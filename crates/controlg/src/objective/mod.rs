@@ -11,6 +11,7 @@ mod decorrelation;
 mod head;
 mod held_out;
 mod link;
+mod metapaths;
 mod minsg;
 mod par;
 mod recon;

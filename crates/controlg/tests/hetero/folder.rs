@@ -96,6 +96,52 @@ fn large_types_without_features_get_structural_ones() {
     assert_eq!(training.features().row(2), graph.features().row(2));
 }
 
+/// GraphStorm's description of the same tables gives the same graph.
+#[test]
+fn a_graphstorm_description_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), &FILES);
+    let description = r#"{
+        "version": "gconstruct-v0.1",
+        "nodes": [
+            {"node_type": "author", "node_id_col": "id", "format": {"name": "csv"}, "files": "nodes/author.csv"},
+            {"node_type": "paper", "node_id_col": "id", "format": {"name": "csv"}, "files": ["nodes/paper.csv"],
+             "features": [{"feature_col": "year"}, {"feature_col": ["pages"], "transform": {"name": "no-op"}}],
+             "labels": [{"label_col": "label", "task_type": "classification", "split_pct": [0.8, 0.1, 0.1]}]}
+        ],
+        "edges": [
+            {"relation": ["author", "writes", "paper"], "source_id_col": "src", "dest_id_col": "dst", "format": {"name": "csv"},
+             "files": ["edges/author-writes-paper.csv"]},
+            {"relation": ["paper", "cites", "paper"], "source_id_col": "src", "dest_id_col": "dst", "format": {"name": "csv"},
+             "files": ["edges/paper-cites-paper.csv"]}
+        ]
+    }"#;
+    let file = folder.path().join("graph.json");
+    fs::write(&file, description).unwrap();
+    let read = |path: &Path| load(path.to_str().unwrap(), &LoadOptions::default());
+    let (described, plain) = (read(&file).unwrap(), read(folder.path()).unwrap());
+    assert_eq!(described.format, "graphstorm");
+    assert_eq!(described.graph.fingerprint(), plain.graph.fingerprint());
+    assert_eq!((&described.labels, described.graph.ids()), (&plain.labels, plain.graph.ids()));
+    assert!(described.notes.contains(&"paper: split_pct is ignored; see `controlg list protocols`".to_owned()));
+
+    let error = |from: &str, to: &str| {
+        fs::write(&file, description.replace(from, to)).unwrap();
+        let error = read(&file).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        error.to_string().replace(&format!("{}/", folder.path().display()), "")
+    };
+    let expected = "graph.json: found the node type venue, expected one of author, paper";
+    assert_eq!(error(r#""cites", "paper"]"#, r#""cites", "venue"]"#), expected);
+    let expected = "graph.json: found the transform bert_hf of node type paper, \
+                    expected features without a transform: ControlG normalizes them itself";
+    assert_eq!(error("no-op", "bert_hf"), expected);
+    assert!(error("\"year\"", "\"title\"").starts_with("nodes/paper.csv"));
+    assert!(error("\"edges\":", "\"links\":").starts_with("graph.json: found missing field `edges`"));
+    let expected = "graph.json: found the file nodes/author.h5, expected a .csv, .tsv or .parquet";
+    assert_eq!(error("nodes/author.csv", "nodes/author.h5"), expected);
+}
+
 /// The error for the files after one of them is replaced, or added.
 fn error(name: &str, text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -113,7 +159,7 @@ fn bad_input_is_one_line_that_names_the_place() {
         (
             "edges/paper-in-venue.csv",
             "src,dst\np1,kdd\n",
-            "edges/paper-in-venue.csv: found the node type venue, expected a type in nodes/ (author, paper)",
+            "edges/paper-in-venue.csv: found the node type venue, expected one of author, paper",
         ),
         (
             "edges/writes.csv",

@@ -16,7 +16,7 @@ fn tables(name: &str) -> &'static [&'static str] {
             "decoder = 'dot'\nmask = 0",
         ],
         "p_recon" => &["", "type_weights = 'equal'\ndrop_edges = 0.3", "decoder = 'linear'"],
-        "p_minsg" => &["batch = 8"],
+        "p_minsg" => &["batch = 8", "batch = 8\nmetapaths = 'a-b-a, b-c-b-a'"],
         "p_decor" => &["width = 5"],
         _ => &["parts = 2"],
     }
@@ -83,6 +83,21 @@ fn every_objective_trains() {
         let after = model.losses(60).unwrap()[0];
         assert!(after < 0.95 * before, "{}: {before} {after}", entry.name);
     }
+}
+
+#[test]
+fn wrong_meta_paths_are_errors() {
+    let message = |graph: &controlg::graph::Graph, paths: &str| {
+        let table = format!("metapaths = '{paths}'");
+        model(graph, "width = 4", &[("p_minsg", &table)], 1e-3).err().unwrap().to_string()
+    };
+    let place = "objective.p_minsg.metapaths";
+    let typed = small(false);
+    assert_eq!(message(&typed, "a-d"), format!("{place}: found the node type d in 'a-d', expected types of the graph (a, b, c)"));
+    let expected = "expected two or more types, each joined with the next by a relation";
+    assert_eq!(message(&typed, "a-b-a,a-c"), format!("{place}: found 'a-c', {expected}"));
+    let [_, plain] = with_and_without_types();
+    assert_eq!(message(&plain, "a-b"), format!("{place}: found \"a-b\" on a graph without node types, expected \"\""));
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl EdgeTable {
         }
     }
 
+    /// A table with the columns `src` and `dst`.
+    pub(super) fn of(table: Table) -> EdgeTable {
+        EdgeTable { table, other_ends: None }
+    }
+
     /// The columns of source and target.
     fn ends(&self) -> Result<(&Column, &Column)> {
         match self.other_ends {

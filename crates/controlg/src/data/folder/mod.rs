@@ -40,6 +40,7 @@
 mod edges;
 mod embeddings;
 mod features;
+pub(super) mod graphstorm;
 mod labels;
 mod nodes;
 mod splits;

@@ -31,11 +31,11 @@ pub(in crate::data) const FORMAT: Format = Format {
 };
 
 /// A node type as read from its table.
-struct TypeTable {
-    file: PathBuf,
-    ids: Ids,
-    raw: RawNodeType,
-    labels: Option<Labels>,
+pub(super) struct TypeTable {
+    pub(super) file: PathBuf,
+    pub(super) ids: Ids,
+    pub(super) raw: RawNodeType,
+    pub(super) labels: Option<Labels>,
 }
 
 fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
@@ -48,6 +48,18 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
         .into_iter()
         .map(|(name, file)| read_relation(&name, &file, &tables, &mut notes))
         .collect::<Result<_>>()?;
+    let splits = only_file(path, "splits")?;
+    assemble_types(&path.join("nodes"), tables, relations, splits.as_deref(), notes)
+}
+
+/// The data set of node types and relations, with splits from a table. `origin` is where the node types are listed.
+pub(super) fn assemble_types(
+    origin: &Path,
+    tables: Vec<TypeTable>,
+    relations: Vec<RawRelation>,
+    splits: Option<&Path>,
+    notes: Vec<String>,
+) -> Result<RawDataset> {
     let (ids, labels): (Vec<Ids>, Vec<Option<Labels>>) =
         tables.iter().map(|table| (table.ids.clone(), table.labels.clone())).unzip();
     let labeled: Vec<usize> = (0..labels.len()).filter(|&at| labels[at].is_some()).collect();
@@ -57,11 +69,8 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     }
     let types = RawTypes { types: tables.into_iter().map(|table| table.raw).collect(), relations };
     let ids = types.ids(ids);
-    let splits = match only_file(path, "splits")? {
-        Some(file) => {
-            let table = splits::open(&file)?;
-            splits::read(&table, &NodeTable::new(&ids, &path.join("nodes"))?)?
-        }
+    let splits = match splits {
+        Some(file) => splits::read(&splits::open(file)?, &NodeTable::new(&ids, origin)?)?,
         None => Vec::new(),
     };
     let labels = labeled.first().and_then(|&at| Some(types.labels(at, labels[at].as_ref()?)));
@@ -116,15 +125,29 @@ fn read_relation(stem: &str, file: &Path, types: &[TypeTable], notes: &mut Vec<S
     let Some((src, (name, dst))) = parts.filter(|(_, (name, _))| !name.is_empty()) else {
         return Err(Error::input(file, "", format_args!("the name {stem}"), "SRC-RELATION-DST, as in author-writes-paper"));
     };
+    let table = edges::EdgeTable::open(file)?;
+    notes.extend(table.notes());
+    relation_between(file, [src, name, dst], &[table], types)
+}
+
+/// The relation with this name and the edges of all tables. `origin` is the file that names it.
+pub(super) fn relation_between(
+    origin: &Path,
+    [src, name, dst]: [&str; 3],
+    tables: &[edges::EdgeTable],
+    types: &[TypeTable],
+) -> Result<RawRelation> {
     let find = |end: &str| {
         let names = || types.iter().map(|table| &table.raw.name[..]).collect::<Vec<_>>().join(", ");
-        let unknown = || Error::input(file, "", format_args!("the node type {end}"), format_args!("a type in nodes/ ({})", names()));
+        let unknown = || Error::input(origin, "", format_args!("the node type {end}"), format_args!("one of {}", names()));
         types.iter().position(|table| table.raw.name == end).ok_or_else(unknown)
     };
     let (src, dst) = (find(src)?, find(dst)?);
-    let table = edges::EdgeTable::open(file)?;
-    notes.extend(table.notes());
     let [from, to] = [src, dst].map(|at| NodeTable::new(&types[at].ids, &types[at].file));
-    let pairs = edges::read_between(&table, &from?, &to?)?;
+    let (from, to) = (from?, to?);
+    let mut pairs = Vec::new();
+    for table in tables {
+        pairs.extend(edges::read_between(table, &from, &to)?);
+    }
     Ok(RawRelation { src, name: name.to_owned(), dst, directed: false, pairs })
 }
