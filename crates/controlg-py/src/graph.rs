@@ -111,12 +111,16 @@ impl PyGraph {
     ) -> PyResult<Self> {
         let types = types
             .into_iter()
-            .map(|(name, n_nodes, dense, sparse)| Ok(TypeArrays { name, n_nodes, features: features_of(dense, sparse)? }))
+            .map(|(name, n_nodes, dense, sparse)| {
+                Ok(TypeArrays { name, n_nodes, features: features_of(dense, sparse)? })
+            })
             .collect::<Result<Vec<_>>>()
             .map_err(|error| to_exception(&error))?;
         let relations = relations
             .into_iter()
-            .map(|(src, name, dst, edges)| Ok(RelationArrays { name: [src, name, dst], edges: pairs_of(&edges)? }))
+            .map(|(src, name, dst, edges)| {
+                Ok(RelationArrays { name: [src, name, dst], edges: pairs_of(&edges)? })
+            })
             .collect::<Result<Vec<_>>>()
             .map_err(|error| to_exception(&error))?;
         let build = || -> Result<Dataset> {

@@ -15,8 +15,12 @@ use crate::console::Console;
 
 pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let input = EvaluationInput::open(args)?;
-    let options =
-        LoadOptions { data_dir: common.data_dir.clone(), features: input.features, directed: input.directed, ..LoadOptions::default() };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: input.features,
+        directed: input.directed,
+        ..LoadOptions::default()
+    };
     let dataset = data::load(&input.data, &options)?;
     note_filtered_version(&input.data, &options, console)?;
     let tasks = input.tasks(&args.tasks, dataset.labels.is_some())?;
@@ -72,7 +76,12 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
             score.more.insert("floors".to_owned(), floors.into());
         }
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<8} {}", task.name(), describe(task, &score, dataset.graph.relations().is_some()));
+        let _ = writeln!(
+            text,
+            "{:<8} {}",
+            task.name(),
+            describe(task, &score, dataset.graph.relations().is_some())
+        );
         scores.insert(task.name().to_owned(), to_json(&score)?);
     }
     if scores.is_empty() {
@@ -145,7 +154,15 @@ impl EvaluationInput {
             let seed = args.seed.unwrap_or(0);
             let features = args.features.unwrap_or_default();
             let embeddings = args.subject.clone();
-            return Ok(EvaluationInput { embeddings, run: None, floor, data, features, directed: args.directed, seed });
+            return Ok(EvaluationInput {
+                embeddings,
+                run: None,
+                floor,
+                data,
+                features,
+                directed: args.directed,
+                seed,
+            });
         }
         if args.features.is_some() {
             return Err(Error::value(

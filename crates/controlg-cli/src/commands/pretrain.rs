@@ -37,8 +37,12 @@ pub(super) fn run(args: &PretrainArgs, common: &CommonArgs, console: &Console) -
             (config, folder)
         }
     };
-    let options =
-        LoadOptions { data_dir: common.data_dir.clone(), features: config.features, directed: config.directed, stay_on_disk: true };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.features,
+        directed: config.directed,
+        stay_on_disk: true,
+    };
     let dataset = data::load(&config.data, &options)?;
     let graph = dataset.graph;
     console.log(format_args!(

@@ -70,7 +70,8 @@ pub(super) fn relations(line: &SenseLine, k: usize, weights: &[f64], place: Plac
         return Ok(());
     }
     for (objective, &found) in line.rq.iter().enumerate() {
-        let mean: f64 = weights.iter().zip(&line.rq_relation).map(|(weight, row)| weight * row[objective]).sum();
+        let mean: f64 =
+            weights.iter().zip(&line.rq_relation).map(|(weight, row)| weight * row[objective]).sum();
         if (found - mean).abs() > 1e-9 {
             return Err(place(&format!("rq[{objective}]")).differs(found, mean));
         }

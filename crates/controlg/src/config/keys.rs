@@ -31,8 +31,12 @@ pub(super) const TOP: &[Key] = &[
         Range::OneOf(&["all", "train"]),
         "edges to train on: all, or the training edges of the edges-70-10-20 split for link prediction",
     ),
-    Key::new("directed", Range::Flag, "whether edges within a node type keep their direction, as two relations")
-        .added_later(Scalar::Flag(false)),
+    Key::new(
+        "directed",
+        Range::Flag,
+        "whether edges within a node type keep their direction, as two relations",
+    )
+    .added_later(Scalar::Flag(false)),
 ];
 
 /// The choice of presets: a setting of run files, but not of a run, which has complete settings.

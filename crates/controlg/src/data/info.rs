@@ -102,7 +102,9 @@ impl DatasetInfo {
             components: stats::components(graph),
             degree: stats::degrees(graph),
             types: graph.relations().map(NodeTypeInfo::all),
-            relations: graph.relations().map(|relations| RelationInfo::all(graph, relations, relation_counts)),
+            relations: graph
+                .relations()
+                .map(|relations| RelationInfo::all(graph, relations, relation_counts)),
             splits: splits.iter().chain(&drawn).map(SplitInfo::of).collect(),
             memory_bytes: graph.memory_bytes(),
             notes: notes.clone(),
@@ -245,12 +247,15 @@ impl fmt::Display for RelationInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} edges", self.name, grouped(self.edges))?;
         f.write_str(if self.directed { ", directed" } else { "" })?;
-        for (count, what) in [(self.self_loops_dropped, "self-loops"), (self.duplicates_dropped, "duplicates")] {
+        for (count, what) in
+            [(self.self_loops_dropped, "self-loops"), (self.duplicates_dropped, "duplicates")]
+        {
             if count > 0 {
                 write!(f, ", {} {what} dropped", grouped(count))?;
             }
         }
-        let [src, dst] = [&self.src_degree, &self.dst_degree].map(|d| format!("{:.2} (max {})", d.mean, d.max));
+        let [src, dst] =
+            [&self.src_degree, &self.dst_degree].map(|d| format!("{:.2} (max {})", d.mean, d.max));
         write!(f, ", mean degree {src} to {dst}")
     }
 }

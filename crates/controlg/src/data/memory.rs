@@ -126,7 +126,11 @@ impl TypedArrays {
             found.ok_or_else(|| {
                 let names: Vec<&str> = types.iter().map(|node_type| &node_type.name[..]).collect();
                 let place = format!("relation {}", relation.name.join("-"));
-                Error::value(place, format_args!("the node type {end}"), format_args!("one of {}", names.join(", ")))
+                Error::value(
+                    place,
+                    format_args!("the node type {end}"),
+                    format_args!("one of {}", names.join(", ")),
+                )
             })
         };
         let ends: Vec<(usize, usize)> = relations
@@ -149,7 +153,11 @@ impl TypedArrays {
             let size = node_type.n_nodes.or(rows).unwrap_or_else(|| largest(at));
             if let Some(rows) = rows.filter(|&rows| rows != size) {
                 let place = format!("{FEATURES} of {}", node_type.name);
-                return Err(Error::value(place, format_args!("{rows} rows"), format_args!("{size}, one per node")));
+                return Err(Error::value(
+                    place,
+                    format_args!("{rows} rows"),
+                    format_args!("{size}, one per node"),
+                ));
             }
             let (name, features) = (node_type.name.clone(), node_type.features.clone());
             raw.types.push(RawNodeType { name, size, features });

@@ -41,8 +41,8 @@ use crate::files::{self, hex};
 use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids, name_problem};
 
 pub use folder::read_embeddings;
-pub use typed::{RawNodeType, RawRelation, RawTypes};
 pub use split::{EdgeSplit, PROTOCOLS, Split, select_splits};
+pub use typed::{RawNodeType, RawRelation, RawTypes};
 
 /// A graph with its labels and splits.
 #[derive(Clone, Debug)]

@@ -117,7 +117,14 @@ pub trait Encoder: Send + Sync {
     }
 
     /// A layer's norm and activation, unless [`Encoder::aggregate`] has applied them.
-    fn post<'a>(&self, _tape: &mut Tape<'a>, _group: usize, _layer: usize, _h: Var, _norms: Norms<'_>) -> Var {
+    fn post<'a>(
+        &self,
+        _tape: &mut Tape<'a>,
+        _group: usize,
+        _layer: usize,
+        _h: Var,
+        _norms: Norms<'_>,
+    ) -> Var {
         unreachable!("an encoder that embeds in blocks implements post")
     }
 }

@@ -28,7 +28,11 @@ pub(super) const ENTRY: Entry<dyn Encoder> = Entry {
 
 /// This encoder has had all settings from its beginning: no run had implied values.
 const KEYS: &[Key; 10] = &{
-    let bases = Key::new("bases", Range::Whole(0, 1 << 10), "matrices that the weights of all relations combine; 0: own weights");
+    let bases = Key::new(
+        "bases",
+        Range::Whole(0, 1 << 10),
+        "matrices that the weights of all relations combine; 0: own weights",
+    );
     let [layers, width, hidden, norm, activation, last, dropout, feature_dropout, jump] = *layer::KEYS;
     let mut keys = [layers, width, hidden, norm, activation, last, dropout, feature_dropout, jump, bases];
     let mut at = 0;
@@ -67,7 +71,12 @@ impl Rgcn {
     }
 
     /// The weights of all directions from the next parameters.
-    fn weights(&self, tape: &mut Tape<'_>, next: &mut impl Iterator<Item = Var>, directions: usize) -> Vec<Var> {
+    fn weights(
+        &self,
+        tape: &mut Tape<'_>,
+        next: &mut impl Iterator<Item = Var>,
+        directions: usize,
+    ) -> Vec<Var> {
         if self.bases == 0 {
             return next.take(directions).collect();
         }
@@ -115,7 +124,13 @@ impl Encoder for Rgcn {
             if self.bases > 0 {
                 // Sums of B matrices then have the variance of one.
                 let init = Init::Uniform((3.0 / self.bases as f64).sqrt());
-                params.add(group, &format!("{layer}.coefficients"), (dims.n_directions, self.bases), init, stream);
+                params.add(
+                    group,
+                    &format!("{layer}.coefficients"),
+                    (dims.n_directions, self.bases),
+                    init,
+                    stream,
+                );
             }
             params.add(group, &format!("{layer}.root_weight"), (from, to), Init::XavierUniform, stream);
             self.settings.init_epilogue(layer, params, group, stream);

@@ -84,7 +84,9 @@ pub fn mean(graph: &Graph) -> Features {
 /// (1/R_v) Σ_r P_r·X or P_r²·X at node v, over the R_v relations of its type.
 fn mean_over_meta_paths(graph: &Graph, relations: &Relations) -> Features {
     let schema = relations.schema();
-    let n_relations = |node_type: usize| schema.relations().iter().filter(|r| r.src == node_type || r.dst == node_type).count();
+    let n_relations = |node_type: usize| {
+        schema.relations().iter().filter(|r| r.src == node_type || r.dst == node_type).count()
+    };
     let mut sum: Option<Vec<Real>> = None;
     let x = raw(graph);
     for (at, relation) in schema.relations().iter().enumerate() {

@@ -78,7 +78,7 @@ impl Adjacency {
 
     /// The nodes that send messages along each direction of each relation: all nodes, once, in a homogeneous graph.
     pub fn senders(&self) -> Vec<Range<usize>> {
-        self.relations().map_or_else(|| vec![0..self.csr.n_rows()], Relations::senders)
+        self.relations().map_or_else(|| std::iter::once(0..self.csr.n_rows()).collect(), Relations::senders)
     }
 
     /// Bytes held in memory.

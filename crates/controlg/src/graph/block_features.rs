@@ -48,15 +48,17 @@ impl Graph {
             };
         }
         let computed = structural_features(relations, &adjacency);
-        let features = block_matrix(relations, |node_type, node, block| match relations.schema().types()[node_type].features {
-            TypeFeatures::Given => {
-                let features = given[node_type].as_ref().expect("its shape is checked");
-                block.add(features.row(node));
-            }
-            TypeFeatures::OneHot => block.add([(node as u32, 1.0)]),
-            TypeFeatures::Structural => {
-                let node_of_all = relations.nodes(node_type).start + node;
-                block.add(computed.as_ref().expect("computed for this type").row(node_of_all));
+        let features = block_matrix(relations, |node_type, node, block| {
+            match relations.schema().types()[node_type].features {
+                TypeFeatures::Given => {
+                    let features = given[node_type].as_ref().expect("its shape is checked");
+                    block.add(features.row(node));
+                }
+                TypeFeatures::OneHot => block.add([(node as u32, 1.0)]),
+                TypeFeatures::Structural => {
+                    let node_of_all = relations.nodes(node_type).start + node;
+                    block.add(computed.as_ref().expect("computed for this type").row(node_of_all));
+                }
             }
         });
         Ok(Graph::new(adjacency, features, ids)?.with_features_from_edges(computed.is_some()))
@@ -85,7 +87,10 @@ impl Graph {
     }
 
     /// The features with every block changed: `change` maps the features of a type to others of the same shape.
-    pub(crate) fn map_blocks(&self, mut change: impl FnMut(usize, Features) -> Result<Features>) -> Result<Features> {
+    pub(crate) fn map_blocks(
+        &self,
+        mut change: impl FnMut(usize, Features) -> Result<Features>,
+    ) -> Result<Features> {
         let relations = self.relations().expect("a graph with types");
         let types = 0..relations.schema().types().len();
         let blocks: Vec<Features> = types.map(|at| change(at, self.block(at))).collect::<Result<_>>()?;
@@ -107,7 +112,8 @@ impl Graph {
                 }
             }
         });
-        Ok(Graph::new(adjacency, features, Ids::clone(self.ids()))?.with_features_from_edges(computed.is_some()))
+        Ok(Graph::new(adjacency, features, Ids::clone(self.ids()))?
+            .with_features_from_edges(computed.is_some()))
     }
 }
 

@@ -38,8 +38,8 @@ pub use features::{Dense, Features};
 pub(crate) use hop_signal::HopWeights;
 pub use ids::Ids;
 pub use operand::Operand;
-pub use relations::{Direction, NodeType, Relation, Relations, Schema, TypeFeatures, TypedEdgeList};
 pub use operator::{LazyOperator, Operator, OperatorKind, OperatorRows, OperatorSpec};
+pub use relations::{Direction, NodeType, Relation, Relations, Schema, TypeFeatures, TypedEdgeList};
 pub(crate) use smooth::Smoothing;
 pub use spectral::Laplacian;
 pub use stored::StoredFeatures;
@@ -193,7 +193,8 @@ impl Graph {
 
     /// The node types and relations, if there are several: then pairs of nodes differ in kind.
     pub fn several_relations(&self) -> Option<&Relations> {
-        let count = |relations: &Relations| relations.schema().types().len() + relations.schema().relations().len();
+        let count =
+            |relations: &Relations| relations.schema().types().len() + relations.schema().relations().len();
         self.relations().filter(|relations| count(relations) > 2)
     }
 
@@ -275,7 +276,9 @@ impl Graph {
     /// A graph with types keeps the relations of the edges that remain; its new edges must be among the old ones.
     pub fn with_adjacency(&self, adjacency: Adjacency) -> Result<Self> {
         let adjacency = adjacency.with_relations_of(&self.adjacency);
-        if self.features_from_edges && adjacency.relations().is_some_and(|relations| relations.schema().types().len() > 1) {
+        if self.features_from_edges
+            && adjacency.relations().is_some_and(|relations| relations.schema().types().len() > 1)
+        {
             return self.with_structural_blocks(adjacency);
         }
         if self.features_from_edges {

@@ -141,7 +141,11 @@ impl Operator {
             return Operator::shape_only(n, n_entries, kind);
         }
         let matrix = Csr::shape_only(n, n_messages, n_entries);
-        Operator { matrix, transposed: Some(Csr::shape_only(n_messages, n, n_entries)), reverse: OnceLock::new() }
+        Operator {
+            matrix,
+            transposed: Some(Csr::shape_only(n_messages, n, n_entries)),
+            reverse: OnceLock::new(),
+        }
     }
 
     /// The matrix.

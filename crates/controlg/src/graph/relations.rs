@@ -98,7 +98,11 @@ impl Schema {
         for (relation, Relation { src, name, dst, directed }) in relations.iter().enumerate() {
             if *src.max(dst) >= types.len() {
                 let found = format!("an end of type {}", src.max(dst));
-                return Err(Error::value(format_args!("relation {name}"), found, format_args!("a type below {}", types.len())));
+                return Err(Error::value(
+                    format_args!("relation {name}"),
+                    found,
+                    format_args!("a type below {}", types.len()),
+                ));
             }
             directions.push(Direction { relation, from: *src, to: *dst });
             if src != dst || *directed {
@@ -182,7 +186,8 @@ impl Relations {
     /// The relations of an entry, ascending.
     pub fn relations_at(&self, entry: usize) -> impl Iterator<Item = usize> + '_ {
         let mut last = None;
-        let relations = self.directions_at(entry).iter().map(|&d| self.schema.directions[usize::from(d)].relation);
+        let relations =
+            self.directions_at(entry).iter().map(|&d| self.schema.directions[usize::from(d)].relation);
         relations.filter(move |&relation| last.replace(relation) != Some(relation))
     }
 
@@ -204,7 +209,8 @@ impl Relations {
     /// Number of edges of each relation.
     pub fn n_edges(&self, adjacency: &Csr) -> Vec<usize> {
         let mut messages = vec![0; self.schema.directions.len()];
-        (0..adjacency.n_entries()).for_each(|at| self.directions_at(at).iter().for_each(|&d| messages[usize::from(d)] += 1));
+        (0..adjacency.n_entries())
+            .for_each(|at| self.directions_at(at).iter().for_each(|&d| messages[usize::from(d)] += 1));
         let mut edges = vec![0; self.schema.relations.len()];
         for (direction, messages) in self.schema.directions.iter().zip(messages) {
             edges[direction.relation] += messages;
@@ -299,10 +305,21 @@ impl Relations {
     }
 
     /// The relations of the subgraph of some nodes, in ascending order.
-    pub(super) fn induced(&self, adjacency: &Csr, nodes: &[u32], is_member: impl Fn(u32) -> bool) -> Relations {
+    pub(super) fn induced(
+        &self,
+        adjacency: &Csr,
+        nodes: &[u32],
+        is_member: impl Fn(u32) -> bool,
+    ) -> Relations {
         let bound = |&start: &usize| nodes.partition_point(|&node| (node as usize) < start);
-        let spans = nodes.iter().map(|&node| adjacency.offsets()[node as usize]..adjacency.offsets()[node as usize + 1]);
-        let set_of = spans.flatten().filter(|&at| is_member(adjacency.columns()[at])).map(|at| self.set_of[at]).collect();
+        let spans = nodes
+            .iter()
+            .map(|&node| adjacency.offsets()[node as usize]..adjacency.offsets()[node as usize + 1]);
+        let set_of = spans
+            .flatten()
+            .filter(|&at| is_member(adjacency.columns()[at]))
+            .map(|at| self.set_of[at])
+            .collect();
         Relations { set_of, ..self.clone_schema(self.bounds.iter().map(bound).collect()) }
     }
 
@@ -353,7 +370,11 @@ impl TypedEdgeList {
         let mut bounds = vec![0];
         for (node_type, &size) in schema.types.iter().zip(&sizes) {
             if size == 0 {
-                return Err(Error::value(format_args!("node type {}", node_type.name), "no nodes", "at least one"));
+                return Err(Error::value(
+                    format_args!("node type {}", node_type.name),
+                    "no nodes",
+                    "at least one",
+                ));
             }
             bounds.push(bounds[bounds.len() - 1] + size);
         }
@@ -413,7 +434,11 @@ fn group(n: usize, messages: &[Message]) -> Result<(Csr, Vec<Vec<u16>>, Vec<u16>
             Some(&set) => set,
             None => {
                 let new = u16::try_from(sets.len()).map_err(|_| {
-                    Error::value("relations", "more than 65536 combinations on one pair of nodes", "fewer relations")
+                    Error::value(
+                        "relations",
+                        "more than 65536 combinations on one pair of nodes",
+                        "fewer relations",
+                    )
                 })?;
                 sets.push(directions.clone());
                 known.insert(directions, new);

@@ -32,7 +32,11 @@ impl<'g> EncoderInput<'g> {
     pub fn with_spec(graph: &'g Graph, spec: OperatorSpec) -> Self {
         let operator = Operator::new(graph.adjacency(), spec);
         let senders = graph.adjacency().senders();
-        EncoderInput { senders, n_types: n_types(graph), ..EncoderInput::with_operator(graph.features(), operator) }
+        EncoderInput {
+            senders,
+            n_types: n_types(graph),
+            ..EncoderInput::with_operator(graph.features(), operator)
+        }
     }
 
     /// A stand-in for a pass over shapes: the operator and the transposed features have a size but no contents.
@@ -43,7 +47,11 @@ impl<'g> EncoderInput<'g> {
         };
         EncoderInput {
             features: graph.features(),
-            operator: Operator::shape_only_on(graph.adjacency(), spec.n_entries(graph.adjacency()), spec.kind),
+            operator: Operator::shape_only_on(
+                graph.adjacency(),
+                spec.n_entries(graph.adjacency()),
+                spec.kind,
+            ),
             senders: graph.adjacency().senders(),
             n_types: n_types(graph),
             transposed,
@@ -57,7 +65,7 @@ impl<'g> EncoderInput<'g> {
             Features::Sparse(csr) => Some(csr.transposed()),
             Features::Dense(_) => None,
         };
-        let senders = vec![0..features.n_rows()];
+        let senders = std::iter::once(0..features.n_rows()).collect();
         EncoderInput { features, operator, senders, n_types: 1, transposed, smoothed: OnceLock::new() }
     }
 

@@ -20,10 +20,11 @@ use serde::{Deserialize, Serialize};
 
 use super::held_out::{Hidden, NodeSplit};
 use super::{
-    AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes, unsuitable, weighted_mean,
+    AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes, unsuitable,
+    weighted_mean,
 };
-use crate::error::Result;
 use crate::Real;
+use crate::error::Result;
 use crate::graph::{EdgeDropper, EncoderInput, Graph, NodeSet, Relations, Subgraph, TypeFeatures};
 use crate::rng::Stream;
 use crate::setting::{Key, Range};
@@ -284,6 +285,10 @@ fn types_to_reconstruct(relations: &Relations) -> impl Iterator<Item = usize> + 
 fn restricted<'a>(tape: &mut Tape<'a>, weight: Var, bias: Var, columns: ops::Range<usize>) -> (Var, Var) {
     let d = tape.shape(weight).0;
     let others: Vec<u32> = (0..d as u32).filter(|column| !columns.contains(&(*column as usize))).collect();
-    let kept = tape.constant(1, d, (0..d).map(|at| if columns.contains(&at) { 1.0 } else { 0.0 }).collect::<Vec<Real>>());
+    let kept = tape.constant(
+        1,
+        d,
+        (0..d).map(|at| if columns.contains(&at) { 1.0 } else { 0.0 }).collect::<Vec<Real>>(),
+    );
     (tape.mask_rows(weight, Arc::new(NodeSet::new(d, &others)), None), tape.hadamard(bias, kept))
 }

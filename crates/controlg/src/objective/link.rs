@@ -178,7 +178,8 @@ impl Objective for Link {
         })?;
         self.edges = graph.edges().collect();
         let n = graph.n_nodes() as u32;
-        if graph.several_relations().is_none() && 4 * graph.n_edges() as u64 > u64::from(n) * u64::from(n - 1) {
+        if graph.several_relations().is_none() && 4 * graph.n_edges() as u64 > u64::from(n) * u64::from(n - 1)
+        {
             let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
             self.non_edges = pairs.filter(|&(u, v)| !graph.adjacency().contains(u, v)).collect();
         }
@@ -205,7 +206,8 @@ impl Objective for Link {
         let most = if self.non_edges.is_empty() { usize::MAX } else { self.non_edges.len() / 2 };
         let mut non_edges = BTreeSet::new();
         if let Some(relations) = graph.several_relations() {
-            for (relation, edges) in relation_pairs::by_relation(graph, relations, &edges).iter().enumerate() {
+            for (relation, edges) in relation_pairs::by_relation(graph, relations, &edges).iter().enumerate()
+            {
                 for _ in edges {
                     let pair = relation_pairs::negative(graph, relations, relation, |_| true, stream);
                     non_edges.extend(pair.map(|(u, v)| (u.min(v), u.max(v))));
@@ -317,7 +319,9 @@ impl Link {
         if edges.iter().all(|&edges| edges == 0) {
             return Err(unsuitable(self.name, "a graph without edges", "at least one edge to predict"));
         }
-        for (at, relation) in relations.schema().relations().iter().enumerate().filter(|(at, _)| edges[*at] > 0) {
+        for (at, relation) in
+            relations.schema().relations().iter().enumerate().filter(|(at, _)| edges[*at] > 0)
+        {
             let stream = &mut Stream::new(0, "objective", self.name, at as u64);
             if relation_pairs::negative(graph, relations, at, |_| true, stream).is_none() {
                 let found = format!("every possible edge of {}", relation.name);
@@ -371,7 +375,8 @@ impl Link {
         for RelationPairs { relation, us, vs, n_edges } in pairs {
             let scores = match head[..] {
                 [_, _, weights, biases] => {
-                    let [weight, bias] = [weights, biases].map(|rows| tape.gather(rows, vec![relation as u32]));
+                    let [weight, bias] =
+                        [weights, biases].map(|rows| tape.gather(rows, vec![relation as u32]));
                     let scores = tape.pair_dot_weighted(u, weight, us, vs);
                     tape.activate(scores, Some(bias), Activation::Identity)
                 }

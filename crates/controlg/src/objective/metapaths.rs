@@ -25,9 +25,14 @@ impl MetaPaths {
     /// Reads paths that are separated by commas and prepares their operators.
     pub(super) fn new(text: &str, graph: &Graph) -> Result<MetaPaths> {
         let Some(relations) = graph.relations() else {
-            return Err(Error::value(SETTING, format_args!("\"{text}\" on a graph without node types"), "\"\""));
+            return Err(Error::value(
+                SETTING,
+                format_args!("\"{text}\" on a graph without node types"),
+                "\"\"",
+            ));
         };
-        let paths: Vec<Vec<usize>> = text.split(',').map(|path| types_of(path.trim(), relations)).collect::<Result<_>>()?;
+        let paths: Vec<Vec<usize>> =
+            text.split(',').map(|path| types_of(path.trim(), relations)).collect::<Result<_>>()?;
         let (mut steps, mut of_paths) = (Vec::<[usize; 2]>::new(), Vec::new());
         for path in &paths {
             let indices = path.windows(2).map(|pair| {
@@ -81,7 +86,11 @@ fn types_of(path: &str, relations: &Relations) -> Result<Vec<usize>> {
         schema.relations().iter().any(|relation| ends.contains(&(relation.src, relation.dst)))
     };
     if types.len() < 2 || !types.windows(2).all(joined) {
-        return Err(Error::value(SETTING, format_args!("'{path}'"), "two or more types, each joined with the next by a relation"));
+        return Err(Error::value(
+            SETTING,
+            format_args!("'{path}'"),
+            "two or more types, each joined with the next by a relation",
+        ));
     }
     Ok(types)
 }
@@ -92,7 +101,8 @@ fn mean_between(graph: &Graph, relations: &Relations, [from, to]: [usize; 2]) ->
     for node in 0..graph.n_nodes() {
         let start = columns.len();
         if rows.contains(&node) {
-            columns.extend(graph.neighbors(node).iter().filter(|&&other| senders.contains(&(other as usize))));
+            columns
+                .extend(graph.neighbors(node).iter().filter(|&&other| senders.contains(&(other as usize))));
         }
         let count = columns.len() - start;
         values.extend(std::iter::repeat_n((1.0 / count.max(1) as f64) as crate::Real, count));
@@ -103,5 +113,10 @@ fn mean_between(graph: &Graph, relations: &Relations, [from, to]: [usize; 2]) ->
 
 fn diagonal(n: usize, value: impl Fn(u32) -> f64) -> Operator {
     let values = (0..n as u32).map(|node| value(node) as crate::Real).collect();
-    Operator::symmetric_unchecked(Csr::from_parts(n, (0..=n).collect(), (0..n as u32).collect(), Some(values)))
+    Operator::symmetric_unchecked(Csr::from_parts(
+        n,
+        (0..=n).collect(),
+        (0..n as u32).collect(),
+        Some(values),
+    ))
 }

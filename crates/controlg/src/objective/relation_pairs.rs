@@ -15,7 +15,11 @@ pub(super) struct RelationPairs {
 }
 
 /// The edges of each relation. An edge of several relations is in each of them.
-pub(super) fn by_relation(graph: &Graph, relations: &Relations, edges: &[(u32, u32)]) -> Vec<Vec<(u32, u32)>> {
+pub(super) fn by_relation(
+    graph: &Graph,
+    relations: &Relations,
+    edges: &[(u32, u32)],
+) -> Vec<Vec<(u32, u32)>> {
     let mut of = vec![Vec::new(); relations.schema().relations().len()];
     for &(u, v) in edges {
         match graph.adjacency().entry(u, v) {
@@ -69,7 +73,8 @@ pub(super) fn negative(
     }
     let fits = |&(u, v): &(u32, u32)| u != v && !graph.adjacency().contains(u, v) && is_free((u, v));
     for _ in 0..ATTEMPTS {
-        let pair = ((from.start + stream.below(from.len())) as u32, (to.start + stream.below(to.len())) as u32);
+        let pair =
+            ((from.start + stream.below(from.len())) as u32, (to.start + stream.below(to.len())) as u32);
         if fits(&pair) {
             return Some(pair);
         }

@@ -230,7 +230,8 @@ fn prepared_bytes(graph: &Graph, objectives: &[Box<dyn Objective>]) -> usize {
     let operator = match graph.relations() {
         // The means in every direction and their transpose, and a Laplacian per relation.
         Some(relations) => {
-            let laplacians = relations.schema().relations().len() * n * (size_of::<usize>() + size_of::<f64>());
+            let laplacians =
+                relations.schema().relations().len() * n * (size_of::<usize>() + size_of::<f64>());
             3 * relations.n_messages() * entry + 3 * n * size_of::<usize>() + laplacians
         }
         None => (entries + n) * entry + n * size_of::<usize>(),

@@ -66,7 +66,8 @@ fn kinds(graph: &Graph) -> Vec<(usize, FeatureKind)> {
 /// divide.
 fn kind_of_blocks(graph: &Graph) -> FeatureKind {
     let kinds = kinds(graph);
-    let find = |decides: fn(FeatureKind) -> bool| kinds.iter().map(|(_, kind)| *kind).find(|&kind| decides(kind));
+    let find =
+        |decides: fn(FeatureKind) -> bool| kinds.iter().map(|(_, kind)| *kind).find(|&kind| decides(kind));
     find(FeatureKind::needs_column_scaling)
         .or_else(|| find(|kind| !matches!(kind, FeatureKind::Binary | FeatureKind::Shares)))
         .unwrap_or(FeatureKind::Binary)

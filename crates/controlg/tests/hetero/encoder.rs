@@ -47,7 +47,10 @@ fn messages_are_products_of_the_senders_rows() {
     }
 }
 
-fn views(of: &'static EncoderInput<'static>, graph: &'static controlg::graph::Graph) -> Vec<(&'static str, View<'static>)> {
+fn views(
+    of: &'static EncoderInput<'static>,
+    graph: &'static controlg::graph::Graph,
+) -> Vec<(&'static str, View<'static>)> {
     let mut dropper = EdgeDropper::new(OperatorSpec::RELATIONS);
     let dropped = dropper.drop_edges(graph.adjacency(), 0.4, &mut Stream::new(3, "test", "", 0));
     let masked = NodeSet::new(graph.n_nodes(), &[0, 6, 11]);
@@ -89,7 +92,11 @@ fn gradients_through_every_view() {
 /// With one type and one relation, a relational graph convolution is GraphSAGE: the same parameters give the same bytes.
 #[test]
 fn one_type_and_one_relation_give_the_bytes_of_sage() {
-    for rest in ["width = 16", "width = 24\njump = 'concat'\nlayers = 3", "width = 8\nnorm = 'none'\nactivation = 'relu'"] {
+    for rest in [
+        "width = 16",
+        "width = 24\njump = 'concat'\nlayers = 3",
+        "width = 8\nnorm = 'none'\nactivation = 'relu'",
+    ] {
         let [typed, plain] = with_and_without_types();
         let embed = |kind: &str, graph| {
             let network = network(&format!("kind = '{kind}'\n{rest}"));

@@ -46,7 +46,11 @@ fn a_folder_of_tables_is_a_graph_with_types() {
     assert_eq!(data.graph.features().row(1), [(1, 1.0)]);
     assert_eq!(data.graph.features().row(4), [(3, 2002.0), (4, 9.0)]);
     assert_eq!(relations.schema().types()[0].features, TypeFeatures::OneHot);
-    assert!(data.notes.iter().any(|note| note == "author: no features are given; the encoder learns an embedding per node"));
+    assert!(
+        data.notes
+            .iter()
+            .any(|note| note == "author: no features are given; the encoder learns an embedding per node")
+    );
 }
 
 #[test]
@@ -61,11 +65,18 @@ fn directed_relations_keep_both_edges_of_a_pair() {
 
     // A graph without types becomes one type with one directed relation.
     let plain = tempfile::tempdir().unwrap();
-    write(plain.path(), &[("edges.csv", "src,dst\n0,1\n1,0\n1,2\n"), ("features.csv", "id,x\n0,1\n1,2\n2,3\n")]);
+    write(
+        plain.path(),
+        &[("edges.csv", "src,dst\n0,1\n1,0\n1,2\n"), ("features.csv", "id,x\n0,1\n1,2\n2,3\n")],
+    );
     let path = plain.path().to_str().unwrap();
-    let [directed, undirected] = [true, false].map(|directed| load(path, &LoadOptions { directed, ..LoadOptions::default() }).unwrap().graph);
+    let [directed, undirected] = [true, false]
+        .map(|directed| load(path, &LoadOptions { directed, ..LoadOptions::default() }).unwrap().graph);
     let relations = directed.relations().unwrap();
-    assert_eq!((relations.n_edges(directed.adjacency()), relations.schema().to_string()), (vec![3], "types node; relations node-edge-node".to_owned()));
+    assert_eq!(
+        (relations.n_edges(directed.adjacency()), relations.schema().to_string()),
+        (vec![3], "types node; relations node-edge-node".to_owned())
+    );
     assert!(undirected.relations().is_none());
     assert_eq!((directed.features(), directed.ids()), (undirected.features(), undirected.ids()));
     let adjacencies = [&directed, &undirected].map(|graph| graph.adjacency().as_csr().clone());
@@ -82,11 +93,15 @@ fn large_types_without_features_get_structural_ones() {
     let (users, items) = (ids("u", ONE_HOT_UP_TO + 1), ids("i", 5));
     let edges: Vec<String> = (0..=ONE_HOT_UP_TO).map(|user| format!("u{user},i{}", user % 5)).collect();
     let edges = format!("src,dst\n{}\n", edges.join("\n"));
-    let files = [("nodes/user.csv", &users[..]), ("nodes/item.csv", &items), ("edges/user-buys-item.csv", &edges)];
+    let files =
+        [("nodes/user.csv", &users[..]), ("nodes/item.csv", &items), ("edges/user-buys-item.csv", &edges)];
     write(folder.path(), &files);
     let graph = load(folder.path().to_str().unwrap(), &LoadOptions::default()).unwrap().graph;
     let types = graph.relations().unwrap().schema().types();
-    assert_eq!(types.iter().map(|t| t.features).collect::<Vec<_>>(), [TypeFeatures::OneHot, TypeFeatures::Structural]);
+    assert_eq!(
+        types.iter().map(|t| t.features).collect::<Vec<_>>(),
+        [TypeFeatures::OneHot, TypeFeatures::Structural]
+    );
     assert!(graph.has_features_from_edges());
     // Features of a graph with fewer edges are computed from these alone.
     let split = controlg::data::EdgeSplit::draw(&graph, 0).unwrap();
@@ -123,7 +138,9 @@ fn a_graphstorm_description_is_read() {
     assert_eq!(described.format, "graphstorm");
     assert_eq!(described.graph.fingerprint(), plain.graph.fingerprint());
     assert_eq!((&described.labels, described.graph.ids()), (&plain.labels, plain.graph.ids()));
-    assert!(described.notes.contains(&"paper: split_pct is ignored; see `controlg list protocols`".to_owned()));
+    assert!(
+        described.notes.contains(&"paper: split_pct is ignored; see `controlg list protocols`".to_owned())
+    );
 
     let error = |from: &str, to: &str| {
         fs::write(&file, description.replace(from, to)).unwrap();
@@ -166,22 +183,42 @@ fn bad_input_is_one_line_that_names_the_place() {
             "src,dst\n",
             "edges/writes.csv: found the name writes, expected SRC-RELATION-DST, as in author-writes-paper",
         ),
-        (relation, "src,dst\np1,p2\n", "edges/author-writes-paper.csv:2: found node 'p1', expected an id listed in author.csv"),
-        (relation, "src,dst\nann,p1\nann,bob\n", "edges/author-writes-paper.csv:3: found node 'bob', expected an id listed in paper.csv"),
+        (
+            relation,
+            "src,dst\np1,p2\n",
+            "edges/author-writes-paper.csv:2: found node 'p1', expected an id listed in author.csv",
+        ),
+        (
+            relation,
+            "src,dst\nann,p1\nann,bob\n",
+            "edges/author-writes-paper.csv:3: found node 'bob', expected an id listed in paper.csv",
+        ),
         (
             relation,
             "src,dst,weight\nann,p1,2\n",
             "edges/author-writes-paper.csv:1: found column 'weight', expected src,dst; edges between types have no weights",
         ),
-        ("nodes/author.csv", "id\n", "nodes/author.csv: found no rows after the header, expected one row per node"),
-        ("nodes/author.csv", "id\nann\nbob\nann\n", "nodes/author.csv:4: found duplicate id 'ann', expected each id once"),
+        (
+            "nodes/author.csv",
+            "id\n",
+            "nodes/author.csv: found no rows after the header, expected one row per node",
+        ),
+        (
+            "nodes/author.csv",
+            "id\nann\nbob\nann\n",
+            "nodes/author.csv:4: found duplicate id 'ann', expected each id once",
+        ),
         (
             "nodes/author.csv",
             "id,label\nann,z\nbob,z\ncy,y\n",
             "nodes/paper.csv: found a column of labels, expected labels of one type; author has some",
         ),
         ("nodes/author.parquet", "", "nodes: found two tables named author, expected one"),
-        ("splits.csv", "id,split\np1,train\n", "splits.csv:2: found node 'p1', expected an id listed in nodes"),
+        (
+            "splits.csv",
+            "id,split\np1,train\n",
+            "splits.csv:2: found node 'p1', expected an id listed in nodes",
+        ),
     ] {
         assert_eq!(error(name, text), expected);
     }

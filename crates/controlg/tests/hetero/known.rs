@@ -15,7 +15,9 @@ fn types(data: &Dataset) -> Vec<(String, usize, usize, bool)> {
     let relations = data.graph.relations().unwrap();
     let types = relations.schema().types().iter().enumerate();
     types
-        .map(|(at, t)| (t.name.clone(), relations.nodes(at).len(), t.columns.len(), t.features == TypeFeatures::Given))
+        .map(|(at, t)| {
+            (t.name.clone(), relations.nodes(at).len(), t.columns.len(), t.features == TypeFeatures::Given)
+        })
         .collect()
 }
 
@@ -29,7 +31,8 @@ fn edges(data: &Dataset) -> Vec<(String, usize)> {
 type Sizes<'s> = (Vec<(&'s str, usize, usize, usize)>, usize, usize);
 
 fn sizes(data: &Dataset) -> Sizes<'_> {
-    let splits = data.splits.iter().map(|s| (&s.protocol[..], s.train.len(), s.val.len(), s.test.len())).collect();
+    let splits =
+        data.splits.iter().map(|s| (&s.protocol[..], s.train.len(), s.val.len(), s.test.len())).collect();
     let labels = data.labels.as_ref().unwrap();
     let labeled = labels.classes().iter().filter(|&&class| class != Labels::NONE).count();
     (splits, labeled, labels.n_classes())
@@ -41,9 +44,16 @@ fn acm() {
     let named = |name: &str, nodes, features, given| (name.to_owned(), nodes, features, given);
     assert_eq!(
         types(&data),
-        [named("paper", 4019, 1902, true), named("author", 7167, 1902, true), named("subject", 60, 60, false)]
+        [
+            named("paper", 4019, 1902, true),
+            named("author", 7167, 1902, true),
+            named("subject", 60, 60, false)
+        ]
     );
-    assert_eq!(edges(&data), [("paper-has_author-author".to_owned(), 13_407), ("paper-has_subject-subject".to_owned(), 4019)]);
+    assert_eq!(
+        edges(&data),
+        [("paper-has_author-author".to_owned(), 13_407), ("paper-has_subject-subject".to_owned(), 4019)]
+    );
     let splits = vec![
         ("per-class-20", 60, 1000, 1000),
         ("per-class-40", 120, 1000, 1000),
@@ -52,7 +62,10 @@ fn acm() {
     assert_eq!(sizes(&data), (splits, 4019, 3));
     // Papers come first, and only they have labels.
     assert_eq!(data.graph.ids().get(4018), "paper:4018");
-    assert!(data.labels.as_ref().unwrap().get(4018).is_some() && data.labels.as_ref().unwrap().get(4019).is_none());
+    assert!(
+        data.labels.as_ref().unwrap().get(4018).is_some()
+            && data.labels.as_ref().unwrap().get(4019).is_none()
+    );
     assert_eq!((data.edge_counts.duplicates, data.edge_counts.self_loops), (0, 0));
 }
 

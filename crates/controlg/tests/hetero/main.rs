@@ -28,8 +28,7 @@ pub(crate) fn small(directed: bool) -> Graph {
     let types = node_types(["a", "b", "c"].map(str::to_owned).to_vec(), &sizes, &[Some(3), Some(2), None]);
     assert_eq!(types[2], NodeType { name: "c".into(), columns: 5..8, features: TypeFeatures::OneHot });
     let relation = |src, name: &str, dst| Relation { src, name: name.to_owned(), dst, directed };
-    let relations =
-        vec![relation(0, "r", 1), relation(0, "s", 1), relation(2, "t", 1), relation(0, "u", 0)];
+    let relations = vec![relation(0, "r", 1), relation(0, "s", 1), relation(2, "t", 1), relation(0, "u", 0)];
     let pairs = vec![
         vec![(0, 0), (0, 1), (1, 1), (2, 2), (3, 3), (4, 0), (0, 1)],
         vec![(0, 1), (1, 3), (2, 0)],
@@ -38,7 +37,10 @@ pub(crate) fn small(directed: bool) -> Graph {
     ];
     let schema = Schema::new(types, relations).unwrap();
     let (adjacency, counts) = TypedEdgeList { schema, sizes, pairs }.into_adjacency().unwrap();
-    assert_eq!(counts.iter().map(|c| (c.self_loops, c.duplicates)).collect::<Vec<_>>(), [(0, 1), (0, 0), (0, 0), (1, 0)]);
+    assert_eq!(
+        counts.iter().map(|c| (c.self_loops, c.duplicates)).collect::<Vec<_>>(),
+        [(0, 1), (0, 0), (0, 0), (1, 0)]
+    );
     let given = [
         Some(Features::dense(5, 3, common::numbers(1, 15)).unwrap()),
         Some(Features::dense(4, 2, common::numbers(2, 8)).unwrap()),
@@ -49,7 +51,8 @@ pub(crate) fn small(directed: bool) -> Graph {
 
 /// One type with an undirected relation, and the same graph without types.
 pub(crate) fn with_and_without_types() -> [Graph; 2] {
-    let plain = controlg::data::load("synthetic:nodes=300,features=60,degree=5", &Default::default()).unwrap().graph;
+    let plain =
+        controlg::data::load("synthetic:nodes=300,features=60,degree=5", &Default::default()).unwrap().graph;
     let pairs: Vec<(u32, u32)> = plain.edges().collect();
     let sizes = vec![plain.n_nodes()];
     let types = node_types(vec!["node".to_owned()], &sizes, &[Some(plain.n_features())]);

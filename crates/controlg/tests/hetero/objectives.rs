@@ -10,11 +10,9 @@ use crate::{small, with_and_without_types};
 /// Settings small enough for finite differences.
 fn tables(name: &str) -> &'static [&'static str] {
     match name {
-        "p_link" => &[
-            "hidden = 5",
-            "hidden = 5\nrelation_weights = 'equal'\nbatch = 6",
-            "decoder = 'dot'\nmask = 0",
-        ],
+        "p_link" => {
+            &["hidden = 5", "hidden = 5\nrelation_weights = 'equal'\nbatch = 6", "decoder = 'dot'\nmask = 0"]
+        }
         "p_recon" => &["", "type_weights = 'equal'\ndrop_edges = 0.3", "decoder = 'linear'"],
         "p_minsg" => &["batch = 8", "batch = 8\nmetapaths = 'a-b-a, b-c-b-a'"],
         "p_decor" => &["width = 5"],
@@ -93,11 +91,17 @@ fn wrong_meta_paths_are_errors() {
     };
     let place = "objective.p_minsg.metapaths";
     let typed = small(false);
-    assert_eq!(message(&typed, "a-d"), format!("{place}: found the node type d in 'a-d', expected types of the graph (a, b, c)"));
+    assert_eq!(
+        message(&typed, "a-d"),
+        format!("{place}: found the node type d in 'a-d', expected types of the graph (a, b, c)")
+    );
     let expected = "expected two or more types, each joined with the next by a relation";
     assert_eq!(message(&typed, "a-b-a,a-c"), format!("{place}: found 'a-c', {expected}"));
     let [_, plain] = with_and_without_types();
-    assert_eq!(message(&plain, "a-b"), format!("{place}: found \"a-b\" on a graph without node types, expected \"\""));
+    assert_eq!(
+        message(&plain, "a-b"),
+        format!("{place}: found \"a-b\" on a graph without node types, expected \"\"")
+    );
 }
 
 #[test]
@@ -105,8 +109,9 @@ fn a_relational_encoder_refuses_objectives_with_an_operator_of_their_own() {
     let graph = small(false);
     for (name, table) in [("mvgrl", ""), ("p_recon", "decoder = 'gat'")] {
         let error = model(&graph, "kind = 'rgcn'\nwidth = 4", &[(name, table)], 1e-3).err().unwrap();
-        let expected =
-            format!("encoder.kind: found a relational encoder, expected an encoder without relations, such as gcn, for {name}");
+        let expected = format!(
+            "encoder.kind: found a relational encoder, expected an encoder without relations, such as gcn, for {name}"
+        );
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.exit_code(), 2);
     }

@@ -26,7 +26,15 @@ pub(crate) fn bipartite(users: usize) -> Graph {
     let (adjacency, _) = TypedEdgeList { schema, sizes, pairs: vec![buys, knows] }.into_adjacency().unwrap();
     let mut features = |n: usize, d: usize| {
         let row = |node: usize, stream: &mut Stream| -> Vec<controlg::Real> {
-            (0..d).map(|at| if at % COMMUNITIES == node % COMMUNITIES { 1.0 } else { stream.uniform().round() as controlg::Real }).collect()
+            (0..d)
+                .map(|at| {
+                    if at % COMMUNITIES == node % COMMUNITIES {
+                        1.0
+                    } else {
+                        stream.uniform().round() as controlg::Real
+                    }
+                })
+                .collect()
         };
         Features::dense(n, d, (0..n).flat_map(|node| row(node, &mut stream)).collect()).unwrap()
     };
@@ -36,7 +44,13 @@ pub(crate) fn bipartite(users: usize) -> Graph {
 
 fn config(set: &[&str]) -> Config {
     let mut table = Config::preset("any");
-    let common = ["encoder.kind=rgcn", "encoder.width=16", "train.epochs=2", "train.batches_per_epoch=20", "train.warmup_rounds=2"];
+    let common = [
+        "encoder.kind=rgcn",
+        "encoder.width=16",
+        "train.epochs=2",
+        "train.batches_per_epoch=20",
+        "train.warmup_rounds=2",
+    ];
     for assignment in common.iter().chain(set) {
         controlg::config::set(&mut table, assignment).unwrap();
     }
@@ -52,10 +66,14 @@ fn the_record_holds_the_quotients_of_relations_and_audits() {
     let Record::Run(header) = &model.record()[0] else { panic!("a header") };
     let names: Vec<&str> = header.relations.iter().map(|relation| &relation.name[..]).collect();
     assert_eq!(names, ["user-buys-item", "user-knows-user"]);
-    let sensed: Vec<_> = model.record().iter().filter_map(|line| match line {
-        Record::Sense(line) => Some(line),
-        _ => None,
-    }).collect();
+    let sensed: Vec<_> = model
+        .record()
+        .iter()
+        .filter_map(|line| match line {
+            Record::Sense(line) => Some(line),
+            _ => None,
+        })
+        .collect();
     assert!(!sensed.is_empty() && sensed.iter().all(|line| line.rq_relation.len() == 2));
     controlg::audit::audit(folder.path()).unwrap();
     // Embedding the graph again with the saved model gives the same bytes.
@@ -65,7 +83,8 @@ fn the_record_holds_the_quotients_of_relations_and_audits() {
 #[test]
 fn equal_weights_of_relations_are_recorded() {
     let graph = bipartite(60);
-    let model = controlg::pretrain(&graph, config(&["sense.relation_weights=equal", "train.epochs=1"])).unwrap();
+    let model =
+        controlg::pretrain(&graph, config(&["sense.relation_weights=equal", "train.epochs=1"])).unwrap();
     let Record::Run(header) = &model.record()[0] else { panic!("a header") };
     assert!(header.relations.iter().all(|relation| (relation.weight - 0.5).abs() < 1e-12));
 }
@@ -83,15 +102,23 @@ fn links_of_every_relation_are_split_and_scored() {
         assert_eq!(part.val.len(), edges[relation] / 10);
         assert_eq!(part.test_negatives.len(), part.test.len());
         let types = if relation == 0 { (0, 1) } else { (0, 0) };
-        let of = |pairs: &[(u32, u32)]| pairs.iter().all(|&(u, v)| (relations.type_of(u), relations.type_of(v)) == types);
+        let of = |pairs: &[(u32, u32)]| {
+            pairs.iter().all(|&(u, v)| (relations.type_of(u), relations.type_of(v)) == types)
+        };
         assert!(of(&part.test) && of(&part.test_negatives) && of(&part.train_negatives));
         assert!(part.test_negatives.iter().all(|&(u, v)| !graph.adjacency().contains(u, v)));
     }
     let training = split.training_graph(&graph).unwrap();
     let left = training.relations().unwrap().n_edges(training.adjacency());
     assert_eq!(left[0] + left[1], split.train.len());
-    let model = controlg::pretrain(&graph, config(&["edges=train", "train.epochs=6", "train.lr=0.01"])).unwrap();
-    let score = eval::evaluate_lp(&Features::Dense(model.embeddings().clone()), &graph, &EdgeSplit::draw(&graph, 0).unwrap()).unwrap();
+    let model =
+        controlg::pretrain(&graph, config(&["edges=train", "train.epochs=6", "train.lr=0.01"])).unwrap();
+    let score = eval::evaluate_lp(
+        &Features::Dense(model.embeddings().clone()),
+        &graph,
+        &EdgeSplit::draw(&graph, 0).unwrap(),
+    )
+    .unwrap();
     let of_relations = score.more["relations"].as_object().unwrap();
     let values: Vec<f64> = of_relations.values().map(|value| value.as_f64().unwrap()).collect();
     assert_eq!(of_relations.keys().collect::<Vec<_>>(), ["user-buys-item", "user-knows-user"]);
@@ -105,7 +132,12 @@ fn links_of_every_relation_are_split_and_scored() {
 fn mini_batches_keep_the_relations() {
     let graph = bipartite(400);
     for batch in ["neighbor", "cluster"] {
-        let set = [&format!("train.batch={batch}")[..], "train.batch_nodes=150", "train.fanout=4", "sense.probe_nodes=150"];
+        let set = [
+            &format!("train.batch={batch}")[..],
+            "train.batch_nodes=150",
+            "train.fanout=4",
+            "sense.probe_nodes=150",
+        ];
         let model = controlg::pretrain(&graph, config(&set)).unwrap();
         assert_eq!(model.embeddings().n_rows(), 600);
         let again = controlg::pretrain(&graph, config(&set)).unwrap();
@@ -129,7 +161,10 @@ fn floors_treat_each_type_by_itself() {
     let neighbors = |node: u32, relation: usize| -> Vec<u32> {
         let at = graph.adjacency().offsets()[node as usize];
         let entries = graph.neighbors(node as usize).iter().enumerate();
-        entries.filter(|(i, _)| relations.relations_at(at + i).any(|r| r == relation)).map(|(_, &v)| v).collect()
+        entries
+            .filter(|(i, _)| relations.relations_at(at + i).any(|r| r == relation))
+            .map(|(_, &v)| v)
+            .collect()
     };
     let average = |nodes: &[u32], of: &dyn Fn(u32) -> Vec<f64>| -> Vec<f64> {
         let mut sum = vec![0.0; 19];
@@ -151,4 +186,21 @@ fn floors_treat_each_type_by_itself() {
             assert!((f64::from(x) - expected).abs() < 1e-5, "{user} {column}: {x} {expected}");
         }
     }
+}
+
+/// Held-out edges and negatives have relations too, and a run is the same at any number of threads.
+#[test]
+fn expected_gain_plans_on_relations_at_any_thread_count() {
+    let graph = bipartite(120);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            controlg::pretrain(&graph, config(&["method=controlg-gain", "encoder.bases=2"])).unwrap()
+        })
+    };
+    let [one, three] = [1, 3].map(run);
+    assert!(one.embeddings() == three.embeddings());
+    let held_out =
+        one.record().iter().any(|line| matches!(line, Record::Sense(line) if !line.held_out.is_empty()));
+    assert!(held_out);
 }

@@ -43,7 +43,8 @@ fn quotients_of_relations_equal_those_of_dense_matrices() {
         // Both directions of (a₀, a₁) count.
         &[(0, 1), (1, 0), (1, 2), (2, 3)],
     ];
-    let (a, b, c): (Vec<usize>, Vec<usize>, Vec<usize>) = ((0..5).collect(), (5..9).collect(), (9..12).collect());
+    let (a, b, c): (Vec<usize>, Vec<usize>, Vec<usize>) =
+        ((0..5).collect(), (5..9).collect(), (9..12).collect());
     let nodes = [[a.clone(), b.clone()].concat(), [a.clone(), b.clone()].concat(), [c, b].concat(), a];
     let h = numbers(7, 12 * 3);
     for directed in [true, false] {
@@ -72,7 +73,8 @@ fn the_quotient_is_the_weighted_mean_over_relations() {
     let reading = model.measure(0).unwrap();
     assert_eq!((reading.rq_relation.len(), reading.rq_relation[0].len()), (2, 5));
     for (k, rq) in reading.rq.iter().enumerate() {
-        let mean: f64 = relations.iter().zip(&reading.rq_relation).map(|(relation, row)| relation.weight * row[k]).sum();
+        let mean: f64 =
+            relations.iter().zip(&reading.rq_relation).map(|(relation, row)| relation.weight * row[k]).sum();
         assert!((rq - mean).abs() < 1e-12);
         assert!(*rq > 0.0 && *rq < 2.0);
     }

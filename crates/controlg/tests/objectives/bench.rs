@@ -78,7 +78,12 @@ impl Bench {
     pub(crate) fn params(&self) -> Params {
         let mut params = Params::new();
         let group = params.add_group("encoder");
-        self.encoder.init_for(InputDims::of(self.graph), &mut params, group, &mut Stream::new(4, "init", "", 0));
+        self.encoder.init_for(
+            InputDims::of(self.graph),
+            &mut params,
+            group,
+            &mut Stream::new(4, "init", "", 0),
+        );
         self.add_head(&mut params);
         let mut stream = Stream::new(6, "test", "", 0);
         for group in 0..params.groups().len() {

@@ -267,7 +267,14 @@ mod tests {
 
     fn reading(cosine: Vec<Vec<f64>>) -> Reading {
         let k = cosine.len();
-        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], cosine, rq: vec![1.0; k], rq_relation: vec![], held_out: None }
+        Reading {
+            loss: vec![1.0; k],
+            grad_norm: vec![1.0; k],
+            cosine,
+            rq: vec![1.0; k],
+            rq_relation: vec![],
+            held_out: None,
+        }
     }
 
     fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {

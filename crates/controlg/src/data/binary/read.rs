@@ -20,7 +20,12 @@ use crate::graph::{Adjacency, BlockHash, Csr, EdgeCounts, Graph, Ids, StoredFeat
 /// Loads a binary folder. Features stay on disk if the options ask for it.
 pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
     if options.directed {
-        return Err(Error::input(path, "", "undirected edges", "edges with a direction, for directed = true"));
+        return Err(Error::input(
+            path,
+            "",
+            "undirected edges",
+            "edges with a direction, for directed = true",
+        ));
     }
     let header = BinaryHeader::read(path)?;
     let adjacency = header.adjacency(path)?;

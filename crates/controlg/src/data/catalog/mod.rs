@@ -358,7 +358,9 @@ mod tests {
                 match file.check {
                     Checksum::Sha256(hash) => assert_eq!(hash.len(), 64, "{}", file.path),
                     Checksum::GitBlob(hash) => assert_eq!(hash.len(), 40, "{}", file.path),
-                    Checksum::Unknown => assert!(known.name.ends_with("-filtered") || known.name == "imdb", "{}", file.path),
+                    Checksum::Unknown => {
+                        assert!(known.name.ends_with("-filtered") || known.name == "imdb", "{}", file.path)
+                    }
                 }
                 assert!(file.origin.url().starts_with("http") && !file.path.contains(".."));
             }

@@ -130,8 +130,10 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
         .map_err(|error| Error::input(path, "", error, "a GraphStorm description with nodes and edges"))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut notes = Vec::new();
-    let types: Vec<TypeTable> =
-        nodes.iter().map(|nodes| read_nodes(path, folder, nodes, source, &mut notes)).collect::<Result<_>>()?;
+    let types: Vec<TypeTable> = nodes
+        .iter()
+        .map(|nodes| read_nodes(path, folder, nodes, source, &mut notes))
+        .collect::<Result<_>>()?;
     let mut relations = Vec::new();
     for Edges { relation, source_id_col, dest_id_col, files, features, labels } in &edges {
         if !features.is_empty() || !labels.is_empty() {
@@ -161,9 +163,16 @@ fn read_nodes(
         return Err(Error::input(path, "", found, "one file per node type"));
     };
     let file = file_in(path, folder, name)?;
-    if let Some(transform) = features.iter().filter_map(|feature| feature.transform.as_ref()).find(|t| t.name != "no-op") {
+    if let Some(transform) =
+        features.iter().filter_map(|feature| feature.transform.as_ref()).find(|t| t.name != "no-op")
+    {
         let found = format!("the transform {} of node type {node_type}", transform.name);
-        return Err(Error::input(path, "", found, "features without a transform: ControlG normalizes them itself"));
+        return Err(Error::input(
+            path,
+            "",
+            found,
+            "features without a transform: ControlG normalizes them itself",
+        ));
     }
     let mut columns = vec![&node_id_col[..]];
     columns.extend(features.iter().flat_map(Feature::columns));

@@ -26,7 +26,9 @@ use crate::graph::{EdgeList, Ids};
 pub(in crate::data) const FORMAT: Format = Format {
     name: "typed-folder",
     summary: "a folder with nodes/TYPE.csv and edges/SRC-RELATION-DST.csv (or .tsv, .parquet): several node and edge types",
-    recognize: |path| path.join("nodes").is_dir() && path.join("edges").is_dir() && candidates(path, "edges").is_empty(),
+    recognize: |path| {
+        path.join("nodes").is_dir() && path.join("edges").is_dir() && candidates(path, "edges").is_empty()
+    },
     read,
 };
 
@@ -102,7 +104,12 @@ fn tables_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     }
 }
 
-fn read_type(name: String, file: PathBuf, source: FeatureSource, notes: &mut Vec<String>) -> Result<TypeTable> {
+fn read_type(
+    name: String,
+    file: PathBuf,
+    source: FeatureSource,
+    notes: &mut Vec<String>,
+) -> Result<TypeTable> {
     let is_label = |column: &str| table::is_one_of(column, &features::LABELS);
     let wanted = |column: &str| !table::is_index(column) && !is_label(column);
     let table = Table::read(&file, wanted)?;
@@ -120,10 +127,20 @@ fn read_type(name: String, file: PathBuf, source: FeatureSource, notes: &mut Vec
     Ok(TypeTable { raw: RawNodeType { name, size: ids.len(), features }, file, ids, labels })
 }
 
-fn read_relation(stem: &str, file: &Path, types: &[TypeTable], notes: &mut Vec<String>) -> Result<RawRelation> {
+fn read_relation(
+    stem: &str,
+    file: &Path,
+    types: &[TypeTable],
+    notes: &mut Vec<String>,
+) -> Result<RawRelation> {
     let parts = stem.split_once('-').and_then(|(src, rest)| Some((src, rest.rsplit_once('-')?)));
     let Some((src, (name, dst))) = parts.filter(|(_, (name, _))| !name.is_empty()) else {
-        return Err(Error::input(file, "", format_args!("the name {stem}"), "SRC-RELATION-DST, as in author-writes-paper"));
+        return Err(Error::input(
+            file,
+            "",
+            format_args!("the name {stem}"),
+            "SRC-RELATION-DST, as in author-writes-paper",
+        ));
     };
     let table = edges::EdgeTable::open(file)?;
     notes.extend(table.notes());
@@ -139,7 +156,9 @@ pub(super) fn relation_between(
 ) -> Result<RawRelation> {
     let find = |end: &str| {
         let names = || types.iter().map(|table| &table.raw.name[..]).collect::<Vec<_>>().join(", ");
-        let unknown = || Error::input(origin, "", format_args!("the node type {end}"), format_args!("one of {}", names()));
+        let unknown = || {
+            Error::input(origin, "", format_args!("the node type {end}"), format_args!("one of {}", names()))
+        };
         types.iter().position(|table| table.raw.name == end).ok_or_else(unknown)
     };
     let (src, dst) = (find(src)?, find(dst)?);

@@ -43,7 +43,8 @@ pub(super) fn draw(graph: &Graph, relations: &Relations, seed: u64) -> Result<Ed
         let val = train.split_off(count - count / 10);
         let test = train.split_off(train.len() - count / 5);
         let mut stream = Stream::new(seed, "split", "edges-70-10-20/negatives", relation as u64);
-        let mut negatives = |count| draw_negatives(graph, relations, relation, count, &mut taken, &mut stream);
+        let mut negatives =
+            |count| draw_negatives(graph, relations, relation, count, &mut taken, &mut stream);
         split.test_negatives.extend(negatives(test.len()));
         split.val_negatives.extend(negatives(val.len()));
         split.train_negatives.extend(negatives(train.len()));
@@ -75,8 +76,10 @@ fn check_room(graph: &Graph, relations: &Relations, relation: usize, count: usiz
     let types = types_of(relations, relation);
     let sizes = types.map(|node_type| relations.nodes(node_type).len());
     let pairs = if types[0] == types[1] { sizes[0] * (sizes[0] - 1) / 2 } else { sizes[0] * sizes[1] };
-    let joined = graph.edges().filter(|&(u, v)| types == [relations.type_of(u), relations.type_of(v)]).count();
-    let rivals = (0..relations.schema().relations().len()).filter(|&other| types_of(relations, other) == types);
+    let joined =
+        graph.edges().filter(|&(u, v)| types == [relations.type_of(u), relations.type_of(v)]).count();
+    let rivals =
+        (0..relations.schema().relations().len()).filter(|&other| types_of(relations, other) == types);
     if pairs - joined < rivals.count() * joined.max(count) {
         let place = format!("{}, {}", EdgeSplit::PROTOCOL, relations.schema().relation_name(relation));
         let found = format!("{joined} edges and {} non-edges between its types", pairs - joined);

@@ -112,10 +112,9 @@ impl EdgeSplit {
     /// # Errors
     /// If a validation or test edge is also a training edge, in either direction.
     pub fn training_graph(&self, graph: &Graph) -> Result<Graph> {
-        let undirected = |&(u, v): &(u32, u32)| (u.min(v), u.max(v));
-        let train: HashSet<(u32, u32)> = self.train.iter().map(undirected).collect();
-        if let Some((u, v)) = self.val.iter().chain(&self.test).find(|pair| train.contains(&undirected(pair))) {
-            let [a, b] = [u, v].map(|&node| graph.ids().get(node as usize).into_owned());
+        let is_trained = |&&(u, v): &&(u32, u32)| self.train.binary_search(&(u.min(v), u.max(v))).is_ok();
+        if let Some(&(u, v)) = self.val.iter().chain(&self.test).find(is_trained) {
+            let [a, b] = [u, v].map(|node| graph.ids().get(node as usize).into_owned());
             let found = format!("the edge {a}, {b} among the training edges and among the others");
             return Err(Error::value(Self::PROTOCOL, found, "each edge in one part, its reverse included"));
         }

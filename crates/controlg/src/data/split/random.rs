@@ -99,7 +99,10 @@ mod tests {
     fn the_nodes_beyond_a_number_per_class_are_halved_or_a_thousand_each() {
         let split = per_class_40(&labels(), 0);
         let rest = 60 + 17;
-        assert_eq!([split.train.len(), split.val.len(), split.test.len()], [40 + 40 + 2, rest / 2, rest - rest / 2]);
+        assert_eq!(
+            [split.train.len(), split.val.len(), split.test.len()],
+            [40 + 40 + 2, rest / 2, rest - rest / 2]
+        );
         let many = Labels::numbered((0..6000).map(|node| node % 3).collect());
         let split = per_class_60(&many, 1);
         assert_eq!([split.train.len(), split.val.len(), split.test.len()], [180, 1000, 1000]);

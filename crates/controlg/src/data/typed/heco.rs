@@ -39,23 +39,38 @@ fn relations(folder: &Path) -> Vec<(char, &'static str)> {
 
 fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
     let ends = relations(folder);
-    let edges: Vec<Vec<(u32, u32)>> =
-        ends.iter().map(|(letter, _)| read_edges(&folder.join(format!("p{letter}.txt")))).collect::<Result<_>>()?;
+    let edges: Vec<Vec<(u32, u32)>> = ends
+        .iter()
+        .map(|(letter, _)| read_edges(&folder.join(format!("p{letter}.txt"))))
+        .collect::<Result<_>>()?;
     let papers = 1 + edges.iter().flatten().map(|edge| edge.0 as usize).max().unwrap_or(0);
     let others = edges.iter().map(|edges| 1 + edges.iter().map(|edge| edge.1 as usize).max().unwrap_or(0));
     let mut types = RawTypes::default();
-    for ((letter, name), named) in std::iter::once(TYPES[0]).chain(ends.iter().copied()).zip(std::iter::once(papers).chain(others)) {
+    for ((letter, name), named) in
+        std::iter::once(TYPES[0]).chain(ends.iter().copied()).zip(std::iter::once(papers).chain(others))
+    {
         let file = folder.join(format!("{letter}_feat.npz"));
         let features = if file.is_file() { Some(read_features(&file)?) } else { None };
         let size = features.as_ref().map_or(named, Features::n_rows);
         if size < named {
-            return Err(Error::input(&file, "", format_args!("{size} rows"), format_args!("{named}, one per {name} in the edges")));
+            return Err(Error::input(
+                &file,
+                "",
+                format_args!("{size} rows"),
+                format_args!("{named}, one per {name} in the edges"),
+            ));
         }
         let features = features.filter(|_| source == FeatureSource::Given);
         types.types.push(RawNodeType { name: name.to_owned(), size, features });
     }
     for ((at, (_, name)), pairs) in ends.iter().enumerate().zip(edges) {
-        types.relations.push(RawRelation { src: 0, name: format!("has_{name}"), dst: at + 1, directed: false, pairs });
+        types.relations.push(RawRelation {
+            src: 0,
+            name: format!("has_{name}"),
+            dst: at + 1,
+            directed: false,
+            pairs,
+        });
     }
     let (labeled, labels) = read_labels(&folder.join("labels.npy"), &types)?;
     let splits = read_splits(folder, &types, labeled, labels.classes().len())?;
@@ -79,7 +94,12 @@ fn read_edges(path: &Path) -> Result<Vec<(u32, u32)>> {
         let mut numbers = fields.split(|&byte| byte == b'\t').map(text::unsigned);
         match (numbers.next().flatten(), numbers.next().flatten(), numbers.next()) {
             (Some(u), Some(v), None) if u.max(v) < u32::MAX - 1 => Ok((u, v)),
-            _ => Err(Error::input(path, format_args!("line {line}"), text::show(fields), "two numbers separated by a tab")),
+            _ => Err(Error::input(
+                path,
+                format_args!("line {line}"),
+                text::show(fields),
+                "two numbers separated by a tab",
+            )),
         }
     };
     let edges: Vec<(u32, u32)> = text::lines(&bytes).map(edge).collect::<Result<_>>()?;
@@ -102,7 +122,9 @@ fn read_features(path: &Path) -> Result<Features> {
     }
     let shape = archive.array("shape")?;
     let [rows, columns] = match shape.to_integers()?[..] {
-        [rows, columns] if (1..1 << 31).contains(&rows) && (1..1 << 24).contains(&columns) => [rows as usize, columns as usize],
+        [rows, columns] if (1..1 << 31).contains(&rows) && (1..1 << 24).contains(&columns) => {
+            [rows as usize, columns as usize]
+        }
         ref other => return Err(shape.error("", format_args!("{other:?}"), "rows and columns")),
     };
     let (row, column) = (archive.array("row")?.to_indices(rows)?, archive.array("col")?.to_indices(columns)?);
@@ -129,7 +151,11 @@ fn read_labels(path: &Path, types: &RawTypes) -> Result<(usize, Labels)> {
     let of_size: Vec<usize> = (0..types.types.len()).filter(|&at| types.types[at].size == n).collect();
     let [labeled] = of_size[..] else {
         let sizes: Vec<String> = types.types.iter().map(|t| format!("{} {}", t.size, t.name)).collect();
-        return Err(array.error("", format_args!("{n} labels"), format_args!("one for each node of one type ({})", sizes.join(", "))));
+        return Err(array.error(
+            "",
+            format_args!("{n} labels"),
+            format_args!("one for each node of one type ({})", sizes.join(", ")),
+        ));
     };
     // Some files store classes as floats.
     let classes: Vec<u32> = match &array.data {
@@ -150,7 +176,8 @@ fn read_splits(folder: &Path, types: &RawTypes, labeled: usize, n: usize) -> Res
     let start = types.start(labeled) as u32;
     let mut splits = Vec::new();
     for (labels, protocol) in SPLITS {
-        let files: [PathBuf; 3] = ["train", "val", "test"].map(|part| folder.join(format!("{part}_{labels}.npy")));
+        let files: [PathBuf; 3] =
+            ["train", "val", "test"].map(|part| folder.join(format!("{part}_{labels}.npy")));
         if files.iter().all(|file| !file.is_file()) {
             continue;
         }

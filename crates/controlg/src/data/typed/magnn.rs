@@ -50,7 +50,11 @@ fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
     let labels = folder.join("labels.npy");
     let array = arrays::read_npy(&labels)?;
     if array.one_dimension()? != sizes[0] {
-        return Err(array.error("", array.describe_shape(), format_args!("{} classes, one per {}", sizes[0], TYPES[0])));
+        return Err(array.error(
+            "",
+            array.describe_shape(),
+            format_args!("{} classes, one per {}", sizes[0], TYPES[0]),
+        ));
     }
     let labels = checks::labels(&labels, "", array.to_indices(65_536)?)?;
     let path = folder.join("train_val_test_idx.npz");
@@ -80,7 +84,9 @@ fn read_sizes(path: &Path) -> Result<[usize; 3]> {
     let mut sizes = [0; TYPES.len()];
     of_node.iter().for_each(|&node_type| sizes[node_type as usize] += 1);
     match sizes.iter().position(|&size| size == 0) {
-        Some(empty) => Err(array.error("", format_args!("no node of type {empty}"), "nodes of the types 0, 1 and 2")),
+        Some(empty) => {
+            Err(array.error("", format_args!("no node of type {empty}"), "nodes of the types 0, 1 and 2"))
+        }
         None => Ok(sizes),
     }
 }
@@ -100,7 +106,12 @@ fn read_relations(path: &Path, matrix: &Csr, types: &RawTypes) -> Result<Vec<Raw
             let (from, to) = (type_of(row), type_of(column as usize));
             if (from == 0) == (to == 0) {
                 let found = format!("an edge from {} to {}", TYPES[from], TYPES[to]);
-                return Err(Error::input(path, format_args!("row {row}"), found, "edges that have one end of type movie"));
+                return Err(Error::input(
+                    path,
+                    format_args!("row {row}"),
+                    found,
+                    "edges that have one end of type movie",
+                ));
             }
             if !matrix.contains(column, row as u32) {
                 let found = format!("entry ({row}, {column}) without its mirror");

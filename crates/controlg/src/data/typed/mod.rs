@@ -135,7 +135,11 @@ fn feature_note(node_type: &crate::graph::NodeType) -> Option<String> {
     let name = &node_type.name;
     match node_type.features {
         TypeFeatures::Given => None,
-        TypeFeatures::OneHot => Some(format!("{name}: no features are given; the encoder learns an embedding per node")),
-        TypeFeatures::Structural => Some(format!("{name}: features are structural, computed from the edges alone")),
+        TypeFeatures::OneHot => {
+            Some(format!("{name}: no features are given; the encoder learns an embedding per node"))
+        }
+        TypeFeatures::Structural => {
+            Some(format!("{name}: features are structural, computed from the edges alone"))
+        }
     }
 }

@@ -16,7 +16,10 @@ impl<'a> Tape<'a> {
         let c = self.shape(weights[0]).1;
         assert!(weights.iter().all(|&w| self.shape(w) == (k, c)), "weights of the same shape");
         assert!(senders.iter().all(|range| range.end <= n), "rows below {n}");
-        senders.iter().zip(weights).for_each(|(range, &w)| self.count_product(2 * range.len() * k * c, &[x, w]));
+        senders
+            .iter()
+            .zip(weights)
+            .for_each(|(range, &w)| self.count_product(2 * range.len() * k * c, &[x, w]));
         let blocks: Vec<(Range<usize>, Range<usize>, Var)> = blocks_of(senders)
             .zip(senders)
             .zip(weights)

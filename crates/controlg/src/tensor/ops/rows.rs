@@ -39,7 +39,9 @@ impl<'a> Tape<'a> {
                 (part, start - self.numel(part)..start)
             })
             .collect();
-        self.compute(|| spans.iter().for_each(|(part, span)| rows::copy(self.value(*part), &mut out[span.clone()])));
+        self.compute(|| {
+            spans.iter().for_each(|(part, span)| rows::copy(self.value(*part), &mut out[span.clone()]))
+        });
         self.push((total / c.max(1), c), out, parts, move |ctx, gradient| {
             for (part, span) in &spans {
                 ctx.accumulate_grad_with(*part, |slot, add| {

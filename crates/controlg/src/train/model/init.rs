@@ -99,7 +99,8 @@ pub(in crate::train) fn initial_params(
     let mut params = Params::new();
     let group = params.add_group("encoder");
     encoder.init_for(input, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
-    let dims = HeadDims { n_features: input.n_features, width: encoder.width(), n_relations: input.n_relations };
+    let dims =
+        HeadDims { n_features: input.n_features, width: encoder.width(), n_relations: input.n_relations };
     let mut aux_groups = Vec::with_capacity(names.len());
     for (name, objective) in names.iter().zip(objectives) {
         let group = params.add_group(name);

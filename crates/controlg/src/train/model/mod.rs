@@ -248,7 +248,8 @@ impl<'g> Model<'g> {
     /// Objectives with the same views share their forward passes: the five of the paper take five forward and seven
     /// backward passes.
     pub fn measure(&mut self, step: u64) -> Result<Reading> {
-        let Measured { loss, rq, rq_relation, products, .. } = self.measure_all(step, Measurement::Gradients)?;
+        let Measured { loss, rq, rq_relation, products, .. } =
+            self.measure_all(step, Measurement::Gradients)?;
         Ok(Reading { rq_relation, ..Reading::from_products(loss, &products, rq) })
     }
 
@@ -396,7 +397,8 @@ impl<'g> Model<'g> {
                 let graph = &loader.graph().resident()?;
                 let (z, norms) = {
                     let input = EncoderInput::with_spec(graph, self.encoder.operator());
-                    let norms = encoder::statistics(&*self.encoder, &self.params, ENCODER, &input, &Pool::new());
+                    let norms =
+                        encoder::statistics(&*self.encoder, &self.params, ENCODER, &input, &Pool::new());
                     let pool = Pool::new();
                     (encoder::embed_with(&*self.encoder, &self.params, ENCODER, &input, &norms, &pool), norms)
                 };
@@ -484,7 +486,8 @@ fn relation_lines(graph: &Graph, weights: RelationWeights) -> Vec<RelationLine> 
     let Some(relations) = graph.relations() else { return Vec::new() };
     let edges = relations.n_edges(graph.adjacency());
     let weights = relations.weights(graph.adjacency(), weights == RelationWeights::Equal);
-    let line = |(at, (edges, weight))| RelationLine { name: relations.schema().relation_name(at), edges, weight };
+    let line =
+        |(at, (edges, weight))| RelationLine { name: relations.schema().relation_name(at), edges, weight };
     edges.into_iter().zip(weights).enumerate().map(line).collect()
 }
 

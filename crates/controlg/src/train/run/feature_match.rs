@@ -83,7 +83,8 @@ pub(in crate::train) fn match_features(
     let schema = graph.relations().map(|relations| relations.schema().to_string());
     if tensors.metadata.get(SCHEMA) != schema.as_ref() {
         let describe = |schema: Option<&String>| schema.cloned().unwrap_or_else(|| "no types".to_owned());
-        let expected = format!("{}, as {} was trained on", describe(tensors.metadata.get(SCHEMA)), path.display());
+        let expected =
+            format!("{}, as {} was trained on", describe(tensors.metadata.get(SCHEMA)), path.display());
         return Err(Error::value("graph", describe(schema.as_ref()), expected));
     }
     if is_structural(tensors) && !graph.has_features_from_edges() {
