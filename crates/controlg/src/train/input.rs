@@ -62,7 +62,7 @@ impl Input {
             false => None,
         };
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
-        let notes = normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config));
+        let notes = normalization.note(&graph).into_iter().chain(notes).chain(shared_encoder_note(config));
         let notes = notes.chain(relations_note(&graph, config));
         let notes = notes.chain(precision_note(config)).chain(one_block_note(config)).collect();
         let data_hash = graph.fingerprint();

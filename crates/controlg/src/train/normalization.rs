@@ -34,9 +34,12 @@ impl Normalization {
     }
 
     /// One line on what was chosen and why; `None` if the setting names it.
-    pub(super) fn note(&self) -> Option<String> {
+    pub(super) fn note(&self, graph: &Graph) -> Option<String> {
         let reason = self.chosen_for?.describe();
         let done = match self.how {
+            FeatureNormalization::Columns if graph.has_blocks() => {
+                "standardized by columns in some node types"
+            }
             FeatureNormalization::Columns => "standardized by columns",
             FeatureNormalization::Rows => "divided by their row sums",
             FeatureNormalization::None | FeatureNormalization::Auto => "used as they are",

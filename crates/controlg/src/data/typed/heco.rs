@@ -60,6 +60,16 @@ fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
                 format_args!("{named}, one per {name} in the edges"),
             ));
         }
+        // A few edges with a huge number: without features, it would be believed.
+        if features.is_none() && size > 1 << 20 && size > 64 * edges.iter().map(Vec::len).sum::<usize>() {
+            let found = format!("a {name} numbered {}", size - 1);
+            return Err(Error::input(
+                &folder.join(format!("p{letter}.txt")),
+                "",
+                found,
+                "nodes numbered 0, 1, 2, …",
+            ));
+        }
         let features = features.filter(|_| source == FeatureSource::Given);
         types.types.push(RawNodeType { name: name.to_owned(), size, features });
     }
