@@ -6,7 +6,10 @@
 //! that could not be measured) is `null`. Each line ends with a seal, a hash of the line and of the previous seal, which
 //! reveals later changes.
 
+mod relation;
 mod unknown;
+
+pub use relation::RelationLine;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -71,17 +74,6 @@ pub struct RunLine {
     pub integral_rule: Option<IntegralRule>,
     /// All settings.
     pub config: RecordedConfig,
-}
-
-/// A relation of the graph that is trained on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RelationLine {
-    /// The name with both ends, as in `author-writes-paper`.
-    pub name: String,
-    /// Number of edges.
-    pub edges: usize,
-    /// Its weight in the Rayleigh quotient.
-    pub weight: f64,
 }
 
 /// The header of a [`RecordedScheduler`](crate::recorded_scheduler::RecordedScheduler).

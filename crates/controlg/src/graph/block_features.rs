@@ -135,12 +135,12 @@ fn structural_features(relations: &Relations, adjacency: &Adjacency) -> Option<F
 }
 
 /// The rows of a type that are added to the matrix.
-struct Block<'m> {
+struct TypeBlock<'m> {
     columns: Range<usize>,
     to: &'m mut (Vec<u32>, Vec<Real>),
 }
 
-impl Block<'_> {
+impl TypeBlock<'_> {
     /// Adds the entries of a row, numbered within the block.
     fn add(&mut self, entries: impl IntoIterator<Item = (u32, Real)>) {
         for (column, x) in entries {
@@ -151,13 +151,13 @@ impl Block<'_> {
 }
 
 /// The matrix of all blocks; `fill` adds the row of a node of a type.
-fn block_matrix(relations: &Relations, mut fill: impl FnMut(usize, usize, &mut Block<'_>)) -> Features {
+fn block_matrix(relations: &Relations, mut fill: impl FnMut(usize, usize, &mut TypeBlock<'_>)) -> Features {
     let types = relations.schema().types();
     let n_cols = types.last().map_or(0, |last| last.columns.end);
     let (mut offsets, mut entries) = (vec![0], (Vec::new(), Vec::new()));
     for (at, node_type) in types.iter().enumerate() {
         for node in 0..relations.nodes(at).len() {
-            fill(at, node, &mut Block { columns: node_type.columns.clone(), to: &mut entries });
+            fill(at, node, &mut TypeBlock { columns: node_type.columns.clone(), to: &mut entries });
             offsets.push(entries.0.len());
         }
     }

@@ -26,6 +26,7 @@ mod stored;
 pub mod structural;
 mod subgraph;
 mod subspace;
+mod typed_edges;
 pub mod view;
 
 pub use adjacency::Adjacency;
@@ -39,12 +40,13 @@ pub(crate) use hop_signal::HopWeights;
 pub use ids::Ids;
 pub use operand::Operand;
 pub use operator::{LazyOperator, Operator, OperatorKind, OperatorRows, OperatorSpec};
-pub use relations::{Direction, NodeType, Relation, Relations, Schema, TypeFeatures, TypedEdgeList};
+pub use relations::{Direction, NodeType, Relation, Relations, Schema, TypeFeatures};
 pub(crate) use smooth::Smoothing;
 pub use spectral::Laplacian;
 pub use stored::StoredFeatures;
 pub use subgraph::{Subgraph, SubgraphBuilder};
 pub(crate) use subspace::{leading_subspace, project};
+pub use typed_edges::TypedEdgeList;
 pub use view::{EdgeDropper, EncoderInput, NodeSet, View};
 
 pub use crate::rowfile::{BLOCK_BYTES, BlockHash};

@@ -55,7 +55,7 @@ struct Description {
 struct Nodes {
     node_type: String,
     node_id_col: String,
-    files: Files,
+    files: TableFiles,
     #[serde(default)]
     features: Vec<Feature>,
     #[serde(default)]
@@ -67,7 +67,7 @@ struct Edges {
     relation: [String; 3],
     source_id_col: String,
     dest_id_col: String,
-    files: Files,
+    files: TableFiles,
     #[serde(default)]
     features: Vec<serde_json::Value>,
     #[serde(default)]
@@ -76,20 +76,20 @@ struct Edges {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Files {
+enum TableFiles {
     One(String),
     Several(Vec<String>),
 }
 
 #[derive(Deserialize)]
 struct Feature {
-    feature_col: Columns,
+    feature_col: FeatureColumns,
     transform: Option<Transform>,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Columns {
+enum FeatureColumns {
     One(String),
     Several(Vec<String>),
 }
@@ -106,11 +106,11 @@ struct Label {
     split_pct: Option<serde_json::Value>,
 }
 
-impl Files {
+impl TableFiles {
     fn names(&self) -> Vec<&str> {
         match self {
-            Files::One(name) => vec![name],
-            Files::Several(names) => names.iter().map(String::as_str).collect(),
+            TableFiles::One(name) => vec![name],
+            TableFiles::Several(names) => names.iter().map(String::as_str).collect(),
         }
     }
 }
@@ -118,8 +118,8 @@ impl Files {
 impl Feature {
     fn columns(&self) -> Vec<&str> {
         match &self.feature_col {
-            Columns::One(name) => vec![name],
-            Columns::Several(names) => names.iter().map(String::as_str).collect(),
+            FeatureColumns::One(name) => vec![name],
+            FeatureColumns::Several(names) => names.iter().map(String::as_str).collect(),
         }
     }
 }

@@ -5,6 +5,7 @@ pub(super) mod data;
 mod forward;
 mod held_out;
 pub(super) mod init;
+mod relations;
 mod sense;
 mod shape_pass;
 mod step;
@@ -20,16 +21,17 @@ pub(super) use self::shape_pass::ExtraPasses;
 use self::data::{PreparedGraph, TrainData};
 use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
+use self::relations::{check_operator, relation_lines};
 use self::sense::{Measured, Measurement, Sensor, ViewGroup, group_views};
 use self::step::StepSettings;
 use super::batch::BatchLoader;
 use super::readout::{EmbeddingReadout, ReadoutState};
 use crate::Real;
 use crate::config::{EmbedSettings, Recompute};
-use crate::coordinator::{HeldOutReading, Reading, RelationWeights};
+use crate::coordinator::{HeldOutReading, Reading};
 use crate::encoder::{self, Encoder, InputDims, Network};
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EdgeDropper, EncoderInput, Graph, OperatorKind, OperatorSpec, Subgraph};
+use crate::graph::{Dense, EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
 use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool, Precision};
@@ -462,33 +464,6 @@ impl<'g> Model<'g> {
     pub fn optimizers_mut(&mut self) -> &mut [AdamW] {
         &mut self.optimizers
     }
-}
-
-/// Checks that no objective needs another operator than that of a relational encoder.
-fn check_operator(
-    spec: OperatorSpec,
-    names: &[String],
-    objectives: &[Box<dyn Objective>],
-    graph: &Graph,
-) -> Result<()> {
-    let is_relational = spec.kind == OperatorKind::Relations && graph.relations().is_some();
-    match objectives.iter().position(|objective| objective.needs_square_operator()) {
-        Some(at) if is_relational => {
-            let expected = format!("an encoder without relations, such as gcn, for {}", names[at]);
-            Err(Error::value("encoder.kind", "a relational encoder", expected))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The relations of a graph with their weights.
-fn relation_lines(graph: &Graph, weights: RelationWeights) -> Vec<RelationLine> {
-    let Some(relations) = graph.relations() else { return Vec::new() };
-    let edges = relations.n_edges(graph.adjacency());
-    let weights = relations.weights(graph.adjacency(), weights == RelationWeights::Equal);
-    let line =
-        |(at, (edges, weight))| RelationLine { name: relations.schema().relation_name(at), edges, weight };
-    edges.into_iter().zip(weights).enumerate().map(line).collect()
 }
 
 /// Checks that the objectives can be computed on the graph and prepares them for it, or for mini-batches of it.
