@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         npz.members.iter().map(|(member, bytes)| (name(member), bytes.clone())).collect()
     };
     let home = tempfile::tempdir()?;
-    let graphs: [(&str, Files); 9] = [
+    let graphs: [(&str, Files); 12] = [
         ("planetoid", samples::planetoid()),
         ("geom_gcn", samples::geom_gcn()),
         ("wikics", samples::wiki_cs()),
@@ -25,6 +25,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("archive", samples::gnn_benchmark()),
         ("ogb", ogb()),
         ("folder", folder()),
+        ("typed_folder", samples::typed_folder()),
+        ("heco", samples::heco()),
+        ("magnn", samples::magnn()),
         ("binary", binary(home.path())?),
     ];
     for (format, files) in &graphs {

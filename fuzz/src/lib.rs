@@ -14,7 +14,7 @@ pub mod npz;
 pub mod samples;
 
 /// The files of a graph in each data format. What comes after `.npz/` is a member of that archive.
-pub const FORMATS: [(&str, &[&str]); 10] = [
+pub const FORMATS: [(&str, &[&str]); 14] = [
     (
         "planetoid",
         &[
@@ -72,6 +72,42 @@ pub const FORMATS: [(&str, &[&str]); 10] = [
     ),
     ("folder", &["edges.csv", "features.csv", "labels.csv", "splits.csv"]),
     ("parquet", &["edges.parquet"]),
+    (
+        "typed_folder",
+        &[
+            "nodes/author.csv",
+            "nodes/paper.csv",
+            "edges/author-writes-paper.csv",
+            "edges/paper-cites-paper.csv",
+            "splits.csv",
+        ],
+    ),
+    (
+        "heco",
+        &[
+            "pa.txt",
+            "ps.txt",
+            "p_feat.npz",
+            "a_feat.npz",
+            "labels.npy",
+            "train_20.npy",
+            "val_20.npy",
+            "test_20.npy",
+        ],
+    ),
+    (
+        "magnn",
+        &[
+            "adjM.npz",
+            "node_types.npy",
+            "features_0.npz",
+            "features_1.npz",
+            "features_2.npz",
+            "labels.npy",
+            "train_val_test_idx.npz",
+        ],
+    ),
+    ("graphstorm", &["graph.json"]),
     ("binary", &["graph.json", "adjacency.offsets.u64", "adjacency.columns.u32", "features.f32"]),
 ];
 

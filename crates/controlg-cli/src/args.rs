@@ -151,6 +151,9 @@ pub(crate) struct PretrainArgs {
     /// Node features [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
+    /// Keep the direction of edges: forward and reverse become two relations.
+    #[arg(long)]
+    pub(crate) directed: bool,
     /// Run folder [default: runs/DATA-METHOD-SEED, plus -lp for --task lp].
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -215,6 +218,9 @@ pub(crate) struct EvaluateArgs {
     /// Features of floors [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
+    /// Keep the direction of edges of the graph of embeddings or a floor.
+    #[arg(long)]
+    pub(crate) directed: bool,
 }
 
 #[derive(clap::Args)]
@@ -360,6 +366,9 @@ pub(crate) enum DataCommand {
         /// Node features.
         #[arg(long, value_name = "SOURCE", value_parser = feature_source(), default_value = "given")]
         features: FeatureSource,
+        /// Keep the direction of edges.
+        #[arg(long)]
+        directed: bool,
     },
     /// Download data sets and verify their SHA-256 hashes.
     Fetch {

@@ -179,14 +179,14 @@ fn lists_have_name_summary_and_paper() {
     assert_eq!(
         names("datasets"),
         "cora citeseer pubmed chameleon chameleon-filtered squirrel squirrel-filtered actor wikics coauthor-cs ogbn-arxiv \
-         synthetic"
+         acm dblp imdb synthetic"
             .split(' ')
             .collect::<Vec<_>>()
     );
-    assert_eq!(names("encoders"), ["gcn", "sage", "gat"]);
+    assert_eq!(names("encoders"), ["gcn", "sage", "gat", "rgcn"]);
     assert!(names("protocols").contains(&"planetoid-public".to_owned()));
     let rows = json(&["data", "list", "--json"]);
-    assert_eq!(rows.as_array().unwrap().len(), 12);
+    assert_eq!(rows.as_array().unwrap().len(), 15);
     assert_eq!(names("presets"), ["tuned", "paper"]);
 }
 

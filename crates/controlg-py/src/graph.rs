@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use controlg::data::memory::{self, GraphArrays};
+use controlg::data::memory::{self, GraphArrays, RelationArrays, TypeArrays, TypedArrays};
 use controlg::data::{self, Dataset, FeatureSource, LoadOptions};
 use controlg::graph::{Features, Ids};
 use controlg::{Error, Result};
@@ -21,6 +21,9 @@ pub(crate) struct PyGraph {
 /// A CSR matrix: shape, `indptr`, `indices`, `data`.
 type PyCsr<'py> =
     ((usize, usize), PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f32>);
+
+/// A node type: name, number of nodes, dense or sparse features.
+type PyNodeType<'py> = (String, Option<usize>, Option<PyReadonlyArray2<'py, f32>>, Option<PyCsr<'py>>);
 
 /// A split from Python: protocol, index, and the train, validation and test nodes.
 pub(crate) type GivenSplit = (String, usize, Vec<i64>, Vec<i64>, Vec<i64>);
@@ -58,12 +61,7 @@ impl PyGraph {
         notes: Vec<String>,
         structural: bool,
     ) -> PyResult<Self> {
-        let edges = edges.as_array();
-        if edges.nrows() != 2 {
-            let found = format!("{} × {} elements", edges.nrows(), edges.ncols());
-            return Err(to_exception(&Error::value("edges", found, "2 × E or E × 2 node numbers")));
-        }
-        let pairs = edges.row(0).iter().copied().zip(edges.row(1).iter().copied()).collect();
+        let pairs = pairs_of(&edges).map_err(|error| to_exception(&error))?;
         let weights = weights.map(|weights| weights.as_array().to_vec());
         let dense = dense.map(|rows| {
             let rows = rows.as_array();
@@ -96,6 +94,51 @@ impl PyGraph {
         };
         let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;
         Ok(PyGraph { dataset })
+    }
+
+    /// Makes a graph from node types (name, number of nodes, features) and relations (source type, name, destination type,
+    /// 2 × E edges). Labels are those of all nodes, type by type.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)] // one per part of a graph
+    fn from_types(
+        py: Python<'_>,
+        types: Vec<PyNodeType<'_>>,
+        relations: Vec<(String, String, String, PyReadonlyArray2<'_, i64>)>,
+        labels: Option<Vec<i64>>,
+        splits: Vec<GivenSplit>,
+        directed: bool,
+        structural: bool,
+    ) -> PyResult<Self> {
+        let types = types
+            .into_iter()
+            .map(|(name, n_nodes, dense, sparse)| {
+                Ok(TypeArrays { name, n_nodes, features: features_of(dense, sparse)? })
+            })
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| to_exception(&error))?;
+        let relations = relations
+            .into_iter()
+            .map(|(src, name, dst, edges)| {
+                Ok(RelationArrays { name: [src, name, dst], edges: pairs_of(&edges)? })
+            })
+            .collect::<Result<Vec<_>>>()
+            .map_err(|error| to_exception(&error))?;
+        let build = || -> Result<Dataset> {
+            let arrays = TypedArrays { types, relations, directed };
+            let mut dataset = arrays.into_dataset("graph", source(structural))?;
+            let n = dataset.graph.n_nodes();
+            dataset.labels = labels.map(|classes| memory::labels(&classes)).transpose()?;
+            dataset.splits = splits.into_iter().map(|split| split_of(split, n)).collect::<Result<_>>()?;
+            Ok(dataset)
+        };
+        let dataset = py.detach(|| in_pool(None, build)).map_err(|error| to_exception(&error))?;
+        Ok(PyGraph { dataset })
+    }
+
+    /// The node types and relations in one line; `None` without types.
+    #[getter]
+    fn schema(&self) -> Option<String> {
+        self.dataset.graph.relations().map(|relations| relations.schema().to_string())
     }
 
     /// The name or path of the data set.
@@ -202,6 +245,30 @@ impl PyGraph {
         };
         self.dataset.splits.iter().map(split).collect()
     }
+}
+
+/// (source, target) of 2 × E edges.
+fn pairs_of(edges: &PyReadonlyArray2<'_, i64>) -> Result<Vec<(i64, i64)>> {
+    let edges = edges.as_array();
+    if edges.nrows() != 2 {
+        let found = format!("{} × {} elements", edges.nrows(), edges.ncols());
+        return Err(Error::value("edges", found, "2 × E or E × 2 node numbers"));
+    }
+    Ok(edges.row(0).iter().copied().zip(edges.row(1).iter().copied()).collect())
+}
+
+/// The features of a node type.
+fn features_of(
+    dense: Option<PyReadonlyArray2<'_, f32>>,
+    sparse: Option<PyCsr<'_>>,
+) -> Result<Option<Features>> {
+    if let Some(rows) = dense {
+        let rows = rows.as_array();
+        return memory::dense_features(rows.nrows(), rows.ncols(), rows.iter().copied().collect()).map(Some);
+    }
+    let Some((shape, indptr, indices, data)) = sparse else { return Ok(None) };
+    let whole = |array: PyReadonlyArray1<'_, i64>| array.as_array().to_vec();
+    memory::sparse_features(shape, whole(indptr), whole(indices), data.as_array().to_vec()).map(Some)
 }
 
 fn source(structural: bool) -> FeatureSource {

@@ -243,10 +243,53 @@ def test_adj_t(arrays):
         load_graph(SimpleNamespace(edge_index=None, x=features))
 
 
-def test_graphs_with_types_are_refused():
-    hetero = SimpleNamespace(node_types=["a", "b"], edge_types=[("a", "to", "b")])
-    with pytest.raises(ValueError, match="has types of nodes and edges, expected a graph without: types are not supported yet"):
-        ControlG(**SMALL).fit(hetero)
+class Typed(dict):
+    """The parts of a HeteroData that are read: stores by type and by edge type."""
+
+    def __init__(self, stores, edges):
+        super().__init__({**stores, **{key: SimpleNamespace(edge_index=pairs) for key, pairs in edges.items()}})
+        self.node_types, self.edge_types = list(stores), list(edges)
+
+
+def typed_parts():
+    rng = np.random.default_rng(0)
+    writes = np.stack([rng.integers(0, 20, 90), rng.integers(0, 30, 90)])
+    cites = np.stack([rng.integers(0, 30, 60), rng.integers(0, 30, 60)])
+    edges = {("author", "writes", "paper"): writes, ("paper", "cites", "paper"): cites}
+    return edges, {"author": rng.random((20, 4), dtype=np.float32), "paper": rng.random((30, 6), dtype=np.float32)}
+
+
+def test_graphs_with_types():
+    edges, features = typed_parts()
+    from_dict = load_graph(edges, features)
+    assert from_dict.schema == "types author, paper; relations author-writes-paper, paper-cites-paper"
+    assert (from_dict.n_nodes, from_dict.n_features) == (50, 10)
+    assert from_dict.ids[:2] == ["author:0", "author:1"] and from_dict.ids[20] == "paper:0"
+    train = np.arange(30) < 10
+    stores = {
+        "author": SimpleNamespace(x=features["author"], num_nodes=20),
+        "paper": SimpleNamespace(
+            x=features["paper"], num_nodes=30, y=np.arange(30) % 3, train_mask=train, val_mask=~train, test_mask=train & False
+        ),
+    }
+    from_pyg = load_graph(Typed(stores, edges))
+    assert same(from_pyg, from_dict) and from_pyg.schema == from_dict.schema
+    assert from_pyg.labels.tolist() == [-1] * 20 + (np.arange(30) % 3).tolist()
+    assert from_pyg.splits[0]["train"].tolist() == list(range(20, 30))
+    model = ControlG(**SMALL, encoder={"kind": "rgcn"}).fit((edges, features))
+    assert model.embedding_.shape[0] == 50
+
+
+def test_bad_graphs_with_types_are_errors():
+    edges, features = typed_parts()
+    with pytest.raises(ValueError, match="relation author-writes-paper, edge 0: found 40, expected a node of type paper, in 0..30"):
+        load_graph({**edges, ("author", "writes", "paper"): np.array([[0], [40]])}, features)
+    with pytest.raises(ValueError, match="X: found features of 'venue', expected node types of the graph"):
+        load_graph(Typed({name: SimpleNamespace(x=rows, num_nodes=len(rows)) for name, rows in features.items()}, edges), {"venue": 1})
+    with pytest.raises(ValueError, match="author-writes-paper: found .* expected 2 x E edges"):
+        load_graph({("author", "writes", "paper"): np.zeros((3, 4), dtype=int)})
+    with pytest.raises(ValueError, match="X: found features without types"):
+        load_graph(edges, features["paper"])
 
 
 def test_rows_of_x_are_blamed(arrays):

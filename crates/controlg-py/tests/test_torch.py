@@ -189,10 +189,11 @@ def test_sparse_tensors(arrays, data, geometric):
     assert bare.n_nodes == 70 and bare.has_features_from_edges
 
 
-def test_a_pyg_graph_with_types_is_refused(data, geometric):
+def test_a_pyg_graph_with_types(data, geometric):
     hetero = geometric.data.HeteroData()
     hetero["paper"].x, hetero["author"].x = torch.ones(60, 2), torch.ones(60, 2)
     hetero["author", "writes", "paper"].edge_index = data.edge_index
-    with pytest.raises(ValueError, match="graph: found a HeteroData, which has types of nodes and edges"):
-        controlg.load_graph(hetero)
+    typed = controlg.load_graph(hetero)
+    assert typed.schema == "types paper, author; relations author-writes-paper"
+    assert (typed.n_nodes, typed.n_features) == (120, 4)
     assert controlg.load_graph(hetero.to_homogeneous()).n_nodes == 120

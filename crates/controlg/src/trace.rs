@@ -6,7 +6,10 @@
 //! that could not be measured) is `null`. Each line ends with a seal, a hash of the line and of the previous seal, which
 //! reveals later changes.
 
+mod relation;
 mod unknown;
+
+pub use relation::RelationLine;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -63,6 +66,9 @@ pub struct RunLine {
     /// What was chosen for this graph, and why; see [`Input::notes`](crate::train::Input::notes).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The relations of a graph with types; empty for a homogeneous graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<RelationLine>,
     /// What the controller's integral accumulates, for runs of the feedback loop; older versions did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integral_rule: Option<IntegralRule>,
@@ -114,6 +120,9 @@ pub struct SenseLine {
     /// Rayleigh quotients.
     #[serde(deserialize_with = "nulls_as_nan")]
     pub rq: Vec<f64>,
+    /// The Rayleigh quotients in each relation (rows), in the order of the header; empty for a homogeneous graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "rows_with_nulls_as_nan")]
+    pub rq_relation: Vec<Vec<f64>>,
     /// Cosines between the gradients. In the file the key is `gram`, which is part of the format.
     #[serde(rename = "gram", alias = "cosine", deserialize_with = "rows_with_nulls_as_nan")]
     pub cosine: Vec<Vec<f64>>,
@@ -213,10 +222,24 @@ pub struct EndLine {
 impl SenseLine {
     /// The line of a reading and what was derived from it, without position and time.
     pub fn of(reading: Reading, sensing: Sensing) -> SenseLine {
-        let Reading { loss, grad_norm, cosine, rq, held_out } = reading;
+        let Reading { loss, grad_norm, cosine, rq, rq_relation, held_out } = reading;
         let HeldOutReading { loss: held_out, transfer, cost } = held_out.unwrap_or_default();
         let (epoch, block, step, ms) = (0, 0, 0, 0.0);
-        SenseLine { epoch, block, step, loss, grad_norm, rq, cosine, held_out, transfer, cost, sensing, ms }
+        SenseLine {
+            epoch,
+            block,
+            step,
+            loss,
+            grad_norm,
+            rq,
+            rq_relation,
+            cosine,
+            held_out,
+            transfer,
+            cost,
+            sensing,
+            ms,
+        }
     }
 
     /// The measurements.
@@ -231,6 +254,7 @@ impl SenseLine {
             grad_norm: self.grad_norm.clone(),
             cosine: self.cosine.clone(),
             rq: self.rq.clone(),
+            rq_relation: self.rq_relation.clone(),
             held_out: (!self.held_out.is_empty()).then_some(held_out),
         }
     }

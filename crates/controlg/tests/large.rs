@@ -414,6 +414,7 @@ fn a_probe_of_pubmed_senses_like_the_full_graph() {
             recompute: config.train.recompute,
             held_out: 0.0,
             precision: config.train.precision.factors(),
+            relation_weights: config.sense.relation_weights,
         };
         Model::new(&input.graph, probe, parts).unwrap()
     };

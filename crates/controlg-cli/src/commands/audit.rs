@@ -69,8 +69,12 @@ fn replay(args: &AuditArgs, common: &CommonArgs) -> Result<ReplaySummary> {
         return Err(Error::input(&args.run, "", "a record", "a run folder, to train again"));
     }
     let config = Config::from_table(config::read(&args.run.join(run_files::CONFIG))?)?;
-    let options =
-        LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.features,
+        directed: config.directed,
+        stay_on_disk: true,
+    };
     let graph = data::load(args.data.as_ref().unwrap_or(&config.data), &options)?.graph;
     // Not to be foreseen by whoever made the record; the chosen blocks are printed.
     let seed = RandomState::new().build_hasher().finish();

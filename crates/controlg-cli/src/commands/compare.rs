@@ -391,6 +391,7 @@ pub(super) fn survey_data(
     let options = LoadOptions {
         data_dir: common.data_dir.clone(),
         features: config.features,
+        directed: config.directed,
         ..LoadOptions::default()
     };
     let dataset = data::load(data, &options)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use controlg::data::catalog::{self, KnownDataset};
 use controlg::data::fetch::{self, DownloadProgress};
-use controlg::data::{self, FeatureSource, binary, convert, info::DatasetInfo};
+use controlg::data::{self, FeatureSource, LoadOptions, binary, convert, info::DatasetInfo};
 use controlg::{Error, Result};
 use serde_json::json;
 
@@ -16,8 +16,9 @@ use crate::console::{Console, shown};
 pub(super) fn run(command: &DataCommand, common: &CommonArgs, console: &Console) -> Result<()> {
     match command {
         DataCommand::List => list(common, console),
-        DataCommand::Info { data, features } => {
-            let info = DatasetInfo::of(&data::load(data, &load_options(common, *features))?);
+        DataCommand::Info { data, features, directed } => {
+            let options = LoadOptions { directed: *directed, ..load_options(common, *features) };
+            let info = DatasetInfo::of(&data::load(data, &options)?);
             console.result(&info, &info)
         }
         DataCommand::Fetch { names, force } => fetch(names, *force, common, console),

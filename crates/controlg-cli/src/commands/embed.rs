@@ -22,8 +22,12 @@ pub(super) fn run(
     let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
     let folder = out.cloned().unwrap_or_else(|| run.join("embed"));
     files::check_output_folder(&folder, force, |names| train::is_own_embeddings(&folder, names))?;
-    let options =
-        LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.features,
+        directed: config.directed,
+        stay_on_disk: true,
+    };
     let dataset = data::load(data, &options)?;
     dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
     let matched = train::match_features(run, &dataset.graph)?;

@@ -15,8 +15,12 @@ use crate::console::Console;
 
 pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let input = EvaluationInput::open(args)?;
-    let options =
-        LoadOptions { data_dir: common.data_dir.clone(), features: input.features, ..LoadOptions::default() };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: input.features,
+        directed: input.directed,
+        ..LoadOptions::default()
+    };
     let dataset = data::load(&input.data, &options)?;
     note_filtered_version(&input.data, &options, console)?;
     let tasks = input.tasks(&args.tasks, dataset.labels.is_some())?;
@@ -72,7 +76,12 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
             score.more.insert("floors".to_owned(), floors.into());
         }
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{:<8} {}", task.name(), describe(task, &score));
+        let _ = writeln!(
+            text,
+            "{:<8} {}",
+            task.name(),
+            describe(task, &score, dataset.graph.relations().is_some())
+        );
         scores.insert(task.name().to_owned(), to_json(&score)?);
     }
     if scores.is_empty() {
@@ -120,6 +129,7 @@ struct EvaluationInput {
     floor: Option<&'static str>,
     data: String,
     features: FeatureSource,
+    directed: bool,
     seed: u64,
 }
 
@@ -144,7 +154,15 @@ impl EvaluationInput {
             let seed = args.seed.unwrap_or(0);
             let features = args.features.unwrap_or_default();
             let embeddings = args.subject.clone();
-            return Ok(EvaluationInput { embeddings, run: None, floor, data, features, seed });
+            return Ok(EvaluationInput {
+                embeddings,
+                run: None,
+                floor,
+                data,
+                features,
+                directed: args.directed,
+                seed,
+            });
         }
         if args.features.is_some() {
             return Err(Error::value(
@@ -171,6 +189,7 @@ impl EvaluationInput {
             embeddings,
             floor: None,
             features: config.features,
+            directed: config.directed,
             data: args.data.clone().unwrap_or_else(|| config.data.clone()),
             seed: args.seed.unwrap_or(config.seed),
             run: Some((args.subject.clone(), config)),
@@ -212,6 +231,7 @@ impl EvaluationInput {
             let options = LoadOptions {
                 data_dir: common.data_dir.clone(),
                 features: config.features,
+                directed: config.directed,
                 stay_on_disk: true,
             };
             if data::load(&config.data, &options)?.graph.adjacency() != dataset.graph.adjacency() {
@@ -336,7 +356,7 @@ fn untrained(run: &Path, graph: &Graph) -> Result<Features> {
     Ok(Features::Dense(model.embeddings().clone()))
 }
 
-fn describe(task: Task, score: &Score) -> String {
+fn describe(task: Task, score: &Score, with_macro: bool) -> String {
     let figure =
         |name: &str| score.metric(name).map(|value| format!(", {name} {value:.2}")).unwrap_or_default();
     let found = score.more.get("floors");
@@ -344,13 +364,14 @@ fn describe(task: Task, score: &Score) -> String {
     let floors: Vec<String> = floors::NAMES.into_iter().filter_map(floor).collect();
     let floors = if floors.is_empty() { String::new() } else { format!("; floors: {}", floors.join(", ")) };
     format!(
-        "{:.2} % {}{floors} ({}, {} embeddings, {}{}{}{}, {:.1} s)",
+        "{:.2} % {}{floors} ({}, {} embeddings, {}{}{}{}{}, {:.1} s)",
         score.value,
         task.metric(),
         score.protocol,
         score.embedding,
         score.probe,
         figure("validation"),
+        if with_macro { figure("macro_f1") } else { String::new() },
         figure("ari"),
         figure("average_precision"),
         score.seconds

@@ -49,5 +49,5 @@ pub(crate) fn run(args: &Args, ranks: Ranks<'_>) -> Result<()> {
 
 /// Options that load a whole data set into memory.
 fn load_options(common: &CommonArgs, features: FeatureSource) -> LoadOptions {
-    LoadOptions { data_dir: common.data_dir.clone(), features, stay_on_disk: false }
+    LoadOptions { data_dir: common.data_dir.clone(), features, ..LoadOptions::default() }
 }

@@ -46,8 +46,12 @@ pub(super) fn run(
             (config, folder)
         }
     };
-    let options =
-        LoadOptions { data_dir: common.data_dir.clone(), features: config.features, stay_on_disk: true };
+    let options = LoadOptions {
+        data_dir: common.data_dir.clone(),
+        features: config.features,
+        directed: config.directed,
+        stay_on_disk: true,
+    };
     let dataset = ranks.agree(data::load(&config.data, &options))?;
     let graph = dataset.graph;
     console.log(format_args!(
@@ -294,6 +298,9 @@ pub(super) fn given_settings(
     }
     if let Some(features) = args.features {
         table.insert("features".to_owned(), features.name().into());
+    }
+    if args.directed {
+        table.insert("directed".to_owned(), true.into());
     }
     if let Some(task) = args.task {
         let edges = if task == Task::Lp { "train" } else { "all" };

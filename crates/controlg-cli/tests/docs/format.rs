@@ -45,6 +45,7 @@ pub(crate) fn read_adjacency_lists(path: &Path) -> Result<Dataset> {
         labels: None,
         splits: vec![],
         notes: vec![],
+        types: None,
     };
     // Makes edges undirected, drops duplicates and self loops, and computes structural features.
     data::assemble(path.display().to_string(), "adjacency-lists", raw, FeatureSource::Given)

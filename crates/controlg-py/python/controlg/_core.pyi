@@ -49,6 +49,17 @@ class Graph:
         notes: list[str],
         structural: bool,
     ) -> Graph: ...
+    @staticmethod
+    def from_types(
+        types: list[tuple[str, Optional[int], Optional[NDArray[np.float32]], Optional[_Sparse]]],
+        relations: list[tuple[str, str, str, NDArray[np.int64]]],
+        labels: Optional[list[int]],
+        splits: list[_Split],
+        directed: bool,
+        structural: bool,
+    ) -> Graph: ...
+    @property
+    def schema(self) -> Optional[str]: ...
     @property
     def name(self) -> str: ...
     @property

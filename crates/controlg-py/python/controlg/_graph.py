@@ -12,6 +12,7 @@ from ._arrays import features as as_features
 from ._arrays import numpy_of
 from ._parts import Parts, parts_of
 from ._tables import numbered
+from ._typed import is_typed, typed_graph
 
 
 def load_graph(graph: Any, X: Any = None, *, features: str = "given", data_dir: Any = None) -> _core.Graph:
@@ -78,6 +79,9 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
                 "expected one from load_graph(..., features='structural')"
             )
         return graph, graph.ids
+    if is_typed(graph):
+        made = typed_graph(graph, X, structural)
+        return made, made.ids
     parts = parts_of(graph)
     if X is None:
         X = parts.features

@@ -33,11 +33,6 @@ class Parts:
 
 def parts_of(graph: Any) -> Parts:
     """Takes a graph apart."""
-    if hasattr(graph, "node_types") and hasattr(graph, "edge_types"):
-        raise ValueError(
-            f"graph: found a {type(graph).__name__}, which has types of nodes and edges, expected a graph without: types "
-            "are not supported yet. to_homogeneous() of PyTorch Geometric removes them"
-        )
     if hasattr(graph, "tocoo"):
         return _of_matrix(graph)
     coordinates = entries(graph)

@@ -56,6 +56,29 @@ pub(super) fn measured(line: &SenseLine, k: usize, place: PlaceOf<'_, '_>) -> Re
     Ok(())
 }
 
+/// The Rayleigh quotients are the weighted means of those of the relations.
+pub(super) fn relations(line: &SenseLine, k: usize, weights: &[f64], place: PlaceOf<'_, '_>) -> Result<()> {
+    if line.rq_relation.len() != weights.len() {
+        let expected = format_args!("{}, one per relation", weights.len());
+        return Err(place("rq_relation").differs(format_args!("{} rows", line.rq_relation.len()), expected));
+    }
+    for row in &line.rq_relation {
+        finite(row, k, &place("rq_relation"))?;
+        within(row, 0.0, 2.0 + 1e-9, &place("rq_relation"))?;
+    }
+    if weights.is_empty() {
+        return Ok(());
+    }
+    for (objective, &found) in line.rq.iter().enumerate() {
+        let mean: f64 =
+            weights.iter().zip(&line.rq_relation).map(|(weight, row)| weight * row[objective]).sum();
+        if (found - mean).abs() > 1e-9 {
+            return Err(place(&format!("rq[{objective}]")).differs(found, mean));
+        }
+    }
+    Ok(())
+}
+
 /// The measurements on held-out samples are there if the planner needs them: finite numbers, positive costs.
 pub(super) fn held_out(line: &SenseLine, k: usize, expected: bool, place: PlaceOf<'_, '_>) -> Result<()> {
     let count = if expected { k } else { 0 };

@@ -185,6 +185,8 @@ struct Audit {
     /// The held-out losses so far.
     watch: FlatWatch,
     statistics: Statistics,
+    /// The weights of the relations of a graph with types.
+    relations: Vec<f64>,
     /// Whether the header names the data, so that the record has a last line.
     has_end: bool,
     /// Whether the last line has been seen.
@@ -211,7 +213,8 @@ impl Audit {
         }
         check_integral_rule(header.integral_rule, config.control.integral, place)?;
         let has_end = header.data_hash.is_some();
-        Ok(Audit { has_end, ..Audit::start(AuditSettings::of_run(config)?) })
+        let relations = header.relations.iter().map(|relation| relation.weight).collect();
+        Ok(Audit { has_end, relations, ..Audit::start(AuditSettings::of_run(config)?) })
     }
 
     fn of_scheduler(header: &SchedulerLine, place: &Place<'_>) -> Result<Audit> {
@@ -233,6 +236,7 @@ impl Audit {
             state: None,
             watch: FlatWatch::default(),
             statistics: Statistics::new(k),
+            relations: Vec::new(),
             has_end: false,
             ended: false,
         }
@@ -271,6 +275,7 @@ impl Audit {
         };
         let with_held_out = coordinator.needs_held_out();
         invariants::measured(found, self.settings.k(), place)?;
+        invariants::relations(found, self.settings.k(), &self.relations, place)?;
         invariants::held_out(found, self.settings.k(), with_held_out, place)?;
         let Some(derived) = coordinator.sense(&found.reading()) else {
             return Err(place("kind").differs("a sensing", "none with this method"));

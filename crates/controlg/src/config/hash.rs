@@ -51,6 +51,9 @@ fn document(config: &Config) -> Result<Ordered> {
     for name in ["data", "method", "objectives", "seed", "features", "normalise", "edges"] {
         document.take(&mut table, name);
     }
+    if config.directed {
+        document.take(&mut table, "directed");
+    }
     let encoder = inner(&mut table, "encoder");
     let kind = encoder.get("kind").and_then(Value::as_str);
     let entry = ENCODERS.iter().find(|entry| Some(entry.name) == kind);

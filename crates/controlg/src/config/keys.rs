@@ -8,7 +8,7 @@ use crate::data::FeatureSource;
 use crate::encoder::ENCODERS;
 use crate::error::{Error, Result};
 use crate::objective::{self, OBJECTIVES};
-use crate::setting::{self, Key, Range};
+use crate::setting::{self, Key, Range, Scalar};
 
 /// The top-level settings.
 pub(super) const TOP: &[Key] = &[
@@ -31,6 +31,12 @@ pub(super) const TOP: &[Key] = &[
         Range::OneOf(&["all", "train"]),
         "edges to train on: all, or the training edges of the edges-70-10-20 split for link prediction",
     ),
+    Key::new(
+        "directed",
+        Range::Flag,
+        "whether edges within a node type keep their direction, as two relations",
+    )
+    .added_later(Scalar::Flag(false)),
 ];
 
 /// The choice of presets: a setting of run files, but not of a run, which has complete settings.
@@ -60,6 +66,7 @@ pub(super) struct TopSettings {
     pub(super) features: FeatureSource,
     pub(super) normalize: FeatureNormalization,
     pub(super) edges: EdgeScope,
+    pub(super) directed: bool,
 }
 
 impl Default for TopSettings {
@@ -72,6 +79,7 @@ impl Default for TopSettings {
             features: FeatureSource::Given,
             normalize: FeatureNormalization::Auto,
             edges: EdgeScope::All,
+            directed: false,
         }
     }
 }

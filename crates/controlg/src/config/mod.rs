@@ -73,6 +73,8 @@ pub struct Config {
     pub normalize: FeatureNormalization,
     /// The edges that pretraining sees.
     pub edges: EdgeScope,
+    /// Whether edges within a node type keep their direction.
+    pub directed: bool,
     /// The encoder.
     pub encoder: EncoderConfig,
     /// The training loop and its optimizer.

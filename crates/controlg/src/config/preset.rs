@@ -172,7 +172,7 @@ macro_rules! files {
     };
 }
 
-const TUNED: Files = files!("tuned": "default" "cora" "citeseer" "pubmed" "chameleon" "squirrel" "actor" "wikics"
+const TUNED: Files = files!("tuned": "default" "cora" "citeseer" "pubmed" "chameleon" "squirrel" "actor" "wikics" "acm" "dblp" "imdb"
     "coauthor-cs" "ogbn-arxiv" "synthetic");
 
 const PAPER: Files = files!("paper": "default" "cora" "citeseer" "pubmed" "chameleon" "squirrel" "actor" "wikics"

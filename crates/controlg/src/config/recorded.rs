@@ -29,6 +29,7 @@ pub struct RecordedConfig {
     #[serde(alias = "normalise")]
     pub normalize: FeatureNormalization,
     pub edges: EdgeScope,
+    pub directed: bool,
     pub encoder: Table,
     pub train: TrainSettings,
     pub objective: BTreeMap<String, Table>,
@@ -89,6 +90,7 @@ impl From<&Config> for RecordedConfig {
             features: config.features,
             normalize: config.normalize,
             edges: config.edges,
+            directed: config.directed,
             encoder: config.encoder.settings().clone(),
             train: config.train,
             objective: config

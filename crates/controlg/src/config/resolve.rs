@@ -54,6 +54,7 @@ impl Config {
             features: top.features,
             normalize: top.normalize,
             edges: top.edges,
+            directed: top.directed,
             encoder: resolve_encoder(encoder, custom)?,
             train: setting::settings("train", TrainSettings::KEYS, train)?,
             objective: resolve_objectives(objective, &names, custom)?,

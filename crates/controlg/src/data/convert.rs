@@ -13,8 +13,20 @@ use super::{Dataset, Labels, Split, arrays, table};
 use crate::error::{Error, Result};
 use crate::graph::{Features, Graph, Ids};
 
+/// Refuses a graph with node types: these formats have none.
+pub(super) fn refuse_types(dataset: &Dataset) -> Result<()> {
+    match dataset.graph.relations() {
+        Some(relations) => {
+            let found = format!("a graph with {}", relations.schema());
+            Err(Error::value(&dataset.name, found, "a graph without node types and relations"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Writes a data set into a new or empty folder.
 pub fn to_folder(dataset: &Dataset, out: &Path) -> Result<()> {
+    refuse_types(dataset)?;
     check_new_or_empty(out)?;
     check_cells("id", (0..dataset.graph.n_nodes()).map(|node| dataset.graph.ids().get(node)))?;
     let folder = AtomicFolder::create(out)?;

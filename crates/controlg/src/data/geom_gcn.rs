@@ -47,6 +47,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
         labels: Some(checks::labels(&path, "", nodes.classes)?),
         splits: read_splits(folder, n)?,
         notes,
+        types: None,
     })
 }
 

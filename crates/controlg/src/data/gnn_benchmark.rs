@@ -54,6 +54,7 @@ fn parse(path: &Path, mut file: NpzFile) -> Result<RawDataset> {
         labels: labels.map(|classes| checks::labels(path, "array 'labels'", classes)).transpose()?,
         splits: vec![],
         notes: vec![],
+        types: None,
     })
 }
 

@@ -59,6 +59,7 @@ fn parse(path: &Path, mut file: NpzFile, source: FeatureSource) -> Result<RawDat
         labels: Some(checks::labels(path, "array 'node_labels'", labels.to_indices(u32::MAX as usize)?)?),
         splits: read_splits(path, &mut file, n)?,
         notes: vec![],
+        types: None,
     })
 }
 

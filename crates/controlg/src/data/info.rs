@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::split::random_10_10_80;
 use super::{Dataset, Split};
 use crate::graph::stats::{self, Degrees};
+use crate::graph::{EdgeCounts, Graph, NodeType, Relation, Relations};
 
 /// Statistics of a data set, printed by `controlg data info`; with `--json`, a key that does not apply is `null`.
 #[derive(Clone, Debug, Serialize)]
@@ -45,6 +46,10 @@ pub struct DatasetInfo {
     pub components: usize,
     /// Degree statistics.
     pub degree: Degrees,
+    /// The node types; `null` for a homogeneous graph.
+    pub types: Option<Vec<NodeTypeInfo>>,
+    /// The relations; `null` for a homogeneous graph.
+    pub relations: Option<Vec<RelationInfo>>,
     /// The splits in the files; if there are none, the random split of seed 0.
     pub splits: Vec<SplitInfo>,
     /// Size of the graph in memory.
@@ -73,7 +78,7 @@ pub struct SplitInfo {
 impl DatasetInfo {
     /// Computes the statistics.
     pub fn of(data: &Dataset) -> DatasetInfo {
-        let Dataset { name, format, graph, labels, splits, edge_counts, notes } = data;
+        let Dataset { name, format, graph, labels, splits, edge_counts, relation_counts, notes } = data;
         let drawn: Vec<Split> = match labels {
             Some(labels) if splits.is_empty() => vec![random_10_10_80(labels, 0)],
             _ => Vec::new(),
@@ -96,6 +101,10 @@ impl DatasetInfo {
             isolated: stats::isolated(graph),
             components: stats::components(graph),
             degree: stats::degrees(graph),
+            types: graph.relations().map(NodeTypeInfo::all),
+            relations: graph
+                .relations()
+                .map(|relations| RelationInfo::all(graph, relations, relation_counts)),
             splits: splits.iter().chain(&drawn).map(SplitInfo::of).collect(),
             memory_bytes: graph.memory_bytes(),
             notes: notes.clone(),
@@ -145,6 +154,8 @@ impl fmt::Display for DatasetInfo {
         }
         let Degrees { min, median, mean, max } = self.degree;
         row("degree", format!("min {min}, median {median}, mean {mean:.2}, max {max}"))?;
+        self.types.iter().flatten().try_for_each(|node_type| row("type", node_type.to_string()))?;
+        self.relations.iter().flatten().try_for_each(|relation| row("relation", relation.to_string()))?;
         row("isolated", grouped(self.isolated))?;
         row("components", grouped(self.components))?;
         for split in &self.splits {
@@ -156,6 +167,96 @@ impl fmt::Display for DatasetInfo {
         }
         row("memory", format!("{:.1} MB", self.memory_bytes as f64 / 1e6))?;
         self.notes.iter().try_for_each(|note| row("note", note.clone()))
+    }
+}
+
+/// A node type.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeTypeInfo {
+    /// The name.
+    pub name: String,
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Number of features.
+    pub features: usize,
+    /// Where the features come from: `given`, `one-hot` (a learned embedding per node) or `structural`.
+    pub source: &'static str,
+}
+
+impl NodeTypeInfo {
+    fn all(relations: &Relations) -> Vec<NodeTypeInfo> {
+        let types = relations.schema().types().iter().enumerate();
+        let of = |(at, node_type): (usize, &NodeType)| NodeTypeInfo {
+            name: node_type.name.clone(),
+            nodes: relations.nodes(at).len(),
+            features: node_type.columns.len(),
+            source: node_type.features.name(),
+        };
+        types.map(of).collect()
+    }
+}
+
+impl fmt::Display for NodeTypeInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NodeTypeInfo { name, nodes, features, source } = self;
+        write!(f, "{name}: {} nodes, {} features ({source})", grouped(*nodes), grouped(*features))
+    }
+}
+
+/// A relation.
+#[derive(Clone, Debug, Serialize)]
+pub struct RelationInfo {
+    /// The name with both ends, as in `author-writes-paper`.
+    pub name: String,
+    /// Whether an edge within one type differs from its reverse.
+    pub directed: bool,
+    /// Number of edges.
+    pub edges: usize,
+    /// Number of self-loops dropped.
+    pub self_loops_dropped: usize,
+    /// Number of duplicate edges dropped.
+    pub duplicates_dropped: usize,
+    /// Degrees of the nodes of the source type, in this relation.
+    pub src_degree: Degrees,
+    /// Degrees of the nodes of the destination type, in this relation.
+    pub dst_degree: Degrees,
+}
+
+impl RelationInfo {
+    fn all(graph: &Graph, relations: &Relations, counts: &[EdgeCounts]) -> Vec<RelationInfo> {
+        let edges = relations.n_edges(graph.adjacency());
+        let degrees = relations.degrees(graph.adjacency());
+        let of = |(at, relation): (usize, &Relation)| {
+            let degree_of = |node_type| stats::summary(degrees[at][relations.nodes(node_type)].to_vec());
+            let dropped = counts.get(at).copied().unwrap_or_default();
+            RelationInfo {
+                name: relations.schema().relation_name(at),
+                directed: relation.directed,
+                edges: edges[at],
+                self_loops_dropped: dropped.self_loops,
+                duplicates_dropped: dropped.duplicates,
+                src_degree: degree_of(relation.src),
+                dst_degree: degree_of(relation.dst),
+            }
+        };
+        relations.schema().relations().iter().enumerate().map(of).collect()
+    }
+}
+
+impl fmt::Display for RelationInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} edges", self.name, grouped(self.edges))?;
+        f.write_str(if self.directed { ", directed" } else { "" })?;
+        for (count, what) in
+            [(self.self_loops_dropped, "self-loops"), (self.duplicates_dropped, "duplicates")]
+        {
+            if count > 0 {
+                write!(f, ", {} {what} dropped", grouped(count))?;
+            }
+        }
+        let [src, dst] =
+            [&self.src_degree, &self.dst_degree].map(|d| format!("{:.2} (max {})", d.mean, d.max));
+        write!(f, ", mean degree {src} to {dst}")
     }
 }
 

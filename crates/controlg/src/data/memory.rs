@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::arrays::{Array, ArrayData, CsrParts};
-use super::{Dataset, FeatureSource, Labels, RawDataset, Split, assemble};
+use super::{
+    Dataset, FeatureSource, Labels, RawDataset, RawNodeType, RawRelation, RawTypes, Split, assemble,
+};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeList, Features, Ids};
@@ -54,6 +56,7 @@ impl GraphArrays {
             labels: None,
             splits: Vec::new(),
             notes: Vec::new(),
+            types: None,
         };
         assemble(name.to_owned(), "arrays", raw, source)
     }
@@ -80,6 +83,111 @@ impl GraphArrays {
             return Err(Error::value("edges", found, "nodes numbered 0, 1, 2, …, or the number of nodes"));
         }
         Ok(n)
+    }
+}
+
+/// A node type in memory.
+#[derive(Clone, Debug)]
+pub struct TypeArrays {
+    /// The name.
+    pub name: String,
+    /// Number of nodes. Default: the number of feature rows, else the largest endpoint plus one.
+    pub n_nodes: Option<usize>,
+    /// One row per node.
+    pub features: Option<Features>,
+}
+
+/// A relation in memory.
+#[derive(Clone, Debug)]
+pub struct RelationArrays {
+    /// The names of source type, relation and destination type.
+    pub name: [String; 3],
+    /// (source, destination) of each edge, numbered within their types.
+    pub edges: Vec<(i64, i64)>,
+}
+
+/// A graph with node types and relations as arrays from another library.
+#[derive(Clone, Debug, Default)]
+pub struct TypedArrays {
+    /// The node types, in the order of the nodes.
+    pub types: Vec<TypeArrays>,
+    /// The relations.
+    pub relations: Vec<RelationArrays>,
+    /// Whether edges within a type keep their direction.
+    pub directed: bool,
+}
+
+impl TypedArrays {
+    /// Checks the arrays and builds a data set. Ids are like `author:17`.
+    pub fn into_dataset(self, name: &str, source: FeatureSource) -> Result<Dataset> {
+        let TypedArrays { types, relations, directed } = self;
+        let find = |relation: &RelationArrays, end: &str| {
+            let found = types.iter().position(|node_type| node_type.name == end);
+            found.ok_or_else(|| {
+                let names: Vec<&str> = types.iter().map(|node_type| &node_type.name[..]).collect();
+                let place = format!("relation {}", relation.name.join("-"));
+                Error::value(
+                    place,
+                    format_args!("the node type {end}"),
+                    format_args!("one of {}", names.join(", ")),
+                )
+            })
+        };
+        let ends: Vec<(usize, usize)> = relations
+            .iter()
+            .map(|relation| Ok((find(relation, &relation.name[0])?, find(relation, &relation.name[2])?)))
+            .collect::<Result<_>>()?;
+        let largest = |node_type: usize| {
+            let of = |(relation, &(src, dst)): (&RelationArrays, &(usize, usize))| {
+                let ends = relation.edges.iter().map(move |&(u, v)| {
+                    (if src == node_type { u } else { -1 }).max(if dst == node_type { v } else { -1 })
+                });
+                ends.max().unwrap_or(-1)
+            };
+            let largest = relations.iter().zip(&ends).map(of).max().unwrap_or(-1);
+            usize::try_from(largest.clamp(-1, i64::from(u32::MAX) - 1) + 1).unwrap_or_default()
+        };
+        let mut raw = RawTypes::default();
+        for (at, node_type) in types.iter().enumerate() {
+            let rows = node_type.features.as_ref().map(Features::n_rows);
+            let size = node_type.n_nodes.or(rows).unwrap_or_else(|| largest(at));
+            if let Some(rows) = rows.filter(|&rows| rows != size) {
+                let place = format!("{FEATURES} of {}", node_type.name);
+                return Err(Error::value(
+                    place,
+                    format_args!("{rows} rows"),
+                    format_args!("{size}, one per node"),
+                ));
+            }
+            let (name, features) = (node_type.name.clone(), node_type.features.clone());
+            raw.types.push(RawNodeType { name, size, features });
+        }
+        for (relation, &(src, dst)) in relations.iter().zip(&ends) {
+            let end = |at: usize, node_type: usize, end: i64| match u32::try_from(end) {
+                Ok(node) if (node as usize) < raw.types[node_type].size => Ok(node),
+                _ => {
+                    let RawNodeType { name, size, .. } = &raw.types[node_type];
+                    let place = format!("relation {}, edge {at}", relation.name.join("-"));
+                    Err(Error::value(place, end, format_args!("a node of type {name}, in 0..{size}")))
+                }
+            };
+            let pair = |(at, &(u, v)): (usize, &(i64, i64))| Ok((end(at, src, u)?, end(at, dst, v)?));
+            let pairs = relation.edges.iter().enumerate().map(pair).collect::<Result<_>>()?;
+            let name = relation.name[1].clone();
+            raw.relations.push(RawRelation { src, name, dst, directed, pairs });
+        }
+        let ids = raw.ids(raw.types.iter().map(|node_type| Ids::Numbered(node_type.size)).collect());
+        let raw = RawDataset {
+            edges: EdgeList::default(),
+            features: None,
+            feature_names: None,
+            ids,
+            labels: None,
+            splits: Vec::new(),
+            notes: Vec::new(),
+            types: Some(raw),
+        };
+        assemble(name.to_owned(), "arrays", raw, source)
     }
 }
 

@@ -27,6 +27,7 @@ mod ogb;
 mod planetoid;
 mod table;
 mod text;
+mod typed;
 mod wikics;
 
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids, name_problem};
 
 pub use folder::read_embeddings;
 pub use split::{EdgeSplit, PROTOCOLS, Split, select_splits};
+pub use typed::{RawNodeType, RawRelation, RawTypes};
 
 /// A graph with its labels and splits.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ pub struct Dataset {
     pub splits: Vec<Split>,
     /// Self-loops and duplicates among the edges of the files.
     pub edge_counts: EdgeCounts,
+    /// What was dropped from each relation; empty for a homogeneous graph.
+    pub relation_counts: Vec<EdgeCounts>,
     /// Remarks about loading: unlabeled nodes, computed features, ….
     pub notes: Vec<String>,
 }
@@ -141,6 +145,8 @@ pub struct RawDataset {
     pub splits: Vec<Split>,
     /// Remarks for the user.
     pub notes: Vec<String>,
+    /// Node types and relations with their features and edges; `edges` and `features` are then empty.
+    pub types: Option<RawTypes>,
 }
 
 /// Where node features come from.
@@ -186,6 +192,8 @@ pub struct LoadOptions {
     pub data_dir: Option<PathBuf>,
     /// Where node features come from.
     pub features: FeatureSource,
+    /// Keep the direction of edges: a relation within one type gets a forward and a reverse direction.
+    pub directed: bool,
     /// Keep the features of a [`binary`] folder on disk and read rows on demand.
     pub stay_on_disk: bool,
 }
@@ -205,6 +213,10 @@ pub struct Format {
 /// All formats that [`load_path`] tries, in this order, after [`binary`].
 pub const FORMATS: &[Format] = &[
     folder::FORMAT,
+    folder::typed::FORMAT,
+    folder::graphstorm::FORMAT,
+    typed::heco::FORMAT,
+    typed::magnn::FORMAT,
     planetoid::FORMAT,
     geom_gcn::FORMAT,
     wikics::FORMAT,
@@ -217,13 +229,16 @@ pub const FORMATS: &[Format] = &[
 /// Loads a data set by its name (`cora`, `synthetic:nodes=1000`) or from a path.
 pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
     if let Some(settings) = synthetic::settings_of(name_or_path) {
+        if options.directed {
+            return Err(Error::value("directed", name_or_path, "a graph whose edges have a direction"));
+        }
         return synthetic::dataset(name_or_path, &settings?, options.features);
     }
     match catalog::find(name_or_path) {
         Some(known) => known.load(options),
         None if binary::recognize(Path::new(name_or_path)) => binary::load(Path::new(name_or_path), options),
         None if Path::new(name_or_path).symlink_metadata().is_ok() => {
-            load_path(Path::new(name_or_path), options.features)
+            load_files(Path::new(name_or_path), options)
         }
         None => Err(not_found::no_data(name_or_path)),
     }
@@ -231,15 +246,19 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
 
 /// Loads a data set from a path. The format is recognized by content.
 pub fn load_path(path: &Path, features: FeatureSource) -> Result<Dataset> {
-    if binary::recognize(path) {
-        return binary::load(path, &LoadOptions { features, ..LoadOptions::default() });
-    }
+    let options = LoadOptions { features, ..LoadOptions::default() };
+    if binary::recognize(path) { binary::load(path, &options) } else { load_files(path, &options) }
+}
+
+fn load_files(path: &Path, options: &LoadOptions) -> Result<Dataset> {
     if !path.is_dir() {
         files::check_regular(path)?;
     }
     let format = FORMATS.iter().find(|format| (format.recognize)(path));
     let format = format.ok_or_else(|| not_found::no_format(path))?;
-    assemble(path.display().to_string(), format.name, (format.read)(path, features)?, features)
+    let raw = (format.read)(path, options.features)?;
+    let raw = if options.directed { raw.directed() } else { raw };
+    assemble(path.display().to_string(), format.name, raw, options.features)
 }
 
 /// Builds a data set from file content: makes the edges undirected, drops self-loops, merges duplicates, and computes
@@ -250,7 +269,10 @@ pub fn assemble(
     raw: RawDataset,
     source: FeatureSource,
 ) -> Result<Dataset> {
-    let RawDataset { edges, features, feature_names, ids, labels, splits, mut notes } = raw;
+    if raw.types.is_some() {
+        return typed::assemble(name, format, raw, source);
+    }
+    let RawDataset { edges, features, feature_names, ids, labels, splits, mut notes, types: _ } = raw;
     let (adjacency, edge_counts) = edges.into_adjacency(ids.len())?;
     notes.extend(weight_notes(edge_counts));
     let graph = match (source, features) {
@@ -264,7 +286,7 @@ pub fn assemble(
             Graph::structural(adjacency, ids)?
         }
     };
-    Ok(Dataset { name, format, graph, labels, splits, edge_counts, notes })
+    Ok(Dataset { name, format, graph, labels, splits, edge_counts, relation_counts: Vec::new(), notes })
 }
 
 /// What became of the weights of edges that were listed more than once.

@@ -51,6 +51,7 @@ fn read(folder: &Path, source: FeatureSource) -> Result<RawDataset> {
         labels: Some(checks::labels(&label_file, "", classes)?),
         splits: read_splits(folder, n)?,
         notes: vec![],
+        types: None,
     })
 }
 

@@ -106,6 +106,7 @@ fn read(folder: &Path, _: FeatureSource) -> Result<RawDataset> {
         labels: Some(Labels::new(classes, class_names)),
         splits,
         notes,
+        types: None,
     })
 }
 

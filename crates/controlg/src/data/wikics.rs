@@ -90,6 +90,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<RawDataset> {
         labels: Some(checks::labels(path, "labels", data.labels)?),
         splits,
         notes: vec![],
+        types: None,
     })
 }
 

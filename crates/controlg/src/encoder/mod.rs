@@ -7,10 +7,11 @@ mod blocks;
 mod gat;
 mod gcn;
 mod layer;
+mod rgcn;
 mod sage;
 
 use crate::error::{Error, Result};
-use crate::graph::{Dense, EncoderInput, OperatorSpec, View};
+use crate::graph::{Dense, EncoderInput, Graph, OperatorSpec, View};
 use crate::registry::{self, Entry};
 use crate::rng::Stream;
 use crate::tensor::{ColumnStats, Params, Pool, Tape, Var};
@@ -20,10 +21,11 @@ pub(crate) use blocks::{block_bytes, embed_in_blocks_on};
 pub use gat::{Gat, GatInit, GatSettings};
 pub use gcn::{Gcn, GcnSettings};
 pub use layer::{ActivationKind, Jump, LastLayer, LayerSettings, Norm};
+pub use rgcn::{Rgcn, RgcnSettings};
 pub use sage::{Sage, SageSettings};
 
 /// All encoders.
-pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, sage::ENTRY, gat::ENTRY];
+pub const ENCODERS: &[Entry<dyn Encoder>] = &[gcn::ENTRY, sage::ENTRY, gat::ENTRY, rgcn::ENTRY];
 
 /// The architecture of a network from features to representations.
 ///
@@ -51,6 +53,12 @@ pub trait Encoder: Send + Sync {
     /// Adds the network's parameters to an empty group and initializes them.
     fn init(&self, n_features: usize, params: &mut Params, group: usize, stream: &mut Stream);
 
+    /// [`Encoder::init`] for a graph that may have node types and relations. An encoder without weights of their own for these
+    /// needs the number of features only.
+    fn init_for(&self, dims: InputDims, params: &mut Params, group: usize, stream: &mut Stream) {
+        self.init(dims.n_features, params, group, stream);
+    }
+
     /// The representations of a view's nodes, n × width, with the parameters of a group.
     fn encode<'a>(&self, tape: &mut Tape<'a>, group: usize, view: &View<'a>, pass: Pass<'_>) -> Var;
 
@@ -60,14 +68,22 @@ pub trait Encoder: Send + Sync {
     /// Whether a layer ends with a batch norm, which needs statistics over all nodes.
     fn has_batch_norm(&self, layer: usize) -> bool;
 
+    /// Whether it can compute a layer for some nodes at a time, with the methods below. Otherwise a graph that is trained on in
+    /// mini-batches is embedded in memory.
+    fn embeds_in_blocks(&self) -> bool {
+        true
+    }
+
     /// A layer's per-node transform before it aggregates neighbors; `None` if it aggregates first.
     fn transform<'a>(
         &self,
-        tape: &mut Tape<'a>,
-        group: usize,
-        layer: usize,
-        rows: BlockSource<'a>,
-    ) -> Option<Var>;
+        _tape: &mut Tape<'a>,
+        _group: usize,
+        _layer: usize,
+        _rows: BlockSource<'a>,
+    ) -> Option<Var> {
+        unreachable!("an encoder that embeds in blocks implements transform")
+    }
 
     /// How many products [`Encoder::transform`] puts side by side; for the memory estimate.
     fn products(&self) -> usize {
@@ -78,13 +94,15 @@ pub trait Encoder: Send + Sync {
     /// that the block reaches; `transformed` says whether [`Encoder::transform`] was applied to them.
     fn aggregate<'a>(
         &self,
-        tape: &mut Tape<'a>,
-        group: usize,
-        layer: usize,
-        block: &'a Block,
-        rows: Var,
-        transformed: bool,
-    ) -> Var;
+        _tape: &mut Tape<'a>,
+        _group: usize,
+        _layer: usize,
+        _block: &'a Block,
+        _rows: Var,
+        _transformed: bool,
+    ) -> Var {
+        unreachable!("an encoder that embeds in blocks implements aggregate")
+    }
 
     /// Whether the embedding consists of a feature channel (a projection of the features) and the outputs of all layers, side
     /// by side, instead of the output of the last layer.
@@ -99,7 +117,47 @@ pub trait Encoder: Send + Sync {
     }
 
     /// A layer's norm and activation, unless [`Encoder::aggregate`] has applied them.
-    fn post<'a>(&self, tape: &mut Tape<'a>, group: usize, layer: usize, h: Var, norms: Norms<'_>) -> Var;
+    fn post<'a>(
+        &self,
+        _tape: &mut Tape<'a>,
+        _group: usize,
+        _layer: usize,
+        _h: Var,
+        _norms: Norms<'_>,
+    ) -> Var {
+        unreachable!("an encoder that embeds in blocks implements post")
+    }
+}
+
+/// What the parameters of an encoder depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputDims {
+    /// Number of features.
+    pub n_features: usize,
+    /// Number of node types.
+    pub n_types: usize,
+    /// Number of relations.
+    pub n_relations: usize,
+    /// Number of directions of all relations.
+    pub n_directions: usize,
+}
+
+impl InputDims {
+    /// The dimensions of a graph.
+    pub fn of(graph: &Graph) -> InputDims {
+        let homogeneous = InputDims::homogeneous(graph.n_features());
+        graph.relations().map_or(homogeneous, |relations| InputDims {
+            n_types: relations.schema().types().len(),
+            n_relations: relations.schema().relations().len(),
+            n_directions: relations.schema().directions().len(),
+            ..homogeneous
+        })
+    }
+
+    /// The dimensions of a graph without node types and relations.
+    pub fn homogeneous(n_features: usize) -> InputDims {
+        InputDims { n_features, n_types: 1, n_relations: 1, n_directions: 1 }
+    }
 }
 
 /// The options of one forward pass. The default is a training pass without dropout.

@@ -10,7 +10,7 @@ use super::sparse_product::{side_by_side, sparse_product};
 use crate::Real;
 use crate::coordinator::UNTRAINED;
 use crate::graph::norm::{ColumnScale, divide_rows_by_sums, unit_rows};
-use crate::graph::{Csr, Dense, FeatureKind, Features, Graph, Operator};
+use crate::graph::{Csr, Dense, FeatureKind, Features, Graph, Operator, Relations};
 use crate::kernels::spmm;
 use crate::registry::EntrySummary;
 
@@ -45,8 +45,16 @@ pub const SUMMARIES: [EntrySummary; 4] = [
 
 /// Raw features: columns standardized if some values are negative or the columns are on different scales, otherwise
 /// rows scaled to sum 1.
+///
+/// On a graph with node types, each type is treated by itself.
 pub fn raw(graph: &Graph) -> Features {
-    let features = graph.features();
+    if graph.has_blocks() {
+        return graph.map_blocks(|_, block| Ok(raw_of(&block))).expect("blocks of the same shape");
+    }
+    raw_of(graph.features())
+}
+
+fn raw_of(features: &Features) -> Features {
     if FeatureKind::of(features).needs_column_scaling() {
         return ColumnScale::of(features).apply(features);
     }
@@ -63,8 +71,43 @@ pub fn sgc(graph: &Graph) -> Features {
 
 /// The mean of the features of [`raw`] over the neighbors, without the node itself: P·X with P = D⁻¹A. Isolated nodes get
 /// zeros.
+///
+/// On a graph with node types it is the mean over meta-paths: for each relation of a node's type, over the neighbors if the
+/// relation stays within the type, else over the nodes of the same type that share a neighbor.
 pub fn mean(graph: &Graph) -> Features {
+    if let Some(relations) = graph.relations().filter(|_| graph.has_blocks()) {
+        return dense_if_faster(mean_over_meta_paths(graph, relations));
+    }
     dense_if_faster(smooth(&Operator::walk(graph.adjacency()), &raw(graph)))
+}
+
+/// (1/R_v) Σ_r P_r·X or P_r²·X at node v, over the R_v relations of its type.
+fn mean_over_meta_paths(graph: &Graph, relations: &Relations) -> Features {
+    let schema = relations.schema();
+    let n_relations = |node_type: usize| {
+        schema.relations().iter().filter(|r| r.src == node_type || r.dst == node_type).count()
+    };
+    let mut sum: Option<Vec<Real>> = None;
+    let x = raw(graph);
+    for (at, relation) in schema.relations().iter().enumerate() {
+        let walk = Operator::walk(&relations.matrix_of(graph.adjacency(), at));
+        let mut along = smooth(&walk, &x);
+        if relation.src != relation.dst {
+            along = smooth(&walk, &along);
+        }
+        let values = along.dense_values();
+        match &mut sum {
+            Some(sum) => sum.iter_mut().zip(&values).for_each(|(sum, x)| *sum += x),
+            None => sum = Some(values),
+        }
+    }
+    let (n, d) = (x.n_rows(), x.n_cols());
+    let mut data = sum.unwrap_or_else(|| vec![0.0; n * d]);
+    for (node, row) in data.chunks_exact_mut(d).enumerate() {
+        let count = n_relations(relations.type_of(node as u32)).max(1) as Real;
+        row.iter_mut().for_each(|x| *x /= count);
+    }
+    Features::Dense(Dense::from_parts(n, d, data))
 }
 
 /// The features of [`raw`], their mean over the neighbors and over walks of two steps side by side: [X | P·X | P²·X], n × 3d.

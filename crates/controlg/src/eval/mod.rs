@@ -43,7 +43,7 @@ use crate::data::{EdgeSplit, Labels, Split};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::graph::norm::unit_rows;
-use crate::graph::{Features, Graph};
+use crate::graph::{Features, Graph, Relations};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -98,9 +98,15 @@ pub fn evaluate_nc(
 
 /// Link prediction: ROC-AUC on the test pairs. The caller must make sure that the embeddings were trained on the training
 /// edges only.
+///
+/// On a graph with several relations each has a decoder of its own, and the score is the mean over the relations.
 pub fn evaluate_lp(embeddings: &Features, graph: &Graph, split: &EdgeSplit) -> Result<Score> {
     let start = Instant::now();
     check::embeddings(embeddings, graph.n_nodes())?;
+    if let Some(relations) = graph.several_relations() {
+        let score = relation_links(embeddings, graph, relations, split)?;
+        return Ok(Score { seconds: start.elapsed().as_secs_f64(), ..score });
+    }
     let result = link::evaluate_links(embeddings, split)?;
     let score = new_score(&[100.0 * result.test], EdgeSplit::PROTOCOL, "l2", "logistic-hadamard")
         .with("validation", 100.0 * result.val)
@@ -109,6 +115,36 @@ pub fn evaluate_lp(embeddings: &Features, graph: &Graph, split: &EdgeSplit) -> R
         .with("unfinished_fits", result.exhausted)
         .with("split_seed", split.seed);
     Ok(Score { split_hash: Some(split.hash()), seconds: start.elapsed().as_secs_f64(), ..score })
+}
+
+/// The mean over the relations of ROC-AUC on their test pairs, and the ROC-AUC of each. Relations without test edges are left out.
+fn relation_links(
+    embeddings: &Features,
+    graph: &Graph,
+    relations: &Relations,
+    split: &EdgeSplit,
+) -> Result<Score> {
+    let mut results = Vec::new();
+    for relation in 0..relations.schema().relations().len() {
+        let part = split.of_relation(graph, relations, relation);
+        if !part.test.is_empty() {
+            let name = relations.schema().relation_name(relation);
+            results.push((name, link::evaluate_links(embeddings, &part)?));
+        }
+    }
+    let mean = |metric: fn(&link::LinkResult) -> f64| {
+        stats::mean(&results.iter().map(|(_, result)| 100.0 * metric(result)).collect::<Vec<f64>>())
+    };
+    let of_relations: Map<String, Value> =
+        results.iter().map(|(name, result)| (name.clone(), (100.0 * result.test).into())).collect();
+    let score = new_score(&[mean(|result| result.test)], EdgeSplit::PROTOCOL, "l2", "logistic-hadamard")
+        .with("validation", mean(|result| result.val))
+        .with("average_precision", mean(|result| result.average_precision))
+        .with("relations", of_relations)
+        .with("penalties", results.iter().map(|(_, result)| result.chosen).collect::<Vec<f64>>())
+        .with("unfinished_fits", results.iter().map(|(_, result)| result.exhausted).sum::<usize>())
+        .with("split_seed", split.seed);
+    Ok(Score { split_hash: Some(split.hash()), ..score })
 }
 
 /// Clustering: mean NMI of K-means over several random states, with one cluster per class, on the labeled nodes.

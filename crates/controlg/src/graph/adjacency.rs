@@ -1,10 +1,11 @@
 //! The adjacency matrix of an undirected graph, checked once so that kernels can rely on it.
 
 use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::Csr;
+use super::{Csr, Relations};
 use crate::error::{Error, Result};
 
 /// The adjacency matrix of a simple undirected graph, in CSR form.
@@ -31,7 +32,11 @@ use crate::error::{Error, Result};
 /// # Ok::<(), controlg::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct Adjacency(Csr);
+pub struct Adjacency {
+    csr: Csr,
+    /// The relation of each entry, if the graph has types.
+    relations: Option<Arc<Relations>>,
+}
 
 impl Adjacency {
     /// Checks a matrix, in parallel and in linear time.
@@ -41,23 +46,54 @@ impl Adjacency {
     /// weight is not a positive, finite number.
     pub fn new(csr: Csr) -> Result<Self> {
         check(&csr)?;
-        Ok(Adjacency(csr))
+        Ok(Adjacency { csr, relations: None })
     }
 
     /// Wraps a matrix that is known to be the adjacency of a simple undirected graph.
     pub(crate) fn new_unchecked(csr: Csr) -> Self {
         debug_assert!(check(&csr).is_ok(), "{:?}", check(&csr).err());
-        Adjacency(csr)
+        Adjacency { csr, relations: None }
+    }
+
+    /// The relation of each entry; `None` for a homogeneous graph.
+    pub fn relations(&self) -> Option<&Relations> {
+        self.relations.as_deref()
+    }
+
+    /// The same matrix with the relations of its entries.
+    pub(super) fn with_relations(self, relations: Relations) -> Self {
+        Adjacency { relations: Some(Arc::new(relations)), ..self }
+    }
+
+    /// A matrix with some of the entries of `whole`, with their relations.
+    pub(super) fn with_relations_of(self, whole: &Adjacency) -> Self {
+        match whole.relations() {
+            Some(relations) => {
+                let restricted = relations.restricted(whole, &self);
+                self.with_relations(restricted)
+            }
+            None => self,
+        }
+    }
+
+    /// The nodes that send messages along each direction of each relation: all nodes, once, in a homogeneous graph.
+    pub fn senders(&self) -> Vec<Range<usize>> {
+        self.relations().map_or_else(|| std::iter::once(0..self.csr.n_rows()).collect(), Relations::senders)
+    }
+
+    /// Bytes held in memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.csr.memory_bytes() + self.relations().map_or(0, Relations::memory_bytes)
     }
 
     /// The matrix.
     pub fn as_csr(&self) -> &Csr {
-        &self.0
+        &self.csr
     }
 
     /// The matrix, by value.
     pub fn into_csr(self) -> Csr {
-        self.0
+        self.csr
     }
 }
 
@@ -65,7 +101,7 @@ impl Deref for Adjacency {
     type Target = Csr;
 
     fn deref(&self) -> &Csr {
-        &self.0
+        &self.csr
     }
 }
 

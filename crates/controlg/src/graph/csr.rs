@@ -191,6 +191,12 @@ impl Csr {
         self.row(row as usize).binary_search(&column).is_ok()
     }
 
+    /// The position of an entry. Searches the row, which must be sorted.
+    pub(crate) fn entry(&self, row: u32, column: u32) -> Option<usize> {
+        let at = self.row(row as usize).binary_search(&column).ok()?;
+        Some(self.offsets[row as usize] + at)
+    }
+
     /// Bytes held in memory.
     pub fn memory_bytes(&self) -> usize {
         size_of_val(&self.offsets[..])

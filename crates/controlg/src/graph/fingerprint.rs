@@ -13,6 +13,9 @@ impl Graph {
         let mut hash = Sha256::new();
         hash.update(b"controlg graph 1");
         add_csr(&mut hash, &self.adjacency);
+        if let Some(relations) = self.relations() {
+            relations.add_to_hash(&mut hash);
+        }
         match &self.features {
             FeatureRows::Stored(stored) => hash.update(stored.identity()),
             FeatureRows::InMemory(features) => match &**features {

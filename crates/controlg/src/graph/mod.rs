@@ -3,6 +3,7 @@
 //! A [`Graph`] has no labels and no splits. Pretraining takes a `Graph`, so it cannot see the evaluation data.
 
 mod adjacency;
+mod block_features;
 mod build;
 mod columns;
 mod csr;
@@ -16,6 +17,7 @@ pub mod norm;
 mod operand;
 mod operator;
 pub mod partition;
+mod relations;
 mod rows;
 mod smooth;
 mod spectral;
@@ -24,9 +26,11 @@ mod stored;
 pub mod structural;
 mod subgraph;
 mod subspace;
+mod typed_edges;
 pub mod view;
 
 pub use adjacency::Adjacency;
+pub use block_features::{ONE_HOT_UP_TO, node_types};
 pub use build::{EdgeCounts, EdgeList};
 pub(crate) use columns::name_problem;
 pub use csr::Csr;
@@ -36,11 +40,13 @@ pub(crate) use hop_signal::HopWeights;
 pub use ids::Ids;
 pub use operand::Operand;
 pub use operator::{LazyOperator, Operator, OperatorKind, OperatorRows, OperatorSpec};
+pub use relations::{Direction, NodeType, Relation, Relations, Schema, TypeFeatures};
 pub(crate) use smooth::Smoothing;
 pub use spectral::Laplacian;
 pub use stored::StoredFeatures;
 pub use subgraph::{Subgraph, SubgraphBuilder};
 pub(crate) use subspace::{leading_subspace, project};
+pub use typed_edges::TypedEdgeList;
 pub use view::{EdgeDropper, EncoderInput, NodeSet, View};
 
 pub use crate::rowfile::{BLOCK_BYTES, BlockHash};
@@ -182,6 +188,18 @@ impl Graph {
         &self.adjacency
     }
 
+    /// The node types and relations; `None` for a homogeneous graph.
+    pub fn relations(&self) -> Option<&Relations> {
+        self.adjacency.relations()
+    }
+
+    /// The node types and relations, if there are several: then pairs of nodes differ in kind.
+    pub fn several_relations(&self) -> Option<&Relations> {
+        let count =
+            |relations: &Relations| relations.schema().types().len() + relations.schema().relations().len();
+        self.relations().filter(|relations| count(relations) > 2)
+    }
+
     /// The feature matrix.
     ///
     /// # Panics
@@ -256,7 +274,15 @@ impl Graph {
 
     /// The same nodes and features with other edges. Structural features are computed again from the new edges, so that
     /// they reveal nothing about the old ones.
+    ///
+    /// A graph with types keeps the relations of the edges that remain; its new edges must be among the old ones.
     pub fn with_adjacency(&self, adjacency: Adjacency) -> Result<Self> {
+        let adjacency = adjacency.with_relations_of(&self.adjacency);
+        if self.features_from_edges
+            && adjacency.relations().is_some_and(|relations| relations.schema().types().len() > 1)
+        {
+            return self.with_structural_blocks(adjacency);
+        }
         if self.features_from_edges {
             return Graph::structural(adjacency, Ids::clone(&self.ids));
         }

@@ -28,18 +28,26 @@ pub enum OperatorKind {
     Symmetric,
     /// D⁻¹ A, the mean over neighbors.
     Mean,
+    /// The mean over the neighbors in every direction of every relation; see [`OperatorSpec::RELATIONS`].
+    #[serde(skip)]
+    Relations,
 }
 
 impl OperatorSpec {
     /// The operator of graph convolutions: D̃^-½ (A + I) D̃^-½.
     pub const GCN: OperatorSpec = OperatorSpec { kind: OperatorKind::Symmetric, self_loops: true };
 
+    /// The mean over the neighbors in every direction of every relation, which relational encoders take. The operator has one row
+    /// per node and one column per message: for each direction, one per node that sends along it ([`Adjacency::senders`]). On a
+    /// homogeneous graph it is the mean over the neighbors.
+    pub const RELATIONS: OperatorSpec = OperatorSpec { kind: OperatorKind::Relations, self_loops: false };
+
     /// The scale of a node with this row sum; 0 if it has no neighbors.
     fn scale(self, sum: f64) -> f64 {
         match self.kind {
             _ if sum <= 0.0 => 0.0,
             OperatorKind::Symmetric => 1.0 / sum.sqrt(),
-            OperatorKind::Mean => 1.0 / sum,
+            OperatorKind::Mean | OperatorKind::Relations => 1.0 / sum,
         }
     }
 
@@ -47,12 +55,15 @@ impl OperatorSpec {
     fn factor(self, row: f64, column: f64) -> f64 {
         match self.kind {
             OperatorKind::Symmetric => row * column,
-            OperatorKind::Mean => row,
+            OperatorKind::Mean | OperatorKind::Relations => row,
         }
     }
 
     /// Number of entries of the operator.
     pub(crate) fn n_entries(self, adjacency: &Adjacency) -> usize {
+        if let (OperatorKind::Relations, Some(relations)) = (self.kind, adjacency.relations()) {
+            return relations.n_messages();
+        }
         adjacency.n_entries() + if self.self_loops { adjacency.n_rows() } else { 0 }
     }
 }
@@ -118,8 +129,23 @@ impl Operator {
     /// A stand-in of this shape for a pass over shapes.
     pub(crate) fn shape_only(n: usize, n_entries: usize, kind: OperatorKind) -> Self {
         let matrix = || Csr::shape_only(n, n, n_entries);
-        let transposed = (kind == OperatorKind::Mean).then(matrix);
+        let transposed = (kind != OperatorKind::Symmetric).then(matrix);
         Operator { matrix: matrix(), transposed, reverse: OnceLock::new() }
+    }
+
+    /// A stand-in for an operator of this kind with `n_entries` entries on a graph.
+    pub(crate) fn shape_only_on(adjacency: &Adjacency, n_entries: usize, kind: OperatorKind) -> Self {
+        let n = adjacency.n_rows();
+        let n_messages = adjacency.senders().iter().map(Range::len).sum();
+        if kind != OperatorKind::Relations || n_messages == n {
+            return Operator::shape_only(n, n_entries, kind);
+        }
+        let matrix = Csr::shape_only(n, n_messages, n_entries);
+        Operator {
+            matrix,
+            transposed: Some(Csr::shape_only(n_messages, n, n_entries)),
+            reverse: OnceLock::new(),
+        }
     }
 
     /// The matrix.
@@ -162,6 +188,10 @@ impl Operator {
 
     /// Turns this into the operator of the kept entries of `adjacency`, reusing its memory.
     pub(super) fn refill(&mut self, adjacency: &Adjacency, keep: Option<&[bool]>, spec: OperatorSpec) {
+        if let (OperatorKind::Relations, Some(relations)) = (spec.kind, adjacency.relations()) {
+            *self = Operator::general(relations.mean_operator(adjacency, keep));
+            return;
+        }
         let n = adjacency.n_rows();
         let (mut offsets, mut columns, mut values) = cleared(&mut self.matrix);
         scratch::with(n, |scale: &mut [f64]| {
@@ -173,7 +203,7 @@ impl Operator {
                 *scale = spec.scale(sum);
             }
             // The pattern is symmetric, so the transpose has the same one.
-            self.transposed = (spec.kind == OperatorKind::Mean).then(|| {
+            self.transposed = (spec.kind != OperatorKind::Symmetric).then(|| {
                 let mut old = self.transposed.take().unwrap_or_else(|| Csr::empty(0, 0));
                 let (mut mirrored_offsets, mut mirrored_columns, mut mirrored) = cleared(&mut old);
                 mirrored_offsets.extend_from_slice(&offsets);
@@ -384,7 +414,7 @@ mod tests {
                     let want = match spec.kind {
                         _ if !linked => 0.0,
                         OperatorKind::Symmetric => 1.0 / (degree(u) * degree(v)).sqrt(),
-                        OperatorKind::Mean => 1.0 / degree(u),
+                        OperatorKind::Mean | OperatorKind::Relations => 1.0 / degree(u),
                     };
                     assert_close(rows[u][v], want);
                     assert_close(mirrored[v][u], want);

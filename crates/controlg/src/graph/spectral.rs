@@ -1,36 +1,84 @@
 //! The Rayleigh quotient of signals on a graph: low for smooth signals, high for rough ones.
 
-use super::{Adjacency, operator};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::{Adjacency, Csr, Relation, operator};
 use crate::Real;
-use crate::kernels::spectral;
+use crate::kernels::{reduce, spectral};
 
 /// The normalized Laplacian L = I − D^-½ A D^-½, for the Rayleigh quotient RQ(H) = tr(Hᵀ L H) / ‖H‖² of a signal H on the
 /// nodes. RQ is in [0, 2]; white noise gives about 1.
+///
+/// Each relation of a graph with types has a Laplacian of its own on the nodes of its two types.
 #[derive(Clone, Debug)]
 pub struct Laplacian<'g> {
     adjacency: &'g Adjacency,
     scale: Vec<f64>,
+    relations: OnceLock<Vec<RelationLaplacian>>,
+}
+
+/// The Laplacian of one relation.
+#[derive(Clone, Debug)]
+struct RelationLaplacian {
+    matrix: Csr,
+    scale: Vec<f64>,
+    /// The nodes of its types; none for all nodes.
+    nodes: Vec<Range<usize>>,
 }
 
 impl<'g> Laplacian<'g> {
     /// The Laplacian of a graph.
     pub fn new(adjacency: &'g Adjacency) -> Self {
-        Laplacian { adjacency, scale: operator::inverse_sqrt_degrees(adjacency) }
+        let scale = operator::inverse_sqrt_degrees(adjacency);
+        Laplacian { adjacency, scale, relations: OnceLock::new() }
     }
 
     /// The Rayleigh quotient of H, given as blocks of columns, each n × width. The quotient of H = 0 is 0.
     pub fn rayleigh(&self, parts: &[&[Real]]) -> f64 {
-        let n = self.adjacency.n_rows();
-        let (mut energy, mut norm) = (0.0, 0.0);
-        for part in parts {
-            let (e, s) =
-                spectral::dirichlet_energy(self.adjacency.sparse(), &self.scale, part, part.len() / n.max(1));
-            energy += e;
-            norm += s;
-        }
-        // Losses are means over nodes, so the norm of a gradient may be as small as 1e-8. The guard is far below that.
-        energy / (norm + 1e-12)
+        quotient(self.adjacency, &self.scale, &[], parts)
     }
+
+    /// The Rayleigh quotient of H in each relation: tr(Hᵀ Lᵣ H) / ‖H‖² with H restricted to the nodes of the relation's types. Edges
+    /// of a directed relation count in both directions, (A + Aᵀ)/2. Empty for a homogeneous graph.
+    pub fn rayleigh_by_relation(&self, parts: &[&[Real]]) -> Vec<f64> {
+        let of = |laplacian: &RelationLaplacian| {
+            quotient(&laplacian.matrix, &laplacian.scale, &laplacian.nodes, parts)
+        };
+        self.relations.get_or_init(|| self.of_relations()).iter().map(of).collect()
+    }
+
+    fn of_relations(&self) -> Vec<RelationLaplacian> {
+        let Some(relations) = self.adjacency.relations() else { return Vec::new() };
+        let of = |(at, relation): (usize, &Relation)| {
+            let matrix = relations.matrix_of(self.adjacency, at);
+            let nodes = match relations.schema().types().len() {
+                1 => Vec::new(),
+                _ if relation.src == relation.dst => vec![relations.nodes(relation.src)],
+                _ => vec![relations.nodes(relation.src), relations.nodes(relation.dst)],
+            };
+            RelationLaplacian { scale: operator::inverse_sqrt_degrees(&matrix), matrix, nodes }
+        };
+        relations.schema().relations().iter().enumerate().map(of).collect()
+    }
+}
+
+/// The quotient on some nodes, or on all if `nodes` is empty; other nodes must have no edges.
+fn quotient(adjacency: &Csr, scale: &[f64], nodes: &[Range<usize>], parts: &[&[Real]]) -> f64 {
+    let n = adjacency.n_rows();
+    let (mut energy, mut norm) = (0.0, 0.0);
+    for part in parts {
+        let width = part.len() / n.max(1);
+        let (e, s) = spectral::dirichlet_energy(adjacency.sparse(), scale, part, width);
+        let square = |range: &Range<usize>| {
+            let rows = &part[range.start * width..range.end * width];
+            reduce::dot(rows, rows)
+        };
+        energy += e;
+        norm += if nodes.is_empty() { s } else { nodes.iter().map(square).sum() };
+    }
+    // Losses are means over nodes, so the norm of a gradient may be as small as 1e-8. The guard is far below that.
+    energy / (norm + 1e-12)
 }
 
 #[cfg(test)]

@@ -17,14 +17,18 @@ pub struct Degrees {
 
 /// Summary of the node degrees.
 pub fn degrees(graph: &Graph) -> Degrees {
-    let mut all: Vec<usize> = (0..graph.n_nodes()).map(|node| graph.degree(node)).collect();
-    all.sort_unstable();
-    let n = all.len();
+    summary((0..graph.n_nodes()).map(|node| graph.degree(node)).collect())
+}
+
+/// Summary of at least one degree.
+pub(crate) fn summary(mut degrees: Vec<usize>) -> Degrees {
+    degrees.sort_unstable();
+    let n = degrees.len();
     Degrees {
-        min: all[0],
-        median: all[(n - 1) / 2],
-        mean: 2.0 * graph.n_edges() as f64 / n as f64,
-        max: all[n - 1],
+        min: degrees[0],
+        median: degrees[(n - 1) / 2],
+        mean: degrees.iter().sum::<usize>() as f64 / n as f64,
+        max: degrees[n - 1],
     }
 }
 

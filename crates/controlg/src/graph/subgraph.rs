@@ -86,16 +86,18 @@ impl SubgraphBuilder {
             self.index[node as usize] = at as u32;
             self.members[node as usize / 64] |= 1 << (node % 64);
         }
-        let adjacency = of.adjacency().rows(&nodes, nodes.len(), |column| {
-            let is_member = self.members[column as usize / 64] >> (column % 64) & 1 == 1;
-            is_member.then(|| self.index[column as usize])
-        });
+        let is_member = |column: u32| self.members[column as usize / 64] >> (column % 64) & 1 == 1;
+        let renamed = |column| is_member(column).then(|| self.index[column as usize]);
+        let adjacency = Adjacency::new_unchecked(of.adjacency().rows(&nodes, nodes.len(), renamed));
+        let adjacency = match of.relations() {
+            Some(relations) => adjacency.with_relations(relations.induced(of.adjacency(), &nodes, is_member)),
+            None => adjacency,
+        };
         nodes.iter().for_each(|&node| self.members[node as usize / 64] = 0);
         let ids =
             Ids::from_names(nodes.iter().map(|&node| of.ids().get(node as usize).into_owned()).collect());
         let features = FeatureRows::InMemory(Arc::new(of.rows(&nodes)?));
-        let adjacency = Arc::new(Adjacency::new_unchecked(adjacency));
-        let graph = Graph::of_parts(adjacency, features, Arc::new(ids))?;
+        let graph = Graph::of_parts(Arc::new(adjacency), features, Arc::new(ids))?;
         Ok(Subgraph { graph: graph.named_like(of.feature_names.clone()), nodes })
     }
 }

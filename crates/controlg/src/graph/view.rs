@@ -3,6 +3,7 @@
 //!
 //! Views do not copy the features. They say what is masked, and the products skip it.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::{Adjacency, Csr, Dense, Features, Graph, Operand, Operator, OperatorSpec};
@@ -15,6 +16,8 @@ use crate::rng::Stream;
 pub struct EncoderInput<'g> {
     features: &'g Features,
     operator: Operator,
+    senders: Vec<Range<usize>>,
+    n_types: usize,
     transposed: Option<Csr>,
     smoothed: OnceLock<Dense>,
 }
@@ -27,7 +30,13 @@ impl<'g> EncoderInput<'g> {
 
     /// The input for an encoder that propagates in this way.
     pub fn with_spec(graph: &'g Graph, spec: OperatorSpec) -> Self {
-        EncoderInput::with_operator(graph.features(), Operator::new(graph.adjacency(), spec))
+        let operator = Operator::new(graph.adjacency(), spec);
+        let senders = graph.adjacency().senders();
+        EncoderInput {
+            senders,
+            n_types: n_types(graph),
+            ..EncoderInput::with_operator(graph.features(), operator)
+        }
     }
 
     /// A stand-in for a pass over shapes: the operator and the transposed features have a size but no contents.
@@ -38,7 +47,13 @@ impl<'g> EncoderInput<'g> {
         };
         EncoderInput {
             features: graph.features(),
-            operator: Operator::shape_only(graph.n_nodes(), spec.n_entries(graph.adjacency()), spec.kind),
+            operator: Operator::shape_only_on(
+                graph.adjacency(),
+                spec.n_entries(graph.adjacency()),
+                spec.kind,
+            ),
+            senders: graph.adjacency().senders(),
+            n_types: n_types(graph),
             transposed,
             smoothed: OnceLock::new(),
         }
@@ -50,7 +65,8 @@ impl<'g> EncoderInput<'g> {
             Features::Sparse(csr) => Some(csr.transposed()),
             Features::Dense(_) => None,
         };
-        EncoderInput { features, operator, transposed, smoothed: OnceLock::new() }
+        let senders = std::iter::once(0..features.n_rows()).collect();
+        EncoderInput { features, operator, senders, n_types: 1, transposed, smoothed: OnceLock::new() }
     }
 
     /// The features.
@@ -61,6 +77,17 @@ impl<'g> EncoderInput<'g> {
     /// The operator of the full graph.
     pub fn operator(&self) -> &Operator {
         &self.operator
+    }
+
+    /// The nodes that send messages along each direction of each relation, for relational encoders: all nodes, once, in a
+    /// homogeneous graph.
+    pub fn senders(&self) -> &[Range<usize>] {
+        &self.senders
+    }
+
+    /// Number of node types.
+    pub fn n_types(&self) -> usize {
+        self.n_types
     }
 
     /// Xᵀ of sparse features, for the backward pass of X·W.
@@ -90,6 +117,10 @@ impl<'g> EncoderInput<'g> {
             + self.transposed.as_ref().map_or(0, Csr::memory_bytes)
             + self.smoothed.get().map_or(0, |dense| size_of_val(dense.data()))
     }
+}
+
+fn n_types(graph: &Graph) -> usize {
+    graph.relations().map_or(1, |relations| relations.schema().types().len())
 }
 
 /// What an encoder sees in one pass. Start from [`EncoderInput::whole`] and add augmentations.
@@ -275,7 +306,7 @@ impl EdgeDropper {
         let all = adjacency.n_entries();
         let kept = ((1.0 - dropped) * all as f64) as usize;
         let entries = self.spec.n_entries(adjacency) - all + kept;
-        Arc::new(Operator::shape_only(adjacency.n_rows(), entries, self.spec.kind))
+        Arc::new(Operator::shape_only_on(adjacency, entries, self.spec.kind))
     }
 
     /// The operator of the graph with the undirected edges for which `keep` returns `true`. `keep` is called once per edge

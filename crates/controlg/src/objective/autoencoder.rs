@@ -8,14 +8,24 @@
 //!   commutes with W₁: attending over codes with the vector a·W₁ gives x̂ = W₁ Σⱼ αᵢⱼ rⱼ.
 //! - `linear`: x̂_v = W₁r_v + b, from the node's own code, which is not masked again.
 //!
+//! On a graph with node types the loss is the mean of one loss per type, each over the columns of its features, weighted by the
+//! number of masked nodes or equally.
+//!
 //! Z: n×h, W₀: h×h, W₁: d×h, a, a′: d. With sparse features x̂ is never materialized; see [`Tape::reconstruct`].
+
+use std::ops;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::held_out::{Hidden, NodeSplit};
-use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes};
+use super::{
+    AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, check_masked_nodes, unsuitable,
+    weighted_mean,
+};
+use crate::Real;
 use crate::error::Result;
-use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
+use crate::graph::{EdgeDropper, EncoderInput, Graph, NodeSet, Relations, Subgraph, TypeFeatures};
 use crate::rng::Stream;
 use crate::setting::{Key, Range};
 use crate::tensor::{Activation, Attention, AttentionParams, Distance, Init, Params, Tape, Var};
@@ -50,6 +60,18 @@ pub(super) struct AutoencoderSettings {
     pub(super) init: DecoderInit,
     pub(super) min_norm: f64,
     pub(super) hidden: usize,
+    pub(super) type_weights: TypeWeights,
+}
+
+/// How the losses of node types are averaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum TypeWeights {
+    /// By the number of masked nodes.
+    #[default]
+    Nodes,
+    /// Each type counts the same.
+    Equal,
 }
 
 impl Default for AutoencoderSettings {
@@ -66,6 +88,7 @@ impl Default for AutoencoderSettings {
             init: DecoderInit::Uniform,
             min_norm: 0.0,
             hidden: 0,
+            type_weights: TypeWeights::Nodes,
         }
     }
 }
@@ -123,7 +146,19 @@ impl Autoencoder {
 
 impl Objective for Autoencoder {
     fn check(&self, graph: &Graph) -> Result<()> {
+        let all_learned = |relations: &Relations| types_to_reconstruct(relations).next().is_none();
+        let has_types = graph.relations().is_some_and(|relations| relations.schema().types().len() > 1);
+        if has_types && self.target != Target::Own {
+            return Err(unsuitable(self.name, "several node types", "nodes with the same features"));
+        }
+        if graph.relations().is_some_and(all_learned) {
+            return Err(unsuitable(self.name, "no node type with features", "features to reconstruct"));
+        }
         check_masked_nodes(self.name, self.settings.mask, graph)
+    }
+
+    fn needs_square_operator(&self) -> bool {
+        self.settings.decoder == FeatureDecoder::Gat
     }
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
@@ -156,7 +191,7 @@ impl Objective for Autoencoder {
     }
 
     fn init_head(&self, dims: HeadDims, params: &mut Params, group: usize, stream: &mut Stream) {
-        let HeadDims { n_features, width } = dims;
+        let HeadDims { n_features, width, .. } = dims;
         let normal = self.settings.init == DecoderInit::Normal;
         let init = |fans: usize| if normal { Init::xavier_normal(fans) } else { Init::XavierUniform };
         let first = if normal { Init::Uniform(1.0 / (width as f64).sqrt()) } else { Init::XavierUniform };
@@ -203,7 +238,7 @@ impl Objective for Autoencoder {
         let [.., weight, bias] = head[..] else { unreachable!("a head of at least four matrices") };
         let r = match self.settings.decoder {
             FeatureDecoder::Linear => r,
-            FeatureDecoder::Gcn => tape.propagate(view.view.operator(), r),
+            FeatureDecoder::Gcn => tape.propagate_nodes(&view.view, r),
             FeatureDecoder::Gat => {
                 let [source, target] = [head[2], head[3]].map(|a| tape.matmul(a, weight));
                 let shape =
@@ -217,8 +252,43 @@ impl Objective for Autoencoder {
             Target::Own => ids.clone(),
             Target::Permuted { .. } => ids.iter().map(|&node| self.source[node as usize]).collect(),
         };
-        let r = tape.gather(r, ids);
         let distance = Distance::Cosine { gamma: self.settings.exponent, least: self.settings.min_norm };
-        tape.reconstruct(r, weight, Some(bias), input.prepared, targets, distance)
+        let relations = input.graph.relations().filter(|relations| relations.schema().types().len() > 1);
+        let Some(relations) = relations else {
+            let r = tape.gather(r, ids);
+            return tape.reconstruct(r, weight, Some(bias), input.prepared, targets, distance);
+        };
+        let mut terms = Vec::new();
+        for node_type in types_to_reconstruct(relations) {
+            let nodes = relations.nodes(node_type);
+            let of_type = |node: &&u32| nodes.contains(&(**node as usize));
+            let ids: Vec<u32> = ids.iter().filter(of_type).copied().collect();
+            if ids.is_empty() {
+                continue;
+            }
+            let columns = relations.schema().types()[node_type].columns.clone();
+            let (weight, bias) = restricted(tape, weight, bias, columns);
+            let (r, count) = (tape.gather(r, ids.clone()), ids.len() as f64);
+            terms.push((count, tape.reconstruct(r, weight, Some(bias), input.prepared, ids, distance)));
+        }
+        weighted_mean(tape, terms, self.settings.type_weights == TypeWeights::Equal)
     }
+}
+
+/// The types with features. One-hot columns stand for learned embeddings, which there is nothing to reconstruct of.
+fn types_to_reconstruct(relations: &Relations) -> impl Iterator<Item = usize> + '_ {
+    let types = relations.schema().types().iter().enumerate();
+    types.filter(|(_, node_type)| node_type.features != TypeFeatures::OneHot).map(|(at, _)| at)
+}
+
+/// The decoder of the features in some columns: weight (d×h) and bias (1×d) are zero elsewhere.
+fn restricted<'a>(tape: &mut Tape<'a>, weight: Var, bias: Var, columns: ops::Range<usize>) -> (Var, Var) {
+    let d = tape.shape(weight).0;
+    let others: Vec<u32> = (0..d as u32).filter(|column| !columns.contains(&(*column as usize))).collect();
+    let kept = tape.constant(
+        1,
+        d,
+        (0..d).map(|at| if columns.contains(&at) { 1.0 } else { 0.0 }).collect::<Vec<Real>>(),
+    );
+    (tape.mask_rows(weight, Arc::new(NodeSet::new(d, &others)), None), tape.hadamard(bias, kept))
 }

@@ -8,6 +8,9 @@
 //! Mask: Understanding Masked Graph Modeling for Graph Autoencoders, KDD 2023). An encoder that sees the edges it is asked for
 //! memorizes them instead of learning what makes an edge likely. With `mask = 0` it sees all edges, as in the paper.
 //!
+//! On a graph with several relations the loss is the mean of one loss per relation, weighted by edges or equally. Negatives of a
+//! relation join nodes of its types, and each relation has a w and c of its own.
+//!
 //! Rows are normalized before the head because plain dot products start with very large logits.
 
 use std::collections::BTreeSet;
@@ -15,9 +18,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::held_out::{Hidden, PairSplit};
-use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
+use super::relation_pairs::{self, RelationPairs};
+use super::{AugmentedView, HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable, weighted_mean};
 use crate::error::Result;
-use crate::graph::{EdgeDropper, EncoderInput, Graph, Subgraph};
+use crate::graph::{EdgeDropper, EncoderInput, Graph, Relations, Subgraph};
 use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::setting::{self, Key, Range, Scalar};
@@ -63,6 +67,12 @@ const KEYS: &[Key] = &[
         "non-edges drawn uniformly, or with nodes in proportion to their degrees",
     )
     .added_later(Scalar::Text("uniform")),
+    Key::new(
+        "relation_weights",
+        Range::OneOf(&["edges", "equal"]),
+        "weights of the losses of relations: the number of edges, or equal",
+    )
+    .added_later(Scalar::Text("edges")),
 ];
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +86,18 @@ pub(super) struct LinkSettings {
     pub(super) mask: f64,
     pub(super) dropout: f64,
     pub(super) negatives: Negatives,
+    pub(super) relation_weights: LossWeights,
+}
+
+/// How the losses of relations are averaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LossWeights {
+    /// By the number of edges to predict.
+    #[default]
+    Edges,
+    /// Each relation counts the same.
+    Equal,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +134,7 @@ impl Default for LinkSettings {
             mask: 0.7,
             dropout: 0.0,
             negatives: Negatives::Uniform,
+            relation_weights: LossWeights::Edges,
         }
     }
 }
@@ -134,6 +157,9 @@ pub(super) struct Link {
 
 impl Objective for Link {
     fn check(&self, graph: &Graph) -> Result<()> {
+        if let Some(relations) = graph.several_relations() {
+            return self.check_relations(graph, relations);
+        }
         let pairs = graph.n_nodes() as u128 * (graph.n_nodes() as u128 - 1) / 2;
         match graph.n_edges() as u128 {
             0 => Err(unsuitable(self.name, "a graph without edges", "at least one edge to predict")),
@@ -152,7 +178,8 @@ impl Objective for Link {
         })?;
         self.edges = graph.edges().collect();
         let n = graph.n_nodes() as u32;
-        if 4 * graph.n_edges() as u64 > u64::from(n) * u64::from(n - 1) {
+        if graph.several_relations().is_none() && 4 * graph.n_edges() as u64 > u64::from(n) * u64::from(n - 1)
+        {
             let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
             self.non_edges = pairs.filter(|&(u, v)| !graph.adjacency().contains(u, v)).collect();
         }
@@ -178,7 +205,16 @@ impl Objective for Link {
         // A dense graph may have fewer non-edges; half of them stay for training.
         let most = if self.non_edges.is_empty() { usize::MAX } else { self.non_edges.len() / 2 };
         let mut non_edges = BTreeSet::new();
-        while non_edges.len() < edges.len().min(most) {
+        if let Some(relations) = graph.several_relations() {
+            for (relation, edges) in relation_pairs::by_relation(graph, relations, &edges).iter().enumerate()
+            {
+                for _ in edges {
+                    let pair = relation_pairs::negative(graph, relations, relation, |_| true, stream);
+                    non_edges.extend(pair.map(|(u, v)| (u.min(v), u.max(v))));
+                }
+            }
+        }
+        while graph.several_relations().is_none() && non_edges.len() < edges.len().min(most) {
             let (u, v) = self.negative(graph, stream);
             non_edges.insert((u.min(v), u.max(v)));
         }
@@ -198,8 +234,8 @@ impl Objective for Link {
             let hidden = self.settings.hidden;
             params.add(group, "weight", (dims.width, hidden), Init::XavierUniform, stream);
             params.add(group, "bias", (1, hidden), Init::Constant(0.0), stream);
-            params.add(group, "score.weight", (1, hidden), Init::XavierUniform, stream);
-            params.add(group, "score.bias", (1, 1), Init::Constant(0.0), stream);
+            params.add(group, "score.weight", (dims.n_relations, hidden), Init::XavierUniform, stream);
+            params.add(group, "score.bias", (dims.n_relations, 1), Init::Constant(0.0), stream);
         }
     }
 
@@ -224,34 +260,30 @@ impl Objective for Link {
         spec.sample_without(Hidden { nodes: None, edges }, graph, prepared, dropper, stream)
     }
 
-    fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var {
+    fn loss<'a>(&'a self, tape: &mut Tape<'a>, mut input: LossInput<'a, '_>) -> Var {
         let edges = match self.settings.mask > 0.0 {
             true => &input.views[0].hidden_edges[..],
             false => &self.edges[..],
         };
+        if let Some(relations) = input.graph.several_relations() {
+            let pairs = self.pairs_by_relation(relations, edges, &mut input);
+            return self.relation_loss(tape, &mut input, pairs);
+        }
         let (us, vs, n_positive) = match (input.purpose, &self.split) {
             (Purpose::HeldOut, Some(split)) => held_out_pairs(split, self.settings.sense_batch),
             (Purpose::Training, _) => self.pairs(input.graph, edges, self.settings.batch, input.stream),
             _ => self.pairs(input.graph, edges, self.settings.sense_batch, input.stream),
         };
-        let scores = match self.settings.decoder {
-            Decoder::Dot => tape.pair_dot(input.z[0], us, vs),
-            Decoder::Mlp => {
-                let head = tape.group(input.group);
-                let z = tape.normalize_rows(input.z[0]);
-                let mut u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
-                if input.purpose == Purpose::Training {
-                    u = tape.dropout(u, self.settings.dropout, input.stream);
-                }
-                let scores = tape.pair_dot_weighted(u, head[2], us, vs);
-                tape.activate(scores, Some(head[3]), Activation::Identity)
+        let head = tape.group(input.group);
+        let u = self.hidden(tape, &mut input, &head);
+        let scores = match head[..] {
+            [_, _, weight, bias] => {
+                let scores = tape.pair_dot_weighted(u, weight, us, vs);
+                tape.activate(scores, Some(bias), Activation::Identity)
             }
+            _ => tape.pair_dot(u, us, vs),
         };
-        let mean = match self.settings.mean {
-            PairMean::Separate => Averaging::Separate,
-            PairMean::Joint => Averaging::Joint,
-        };
-        tape.binary_cross_entropy(scores, n_positive, mean)
+        tape.binary_cross_entropy(scores, n_positive, self.averaging())
     }
 }
 
@@ -259,6 +291,100 @@ impl Link {
     /// Not prepared for a graph yet.
     pub(super) fn new(name: &'static str, settings: LinkSettings) -> Link {
         Link { name, settings, edges: vec![], non_edges: vec![], split: None }
+    }
+
+    /// What pairs are scored by: the hidden layer of the MLP, or the embeddings.
+    fn hidden<'a>(&self, tape: &mut Tape<'a>, input: &mut LossInput<'a, '_>, head: &[Var]) -> Var {
+        if self.settings.decoder == Decoder::Dot {
+            return input.z[0];
+        }
+        let z = tape.normalize_rows(input.z[0]);
+        let u = tape.linear(z, head[0], Some(head[1]), Activation::Relu);
+        match input.purpose {
+            Purpose::Training => tape.dropout(u, self.settings.dropout, input.stream),
+            _ => u,
+        }
+    }
+
+    fn averaging(&self) -> Averaging {
+        match self.settings.mean {
+            PairMean::Separate => Averaging::Separate,
+            PairMean::Joint => Averaging::Joint,
+        }
+    }
+
+    /// Every relation needs a pair of nodes that no relation joins.
+    fn check_relations(&self, graph: &Graph, relations: &Relations) -> Result<()> {
+        let edges = relations.n_edges(graph.adjacency());
+        if edges.iter().all(|&edges| edges == 0) {
+            return Err(unsuitable(self.name, "a graph without edges", "at least one edge to predict"));
+        }
+        for (at, relation) in
+            relations.schema().relations().iter().enumerate().filter(|(at, _)| edges[*at] > 0)
+        {
+            let stream = &mut Stream::new(0, "objective", self.name, at as u64);
+            if relation_pairs::negative(graph, relations, at, |_| true, stream).is_none() {
+                let found = format!("every possible edge of {}", relation.name);
+                return Err(unsuitable(self.name, found, "a pair of nodes without an edge"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Edges and negatives of each relation.
+    fn pairs_by_relation(
+        &self,
+        relations: &Relations,
+        edges: &[(u32, u32)],
+        input: &mut LossInput<'_, '_>,
+    ) -> Vec<RelationPairs> {
+        let count = match input.purpose {
+            Purpose::Training => self.settings.batch,
+            Purpose::Sensing | Purpose::HeldOut => self.settings.sense_batch,
+        };
+        let (Purpose::HeldOut, Some(split)) = (input.purpose, &self.split) else {
+            let is_free = |pair| !self.is_held_out(pair);
+            return relation_pairs::sample(input.graph, relations, edges, count, is_free, input.stream);
+        };
+        let edges = &split.edges[..split.edges.len().min(count)];
+        let edges = relation_pairs::by_relation(input.graph, relations, edges);
+        let with_negatives = |(relation, edges): (usize, Vec<(u32, u32)>)| {
+            let ends = &relations.schema().relations()[relation];
+            let types = [ends.src.min(ends.dst), ends.src.max(ends.dst)];
+            // Nodes are numbered type by type, so the smaller node has the smaller type.
+            let fits = |&&(u, v): &&(u32, u32)| types == [relations.type_of(u), relations.type_of(v)];
+            let non_edges = split.non_edges.iter().filter(fits).copied();
+            let n_edges = edges.len();
+            let (us, vs) = edges.into_iter().chain(non_edges).unzip();
+            RelationPairs { relation, us, vs, n_edges }
+        };
+        edges.into_iter().enumerate().filter(|(_, edges)| !edges.is_empty()).map(with_negatives).collect()
+    }
+
+    /// The mean over relations of the loss on their pairs. The MLP has one vector of weights per relation (DistMult; Yang et al.,
+    /// 2015).
+    fn relation_loss<'a>(
+        &self,
+        tape: &mut Tape<'a>,
+        input: &mut LossInput<'a, '_>,
+        pairs: Vec<RelationPairs>,
+    ) -> Var {
+        let head = tape.group(input.group);
+        let u = self.hidden(tape, input, &head);
+        let mut terms = Vec::with_capacity(pairs.len());
+        for RelationPairs { relation, us, vs, n_edges } in pairs {
+            let scores = match head[..] {
+                [_, _, weights, biases] => {
+                    let [weight, bias] =
+                        [weights, biases].map(|rows| tape.gather(rows, vec![relation as u32]));
+                    let scores = tape.pair_dot_weighted(u, weight, us, vs);
+                    tape.activate(scores, Some(bias), Activation::Identity)
+                }
+                _ => tape.pair_dot(u, us, vs),
+            };
+            terms.push((n_edges as f64, tape.binary_cross_entropy(scores, n_edges, self.averaging())));
+        }
+        weighted_mean(tape, terms, self.settings.relation_weights == LossWeights::Equal)
     }
 
     /// Takes the held-out pairs from those to train on.

@@ -6,12 +6,15 @@
 //! context), `ego-mean` the mean over the exact k-hop neighborhood, `node` Z itself. Z: n×h. The initial loss is about
 //! ln B.
 //!
+//! On a graph with node types, `metapaths` replaces the readout; see `metapaths.rs`.
+//!
 //! On dense graphs the exact neighborhood is nearly the whole graph and all contexts coincide; the walk keeps them apart.
 
 use serde::{Deserialize, Serialize};
 
 use super::head::Head;
 use super::held_out::NodeSplit;
+use super::metapaths::MetaPaths;
 use super::{HeadDims, LossInput, Objective, Purpose, ViewSpec, unsuitable};
 use crate::error::{Error, Result};
 use crate::graph::{Csr, Graph, Operator, OperatorKind, Subgraph};
@@ -29,7 +32,7 @@ pub(super) const ENTRY: Entry<dyn Objective> = Entry {
     defaults: || setting::table_of(&MinsgSettings::default()),
     build: |table| {
         let settings = setting::settings("objective.p_minsg", KEYS, table)?;
-        Ok(Box::new(Minsg { settings, operator: None, split: None }))
+        Ok(Box::new(Minsg { settings, operator: None, metapaths: None, split: None }))
     },
 };
 
@@ -55,6 +58,12 @@ const KEYS: &[Key] = &[
     Key::new("mask_features", Range::Below(0.0, 1.0), "fraction of feature columns masked in each view"),
     Key::new("hidden", Range::Whole(0, 65_536), "width of the projection head; 0 for the embedding width")
         .added_later(Scalar::Whole(0)),
+    Key::new(
+        "metapaths",
+        Range::Text,
+        "meta-paths of the context such as \"paper-author-paper,paper-paper\", instead of the readout; \"\": walks over all relations",
+    )
+    .added_later(Scalar::Text("")),
 ];
 
 /// Maximum total size of all exact neighborhoods.
@@ -75,6 +84,7 @@ struct MinsgSettings {
     drop_edges: f64,
     mask_features: f64,
     hidden: usize,
+    metapaths: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +117,7 @@ impl Default for MinsgSettings {
             drop_edges: 0.3,
             mask_features: 0.3,
             hidden: 0,
+            metapaths: String::new(),
         }
     }
 }
@@ -116,6 +127,8 @@ struct Minsg {
     settings: MinsgSettings,
     /// One step of the walk, or the mean over neighborhoods.
     operator: Option<Operator>,
+    /// The meta-paths of the context, if they are given.
+    metapaths: Option<MetaPaths>,
     /// The anchors that are held out.
     split: Option<NodeSplit>,
 }
@@ -129,6 +142,10 @@ impl Objective for Minsg {
     }
 
     fn prepare(&mut self, graph: &Graph) -> Result<()> {
+        if !self.settings.metapaths.is_empty() {
+            self.metapaths = Some(MetaPaths::new(&self.settings.metapaths, graph)?);
+            return Ok(());
+        }
         let MinsgSettings { readout, hops, ego_nodes, .. } = self.settings;
         self.operator = match readout {
             Readout::WalkMean => Some(walk(graph.adjacency())),
@@ -139,6 +156,9 @@ impl Objective for Minsg {
     }
 
     fn prepare_shapes(&mut self, graph: &Graph) -> Result<()> {
+        if !self.settings.metapaths.is_empty() {
+            return self.prepare(graph);
+        }
         let entries = self.operator_entries(graph);
         self.operator =
             entries.map(|entries| Operator::shape_only(graph.n_nodes(), entries, OperatorKind::Symmetric));
@@ -148,7 +168,7 @@ impl Objective for Minsg {
     fn on_batch(&self, batch: &Subgraph) -> Result<Box<dyn Objective>> {
         self.check(&batch.graph)?;
         let split = self.split.as_ref().map(|split| split.on_batch(batch));
-        let mut on_batch = Minsg { settings: self.settings.clone(), operator: None, split };
+        let mut on_batch = Minsg { settings: self.settings.clone(), operator: None, metapaths: None, split };
         on_batch.prepare(&batch.graph)?;
         Ok(Box::new(on_batch))
     }
@@ -168,6 +188,10 @@ impl Objective for Minsg {
     }
 
     fn prepared_bytes(&self, graph: &Graph) -> usize {
+        if !self.settings.metapaths.is_empty() {
+            let metapaths = MetaPaths::new(&self.settings.metapaths, graph);
+            return metapaths.map_or(0, |metapaths| metapaths.memory_bytes());
+        }
         let Some(entries) = self.operator_entries(graph) else { return 0 };
         // A column index and a value per entry, twice because of the transpose.
         2 * (entries * (size_of::<u32>() + size_of::<crate::Real>()) + graph.n_nodes() * size_of::<usize>())
@@ -248,6 +272,10 @@ impl Minsg {
     /// The context of every anchor.
     fn contexts<'a>(&'a self, tape: &mut Tape<'a>, z: Var, anchors: &[u32]) -> Var {
         let anchors = anchors.to_vec();
+        if let Some(metapaths) = &self.metapaths {
+            let contexts = metapaths.contexts(tape, z);
+            return tape.gather(contexts, anchors);
+        }
         match (&self.operator, self.settings.readout) {
             (None, _) => tape.gather(z, anchors),
             (Some(operator), Readout::WalkMean) => {

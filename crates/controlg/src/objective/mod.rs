@@ -11,9 +11,11 @@ mod decorrelation;
 mod head;
 mod held_out;
 mod link;
+mod metapaths;
 mod minsg;
 mod par;
 mod recon;
+mod relation_pairs;
 mod stress;
 mod view_spec;
 
@@ -112,6 +114,12 @@ pub trait Objective: CloneObjective + Send + Sync {
         None
     }
 
+    /// Whether it propagates with an operator that has one column per node. The operator of a relational encoder on a graph with
+    /// types has one per message.
+    fn needs_square_operator(&self) -> bool {
+        false
+    }
+
     /// Computes the loss, a scalar.
     fn loss<'a>(&'a self, tape: &mut Tape<'a>, input: LossInput<'a, '_>) -> Var;
 }
@@ -141,6 +149,8 @@ pub struct HeadDims {
     pub n_features: usize,
     /// Embedding width.
     pub width: usize,
+    /// Number of relations; 1 for a homogeneous graph.
+    pub n_relations: usize,
 }
 
 /// A second network with the encoder's architecture and its own parameters.
@@ -210,6 +220,19 @@ fn prepared_on(mut objective: impl Objective + 'static, batch: &Subgraph) -> Res
     objective.check(&batch.graph)?;
     objective.prepare(&batch.graph)?;
     Ok(Box::new(objective))
+}
+
+/// The mean of losses with these weights, or with equal weights.
+fn weighted_mean(tape: &mut Tape<'_>, mut terms: Vec<(f64, Var)>, equal: bool) -> Var {
+    if equal {
+        terms.iter_mut().for_each(|term| term.0 = 1.0);
+    }
+    let total: f64 = terms.iter().map(|term| term.0).sum();
+    terms.iter_mut().for_each(|term| term.0 /= total);
+    match terms[..] {
+        [] => tape.constant(1, 1, vec![0.0]),
+        _ => tape.weighted_sum(&terms),
+    }
 }
 
 /// The error for a graph that an objective cannot train on.

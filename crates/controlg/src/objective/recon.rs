@@ -51,4 +51,10 @@ const KEYS: &[Key] = &[
     .added_later(Scalar::Number(0.0)),
     Key::new("hidden", Range::Whole(0, 65_536), "width of the decoder's codes; 0 for the embedding width")
         .added_later(Scalar::Whole(0)),
+    Key::new(
+        "type_weights",
+        Range::OneOf(&["nodes", "equal"]),
+        "weights of the losses of node types: the number of masked nodes, or equal",
+    )
+    .added_later(Scalar::Text("nodes")),
 ];

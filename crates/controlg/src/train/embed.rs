@@ -13,7 +13,7 @@ use super::run::safetensors::TensorFile;
 use crate::Real;
 use crate::config::{self, BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
-use crate::encoder::{self, Network};
+use crate::encoder::{self, InputDims, Network};
 use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, EncoderInput, Graph};
@@ -144,11 +144,11 @@ fn encode_rows(
     blocks: Option<&Path>,
     rows: &mut dyn FnMut(&[Real]) -> Result<()>,
 ) -> Result<()> {
-    let n_features = graph.n_features();
+    let dims = InputDims::of(graph);
     let encoder = &*config.encoder;
     let mut params = Params::new();
     let group = params.add_group("encoder");
-    encoder.init(n_features, &mut params, group, &mut Stream::new(config.seed, "init", "encoder", 0));
+    encoder.init_for(dims, &mut params, group, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, group)?;
     let stats = read_stats(path, tensors)?;
     let mut single = match &config.objectives[..] {
@@ -157,7 +157,7 @@ fn encode_rows(
     };
     let with_aux =
         single.as_mut().filter(|(_, objective)| objective.aux_network() == Some(AuxNetwork::Trained));
-    if let (Some(folder), None) = (blocks, &with_aux) {
+    if let (Some(folder), None, true) = (blocks, &with_aux, encoder.embeds_in_blocks()) {
         let network = Network { encoder, params: &params, group };
         return encoder::embed_in_blocks(network, graph, Some(&stats), folder, rows).map(drop);
     }
@@ -168,7 +168,7 @@ fn encode_rows(
     objective.check(graph)?;
     objective.prepare(graph)?;
     let aux_group = params.add_group(&aux_name(name));
-    encoder.init(n_features, &mut params, aux_group, &mut Stream::new(config.seed, "init", "encoder", 0));
+    encoder.init_for(dims, &mut params, aux_group, &mut Stream::new(config.seed, "init", "encoder", 0));
     tensors.fill(path, &mut params, aux_group)?;
     rows(add_aux(z, &**objective, encoder, &params, aux_group, &prepared).data())
 }

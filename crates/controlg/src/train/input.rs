@@ -6,7 +6,7 @@ use crate::config::{BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
 use crate::error::Result;
 use crate::graph::norm::ColumnScale;
-use crate::graph::{Graph, Subgraph};
+use crate::graph::{Graph, OperatorKind, Subgraph};
 use crate::objective::AuxNetwork;
 use crate::rng::Stream;
 
@@ -62,7 +62,8 @@ impl Input {
             false => None,
         };
         let notes = config.objectives.iter().filter_map(|name| config.objective[name].note(&graph));
-        let notes = normalization.note().into_iter().chain(notes).chain(shared_encoder_note(config));
+        let notes = normalization.note(&graph).into_iter().chain(notes).chain(shared_encoder_note(config));
+        let notes = notes.chain(relations_note(&graph, config));
         let notes = notes.chain(precision_note(config)).chain(one_block_note(config)).collect();
         let data_hash = graph.fingerprint();
         Ok(Input { graph, probe, scale, structural, data_hash, notes, normalization, quality })
@@ -77,6 +78,16 @@ fn one_block_note(config: &Config) -> Option<String> {
         "every epoch has one block, so the controller starts anew before each decision and cannot track the plan: set \
          train.batches_per_epoch to at least 25 times train.block"
             .to_owned()
+    })
+}
+
+/// Says that the encoder does not tell relations apart.
+fn relations_note(graph: &Graph, config: &Config) -> Option<String> {
+    let relations = graph.several_relations()?;
+    let is_blind = config.encoder.operator().kind != OperatorKind::Relations;
+    is_blind.then(|| {
+        let count = relations.schema().relations().len();
+        format!("the encoder does not tell the {count} relations and the node types apart; encoder.kind = rgcn does")
     })
 }
 

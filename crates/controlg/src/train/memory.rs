@@ -5,13 +5,14 @@ use serde::Serialize;
 use super::batch::BatchLoader;
 use super::model::init::InitialModel;
 use super::model::{ExtraPasses, Model, ModelSpec};
-use super::normalization::Normalization;
+use super::normalization::{Normalization, column_scale, normalized_graph};
 use super::quality::{QualitySample, measures_probe};
 use super::readout::EmbeddingReadout;
 use crate::Real;
 use crate::config::{BatchMode, Config, EdgeScope, FeatureNormalization};
 use crate::coordinator::ActiveMethod;
 use crate::data::arrays;
+use crate::encoder::InputDims;
 use crate::error::Result;
 use crate::graph::partition::METIS_UP_TO;
 use crate::graph::{Dense, Features, Graph, Subgraph};
@@ -67,7 +68,7 @@ const BALLS: usize = 8;
 /// Runs every objective's step, and the sensing if the method senses, without numbers (see
 /// [`Pool::shape_only`](crate::tensor::Pool::shape_only)): objectives and encoders need not know their memory.
 pub fn need(graph: &Graph, config: &Config) -> Result<MemoryEstimate> {
-    let initial = InitialModel::new(config, graph.n_features());
+    let initial = InitialModel::new(config, InputDims::of(graph));
     let batch = config.train.batch.on(graph.n_nodes());
     let whole = batch == BatchMode::Full;
     let normalize = Normalization::of(config.normalize, graph)?.how;
@@ -185,6 +186,10 @@ fn writing_bytes(graph: &Graph, config: &Config) -> usize {
 /// left zero, so that the system does not back them with memory.
 fn normalized_shape(graph: Graph, normalize: FeatureNormalization) -> Result<Graph> {
     match (normalize, graph.features()) {
+        (FeatureNormalization::Columns, _) if graph.has_blocks() => {
+            let scale = column_scale(&graph, normalize)?;
+            normalized_graph(graph, normalize, scale.as_ref())
+        }
         (FeatureNormalization::Columns, Features::Sparse(x)) => {
             let dense = Dense::from_parts(x.n_rows(), x.n_cols(), vec![0.0; x.n_rows() * x.n_cols()]);
             graph.with_features(Features::Dense(dense))
@@ -203,17 +208,35 @@ fn graph_bytes(graph: &Graph, config: &Config, normalize: FeatureNormalization, 
         _ if !in_memory && !whole => 0,
         FeatureNormalization::None | FeatureNormalization::Auto => 0,
         FeatureNormalization::Rows => features.max(read_in),
+        // Blocks stay sparse matrices, with an index per number.
+        FeatureNormalization::Columns if graph.has_blocks() => 2 * block_numbers(graph) * size_of::<Real>(),
         FeatureNormalization::Columns => dense,
     };
     let edges = if config.edges == EdgeScope::Train { graph.adjacency().memory_bytes() } else { 0 };
     graph.memory_bytes() + read_in + normalized + edges
 }
 
+/// Numbers in the blocks of all node types, zeros included.
+fn block_numbers(graph: &Graph) -> usize {
+    let Some(relations) = graph.relations() else { return 0 };
+    let types = relations.schema().types().iter().enumerate();
+    types.map(|(at, node_type)| relations.nodes(at).len() * node_type.columns.len()).sum()
+}
+
 /// What is prepared once for passes on a graph: its operator and those with edges dropped, the transpose of sparse
 /// features or the smoothed dense ones, what the objectives keep.
 fn prepared_bytes(graph: &Graph, objectives: &[Box<dyn Objective>]) -> usize {
     let (n, entries) = (graph.n_nodes(), graph.adjacency().n_entries());
-    let operator = (entries + n) * (size_of::<u32>() + size_of::<Real>()) + n * size_of::<usize>();
+    let entry = size_of::<u32>() + size_of::<Real>();
+    let operator = match graph.relations() {
+        // The means in every direction and their transpose, and a Laplacian per relation.
+        Some(relations) => {
+            let laplacians =
+                relations.schema().relations().len() * n * (size_of::<usize>() + size_of::<f64>());
+            3 * relations.n_messages() * entry + 3 * n * size_of::<usize>() + laplacians
+        }
+        None => (entries + n) * entry + n * size_of::<usize>(),
+    };
     let drops = objectives.iter().flat_map(|objective| objective.views()).any(|spec| spec.drop_edges > 0.0);
     let dropped = if drops { 2 * operator + entries + n * size_of::<usize>() } else { 0 };
     let features = match graph.features() {

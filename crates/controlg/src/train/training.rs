@@ -131,6 +131,7 @@ impl<'g> Training<'g> {
             data_hash: Some(self.data_hash.clone()),
             normalize: self.normalization.chosen_for.map(|_| self.normalization.how),
             notes: self.notes.clone(),
+            relations: self.model.relation_lines(),
             integral_rule: self.config.is_feedback_loop().then_some(self.config.control.integral),
             config: RecordedConfig::from(&self.config),
         }))

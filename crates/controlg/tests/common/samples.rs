@@ -16,13 +16,16 @@ pub type Files = Vec<(&'static str, Vec<u8>)>;
 pub type MakeSample = fn() -> Files;
 
 /// A valid graph in every format.
-pub const SAMPLES: [(&str, MakeSample); 6] = [
+pub const SAMPLES: [(&str, MakeSample); 9] = [
     ("planetoid", planetoid),
     ("geom-gcn", geom_gcn),
     ("wiki-cs", wiki_cs),
     ("gnn-benchmark", gnn_benchmark),
     ("heterophilous", heterophilous),
     ("ogb", ogb),
+    ("typed-folder", typed_folder),
+    ("heco", heco),
+    ("magnn", magnn),
 ];
 
 pub fn write(folder: &Path, files: &Files) {
@@ -93,6 +96,67 @@ pub fn ogb() -> Files {
         ("split/time/train.csv.gz", gz(b"2\n0\n")),
         ("split/time/valid.csv", b"1\n".to_vec()),
         ("split/time/test.csv", b"".to_vec()),
+    ]
+}
+
+pub fn typed_folder() -> Files {
+    vec![
+        ("nodes/author.csv", b"id\nann\nbob\n".to_vec()),
+        ("nodes/paper.csv", b"id,label,year\np1,x,2001\np2,y,2002\np3,,2003\n".to_vec()),
+        ("edges/author-writes-paper.csv", b"src,dst\nann,p1\nbob,p2\n".to_vec()),
+        ("edges/paper-cites-paper.csv", b"src,dst\np1,p2\np3,p1\n".to_vec()),
+        ("splits.csv", b"id,split\npaper:p1,train\npaper:p2,test\n".to_vec()),
+    ]
+}
+
+/// A CSR matrix of floats as SciPy saves it.
+fn scipy_csr(shape: [i64; 2], indptr: &[i32], indices: &[i32], data: &[f32]) -> Npz {
+    Npz::new([
+        ("shape", super::npz::i64s(&shape)),
+        ("indptr", super::npz::i32s(indptr)),
+        ("indices", super::npz::i32s(indices)),
+        ("data", super::npz::f32s(data)),
+    ])
+}
+
+/// Three papers, two authors and two subjects.
+pub fn heco() -> Files {
+    let papers = scipy_csr([3, 4], &[0, 1, 2, 4], &[0, 2, 1, 3], &[1.0, 1.0, 2.0, 1.0]);
+    let authors = Npz::new([
+        ("shape", super::npz::i64s(&[2, 3])),
+        ("row", super::npz::i32s(&[1, 0])),
+        ("col", super::npz::i32s(&[2, 0])),
+        ("data", super::npz::f32s(&[1.0, 3.0])),
+    ]);
+    vec![
+        ("pa.txt", b"0\t0\n1\t1\n2\t1\n".to_vec()),
+        ("ps.txt", b"0\t1\n1\t0\n2\t0\n".to_vec()),
+        ("p_feat.npz", papers.bytes()),
+        ("a_feat.npz", authors.bytes()),
+        ("labels.npy", super::npz::f32s(&[1.0, 0.0, 1.0])),
+        ("train_20.npy", super::npz::i32s(&[0])),
+        ("val_20.npy", super::npz::i32s(&[1])),
+        ("test_20.npy", super::npz::i32s(&[2])),
+    ]
+}
+
+/// Two movies, one director and two actors.
+pub fn magnn() -> Files {
+    let adjacency = scipy_csr([5, 5], &[0, 2, 4, 6, 7, 8], &[2, 3, 2, 4, 0, 1, 0, 1], &[1.0; 8]);
+    let features = |rows: i64| {
+        let offsets: Vec<i32> = (0..=rows as i32).collect();
+        scipy_csr([rows, 2], &offsets, &vec![1; rows as usize], &vec![1.0; rows as usize]).bytes()
+    };
+    let index = super::npz::i64s;
+    let split = Npz::new([("train_idx", index(&[0])), ("val_idx", index(&[])), ("test_idx", index(&[1]))]);
+    vec![
+        ("adjM.npz", adjacency.bytes()),
+        ("node_types.npy", super::npz::i32s(&[0, 0, 1, 2, 2])),
+        ("features_0.npz", features(2)),
+        ("features_1.npz", features(1)),
+        ("features_2.npz", features(2)),
+        ("labels.npy", super::npz::i64s(&[0, 1])),
+        ("train_val_test_idx.npz", split.bytes()),
     ]
 }
 

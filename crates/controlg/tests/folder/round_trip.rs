@@ -43,7 +43,16 @@ pub(crate) fn small(
         test: test.to_vec(),
     };
     let splits = vec![split(7, &[0, 4], &[2], &[]), split(0, &[1], &[], &[0, 2, 3, 4])];
-    Dataset { name: "small".into(), format: "folder", graph, labels, splits, edge_counts, notes: Vec::new() }
+    Dataset {
+        name: "small".into(),
+        format: "folder",
+        graph,
+        labels,
+        splits,
+        edge_counts,
+        relation_counts: vec![],
+        notes: Vec::new(),
+    }
 }
 
 pub(crate) fn dense() -> Features {

@@ -1,8 +1,9 @@
 //! Test fixtures: one objective on a graph, split into its parts, and models with several objectives.
 
 use controlg::config::Recompute;
-use controlg::encoder::{self, Encoder, Pass};
-use controlg::graph::{EdgeDropper, EncoderInput, Graph, OperatorSpec};
+use controlg::coordinator::RelationWeights;
+use controlg::encoder::{self, Encoder, InputDims, Pass};
+use controlg::graph::{EdgeDropper, EncoderInput, Graph};
 use controlg::objective::{
     self, AugmentedView, AuxNetwork, HeadDims, LossInput, Objective, Purpose, ViewSpec,
 };
@@ -42,6 +43,7 @@ impl Bench {
     /// With a share of the samples held out, if it is not 0.
     pub(crate) fn holding_out(graph: Graph, encoder: &str, name: &str, table: &str, share: f64) -> Bench {
         let graph = forever(graph);
+        let encoder = &**forever(network(encoder));
         let mut objective = objective(name, table);
         objective.check(graph).expect("a suitable graph");
         objective.prepare(graph).expect("a suitable graph");
@@ -51,8 +53,8 @@ impl Bench {
         }
         Bench {
             graph,
-            prepared: forever(EncoderInput::new(graph)),
-            encoder: &**forever(network(encoder)),
+            prepared: forever(EncoderInput::with_spec(graph, encoder.operator())),
+            encoder,
             objective: &**forever(objective),
             group: 1,
             aux_group: 2,
@@ -76,7 +78,12 @@ impl Bench {
     pub(crate) fn params(&self) -> Params {
         let mut params = Params::new();
         let group = params.add_group("encoder");
-        self.encoder.init(self.graph.n_features(), &mut params, group, &mut Stream::new(4, "init", "", 0));
+        self.encoder.init_for(
+            InputDims::of(self.graph),
+            &mut params,
+            group,
+            &mut Stream::new(4, "init", "", 0),
+        );
         self.add_head(&mut params);
         let mut stream = Stream::new(6, "test", "", 0);
         for group in 0..params.groups().len() {
@@ -115,12 +122,13 @@ impl Bench {
 
     /// Adds the head, and the auxiliary network if there is one.
     fn add_head(&self, params: &mut Params) {
-        let dims = HeadDims { n_features: self.graph.n_features(), width: self.encoder.width() };
+        let InputDims { n_features, n_relations, .. } = InputDims::of(self.graph);
+        let dims = HeadDims { n_features, width: self.encoder.width(), n_relations };
         let group = params.add_group("head");
         self.objective.init_head(dims, params, group, &mut Stream::new(5, "init", "", 0));
         if self.objective.aux_network().is_some() {
             let aux = params.add_group("aux");
-            self.encoder.init(self.graph.n_features(), params, aux, &mut Stream::new(8, "init", "", 0));
+            self.encoder.init_for(InputDims::of(self.graph), params, aux, &mut Stream::new(8, "init", "", 0));
         }
     }
 
@@ -133,7 +141,7 @@ impl Bench {
                 spec,
                 self.graph,
                 self.prepared,
-                &mut EdgeDropper::new(OperatorSpec::GCN),
+                &mut EdgeDropper::new(self.encoder.operator()),
                 &mut stream,
             )
         };
@@ -214,6 +222,7 @@ pub(crate) fn spec(encoder: Box<dyn Encoder>, objectives: Vec<NamedObjective>, l
         recompute,
         held_out: 0.0,
         precision: Precision::Full,
+        relation_weights: RelationWeights::Edges,
     }
 }
 

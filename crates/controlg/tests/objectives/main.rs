@@ -30,6 +30,7 @@ fn tables(name: &str) -> &'static [&'static str] {
             "decoder = 'dot'",
             "decoder = 'dot'\nmean = 'joint'\nbatch = 7",
             "hidden = 5\nmask = 0",
+            "hidden = 5\nrelation_weights = 'equal'",
             "hidden = 5\nmask = 0.4\ndropout = 0.3\nnegatives = 'degree'",
         ],
         "p_recon" => &[
@@ -44,6 +45,7 @@ fn tables(name: &str) -> &'static [&'static str] {
             "decoder = 'gat'\nremask = false\ninit = 'normal'\nmin_norm = 1e-12\ndropout = 0.2\nattention_dropout = 0.1",
             "decoder = 'linear'\ninit = 'normal'\nexponent = 2",
             "hidden = 3",
+            "type_weights = 'equal'",
         ],
         "p_minsg" => &[
             "",

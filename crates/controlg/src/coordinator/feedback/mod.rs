@@ -27,7 +27,9 @@ mod sense;
 
 pub use control::{ControlMode, ControlSettings, Decision, Gain, IntegralRule, Tracking};
 pub use plan::{GainWeights, Plan, PlanMode, PlanSettings, plan};
-pub use sense::{HeldOutReading, LoopState, Reading, SenseSettings, Sensed, robust_norm, sense};
+pub use sense::{
+    HeldOutReading, LoopState, Reading, RelationWeights, SenseSettings, Sensed, robust_norm, sense,
+};
 
 use gain::GainState;
 

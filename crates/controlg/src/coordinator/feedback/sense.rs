@@ -32,6 +32,19 @@ pub struct SenseSettings {
     pub probe_nodes: usize,
     /// Share of the samples of each objective that is held out; 0 for none.
     pub held_out: f64,
+    /// The weights of relations in the Rayleigh quotient.
+    pub relation_weights: RelationWeights,
+}
+
+/// The weights of relations in the Rayleigh quotient RQ = Σᵣ wᵣ·RQᵣ of a graph with types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RelationWeights {
+    /// The share of edges.
+    #[default]
+    Edges,
+    /// The same for all relations.
+    Equal,
 }
 
 impl SenseSettings {
@@ -60,6 +73,12 @@ impl SenseSettings {
             "share of each objective's samples that is held out to measure losses; 0: none",
         )
         .added_later(Scalar::Number(0.0)),
+        Key::new(
+            "relation_weights",
+            Range::OneOf(&["edges", "equal"]),
+            "weights of relations in the Rayleigh quotient: their shares of the edges, or equal",
+        )
+        .added_later(Scalar::Text("edges")),
     ];
 }
 
@@ -76,6 +95,7 @@ impl Default for SenseSettings {
             whole_up_to: 50_000,
             probe_nodes: 20_000,
             held_out: 0.0,
+            relation_weights: RelationWeights::Edges,
         }
     }
 }
@@ -92,6 +112,9 @@ pub struct Reading {
     pub cosine: Vec<Vec<f64>>,
     /// Rayleigh quotients of the gradients with respect to the embeddings, in [0, 2].
     pub rq: Vec<f64>,
+    /// The Rayleigh quotients in each relation (rows) that `rq` is the weighted mean of; empty for a homogeneous graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rq_relation: Vec<Vec<f64>>,
     /// Measurements on held-out samples, which planning by expected gain needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOutReading>,
@@ -123,7 +146,7 @@ impl Reading {
             }
         };
         let cosine = (0..loss.len()).map(|k| (0..loss.len()).map(|j| cosine(k, j)).collect()).collect();
-        Reading { loss, grad_norm, cosine, rq, held_out: None }
+        Reading { loss, grad_norm, cosine, rq, rq_relation: Vec::new(), held_out: None }
     }
 
     /// Whether objective `k` was measured successfully. If its gradient is zero or a value is not finite, it is left out
@@ -244,7 +267,14 @@ mod tests {
 
     fn reading(cosine: Vec<Vec<f64>>) -> Reading {
         let k = cosine.len();
-        Reading { loss: vec![1.0; k], grad_norm: vec![1.0; k], cosine, rq: vec![1.0; k], held_out: None }
+        Reading {
+            loss: vec![1.0; k],
+            grad_norm: vec![1.0; k],
+            cosine,
+            rq: vec![1.0; k],
+            rq_relation: vec![],
+            held_out: None,
+        }
     }
 
     fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {

@@ -19,6 +19,14 @@ use crate::graph::{Adjacency, BlockHash, Csr, EdgeCounts, Graph, Ids, StoredFeat
 
 /// Loads a binary folder. Features stay on disk if the options ask for it.
 pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Dataset> {
+    if options.directed {
+        return Err(Error::input(
+            path,
+            "",
+            "undirected edges",
+            "edges with a direction, for directed = true",
+        ));
+    }
     let header = BinaryHeader::read(path)?;
     let adjacency = header.adjacency(path)?;
     let ids = header.ids(path)?;
@@ -46,6 +54,7 @@ pub(in crate::data) fn load(path: &Path, options: &LoadOptions) -> Result<Datase
         labels: None,
         splits: Vec::new(),
         edge_counts: EdgeCounts::default(),
+        relation_counts: Vec::new(),
         notes,
     })
 }

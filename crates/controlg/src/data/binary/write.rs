@@ -14,7 +14,7 @@ use super::{
 use crate::Real;
 use crate::data::Dataset;
 use crate::data::atomic_folder::{AtomicFolder, check_new_or_empty};
-use crate::data::convert::check_lines;
+use crate::data::convert::{check_lines, refuse_types};
 use crate::data::folder::FEATURE_NAMES;
 use crate::error::{Error, Result};
 use crate::files::hex;
@@ -22,6 +22,7 @@ use crate::graph::{Csr, Features, Ids};
 
 /// Writes a graph into a new or empty folder.
 pub fn to_binary(dataset: &Dataset, out: &Path) -> Result<()> {
+    refuse_types(dataset)?;
     let graph = &dataset.graph;
     let mut writer = BinaryWriter::new(out, graph.n_features(), dataset.notes.clone())?;
     writer.header.features_from_edges = graph.has_features_from_edges();

@@ -230,3 +230,52 @@ pub(super) const OGBN_ARXIV: &[RemoteFile<'static>] = &[
     member("split/time/train.csv.gz", "arxiv/split/time/train.csv.gz", 211044, "84983391900af45194e5db8d977ec9e01d4eda96e20328f3d7575fdd45c6797c"),
     member("split/time/valid.csv.gz", "arxiv/split/time/valid.csv.gz", 66916, "ebe6cdcd77c75eedbce2064a05a49bc28e2c4a631f49d66b9e9ff317eef993eb"),
 ];
+
+#[rustfmt::skip] // one file per line
+pub(super) const ACM: &[RemoteFile<'static>] = &[
+    file("a_feat.npz", 1961252, "e2f2ac8d357310149fc7badbf32ea0b171dec25aad6c37ec45de592666c65555", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/a_feat.npz"),
+    file("labels.npy", 32280, "019284b3e6a58fc8ebd432fb99aaaf183ad41dbf56b8ca7af0b56dca9dd844b5", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/labels.npy"),
+    file("p_feat.npz", 495879, "9e1019dfceaaabb19ee5b5f09de3147ffbaa818b43c3fc3f92bdfaf4ed5f02f4", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/p_feat.npz"),
+    file("pa.txt", 128122, "e67385fc13c3b3b624d81de7eb6e4245d9aeafa063c5466c6fab0f151bcb84d6", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/pa.txt"),
+    file("ps.txt", 30181, "3da7615ef5567c5f7f1ab9ec770c4b4b8b6a54790baa1cda3d4499329dfc22d5", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/ps.txt"),
+    optional(file("test_20.npy", 8128, "eb90e38c882009c6439d749d160d39ed64f8813e9f672c02be54993914934afa", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/test_20.npy")),
+    optional(file("test_40.npy", 8128, "f73d7e23459dd654a7567ee8bf123849f400096f8fac558dc37033d3fdc11aa6", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/test_40.npy")),
+    optional(file("test_60.npy", 8128, "5181ccdeacc54b88ed53681ba9f2c789cc6d67a499f40a68ac6827a96932b976", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/test_60.npy")),
+    optional(file("train_20.npy", 608, "6bf4c1cef638f3ffe1826091b9be7fbff23a4935dfbde03c24b492d264d67684", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/train_20.npy")),
+    optional(file("train_40.npy", 1088, "98239282e69e9775a9b13bc54598cc780eca31dcaeb81963efbbd4c6c3e51435", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/train_40.npy")),
+    optional(file("train_60.npy", 1568, "5b86f56415b84d1faa8c8f864cd37272589ec4ffff1b0ca347d4c39ee38dcc02", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/train_60.npy")),
+    optional(file("val_20.npy", 8128, "4280dccb661a50196502a39973a462919399fcfcd97b1d43581dfa9ca02d1b5d", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/val_20.npy")),
+    optional(file("val_40.npy", 8128, "19fb1e72b76bc24da95423d1a83583a42fe5b62d69b2b197312f630ff5096202", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/val_40.npy")),
+    optional(file("val_60.npy", 8128, "e234b6c1e19445ed6cc3694a273b943bbded8e847a9d0246f18d59f76fb8cd5d", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/acm/val_60.npy")),
+];
+
+#[rustfmt::skip] // one file per line
+pub(super) const DBLP: &[RemoteFile<'static>] = &[
+    file("a_feat.npz", 68550, "997876bf8d90d29fdb90bf4801a9909893a9ee5646a85aeca079ce167595ec41", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/a_feat.npz"),
+    file("labels.npy", 32584, "817efdc3ebb9e96067b8770dad5894b06ecabde2ac95d4b17443985f0439fda7", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/labels.npy"),
+    file("p_feat.npz", 170259, "99c3d1836c44cda016f790d1cdbcc76fed729e48b9e2a9332eac145960716d9f", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/p_feat.npz"),
+    file("pa.txt", 193719, "94cf38a92733d21664f55907305773bb6fb90dd9d1579392517596488f061382", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/pa.txt"),
+    file("pc.txt", 110214, "316182e11f19fddfc3a01ebd6541134a7c3931ee62262e638be607bb3f9768e4", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/pc.txt"),
+    file("pt.txt", 800835, "78f3d6f9a528ed112a2d29bd2a672cdf13a03779a87ce89856e6a622eda280b8", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/pt.txt"),
+    file("t_feat.npz", 3089328, "462ea84b5eebfd4883910d0d15afff53e960ae8a80d7d62591f86a8d61fb5467", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/t_feat.npz"),
+    optional(file("test_20.npy", 8128, "a7fc6b67e477df8301915065b116fb7742d99f28323a2bf8bcb57663a2d5c490", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/test_20.npy")),
+    optional(file("test_40.npy", 8128, "9af7116d1d11e656e4fc64dc11601353a3f37cad8fb9ffe8d71cf16d7e2a7ca6", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/test_40.npy")),
+    optional(file("test_60.npy", 8128, "52122be025ae02256f82376bc62d1ba74083a4473a211e89a1389d67ca6e68bb", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/test_60.npy")),
+    optional(file("train_20.npy", 768, "85f0e91265931c8b1433ed7bd04e7e8f4c8c4246784d4443c147d6f24cccc709", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/train_20.npy")),
+    optional(file("train_40.npy", 1408, "82cead2b36410b52729e2034c0e75de55779e718e4a35f7cc0a31b25526d8c2b", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/train_40.npy")),
+    optional(file("train_60.npy", 2048, "47086d378beda443b1a2aa1bb2d681e5a6d2b3e819a3e9850e365ea1f8f9b819", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/train_60.npy")),
+    optional(file("val_20.npy", 8128, "6c06b017a4c45c7cd9d01c67fb409336ddcd5c076edb9c90792cc2d027565d38", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/val_20.npy")),
+    optional(file("val_40.npy", 8128, "b4c0b94ed81eeb28fe9bf6dd4a057de9093aa512caf4197165a2634568e7b2d5", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/val_40.npy")),
+    optional(file("val_60.npy", 8128, "7ba309a9daec8bd5d92e217cecc6a22d8547b7b0193a8a30855fffd41636cec6", "https://raw.githubusercontent.com/liun-online/HeCo/main/data/dblp/val_60.npy")),
+];
+
+#[rustfmt::skip] // one file per line
+pub(super) const IMDB: &[RemoteFile<'static>] = &[
+    by_hand("adjM.npz", "https://github.com/cynricfu/MAGNN"),
+    by_hand("features_0.npz", "https://github.com/cynricfu/MAGNN"),
+    by_hand("features_1.npz", "https://github.com/cynricfu/MAGNN"),
+    by_hand("features_2.npz", "https://github.com/cynricfu/MAGNN"),
+    by_hand("labels.npy", "https://github.com/cynricfu/MAGNN"),
+    by_hand("node_types.npy", "https://github.com/cynricfu/MAGNN"),
+    by_hand("train_val_test_idx.npz", "https://github.com/cynricfu/MAGNN"),
+];

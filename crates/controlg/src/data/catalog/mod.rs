@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::fetch::{Checksum, RemoteFile};
 use super::{Dataset, FeatureSource, Format, LoadOptions, assemble};
-use super::{geom_gcn, gnn_benchmark, heterophilous, ogb, planetoid, wikics};
+use super::{geom_gcn, gnn_benchmark, heterophilous, ogb, planetoid, typed, wikics};
 use crate::error::{Error, Result};
 use crate::registry::EntrySummary;
 
@@ -27,10 +27,12 @@ pub struct KnownDataset {
     pub protocol: &'static str,
     /// The version without duplicate nodes, if there is one.
     pub filtered: Option<&'static str>,
-    /// The files, in the folder with the name of the data set.
+    /// The files, in the folder of the data set.
     pub files: &'static [RemoteFile<'static>],
     /// The file with the features only, if there is one. Structural features do not need it.
     pub feature_file: Option<&'static str>,
+    /// The folder within the data folder; empty if it has the name of the data set.
+    folder: &'static str,
     /// The path given to the reader, relative to the folder; empty for the folder itself.
     entry: &'static str,
     /// The file format; `None` if the graph is generated.
@@ -107,6 +109,7 @@ pub const ALL: &[KnownDataset] = &[
         filtered: None,
         files: files::WIKICS,
         feature_file: None,
+        folder: "",
         entry: "data.json",
         format: Some(&wikics::FORMAT),
     },
@@ -120,6 +123,7 @@ pub const ALL: &[KnownDataset] = &[
         filtered: None,
         files: files::COAUTHOR_CS,
         feature_file: None,
+        folder: "",
         entry: "ms_academic_cs.npz",
         format: Some(&gnn_benchmark::FORMAT),
     },
@@ -133,8 +137,33 @@ pub const ALL: &[KnownDataset] = &[
         filtered: None,
         files: files::OGBN_ARXIV,
         feature_file: Some("raw/node-feat.csv.gz"),
+        folder: "",
         entry: "",
         format: Some(&ogb::FORMAT),
+    },
+    KnownDataset {
+        name: "acm",
+        summary: "papers with authors and subjects, 11246 nodes, 2 relations, 3 classes of papers",
+        files: files::ACM,
+        folder: "hetero/acm",
+        ..HECO
+    },
+    KnownDataset {
+        name: "dblp",
+        summary: "papers with authors, terms and conferences, 26128 nodes, 3 relations, 4 classes of authors",
+        files: files::DBLP,
+        folder: "hetero/dblp",
+        ..HECO
+    },
+    KnownDataset {
+        name: "imdb",
+        summary: "movies with directors and actors, 11616 nodes, 2 relations, 3 classes of movies",
+        paper: "Fu et al., MAGNN: Metapath Aggregated Graph Neural Network for Heterogeneous Graph Embedding, WWW 2020",
+        protocol: "magnn-400",
+        files: files::IMDB,
+        folder: "hetero/imdb",
+        format: Some(&typed::magnn::FORMAT),
+        ..HECO
     },
     KnownDataset {
         name: "synthetic",
@@ -146,6 +175,7 @@ pub const ALL: &[KnownDataset] = &[
         filtered: None,
         files: &[],
         feature_file: None,
+        folder: "",
         entry: "",
         format: None,
     },
@@ -161,8 +191,17 @@ const PLANETOID: KnownDataset = KnownDataset {
     filtered: None,
     files: &[],
     feature_file: None,
+    folder: "",
     entry: "",
     format: Some(&planetoid::FORMAT),
+};
+
+const HECO: KnownDataset = KnownDataset {
+    paper: "Wang et al., Self-supervised Heterogeneous Graph Neural Network with Co-contrastive Learning, KDD 2021",
+    license: "none known",
+    protocol: "per-class-20",
+    format: Some(&typed::heco::FORMAT),
+    ..PLANETOID
 };
 
 const WIKIPEDIA: KnownDataset = KnownDataset {
@@ -192,9 +231,14 @@ impl KnownDataset {
         self.format.map(|format| format.name)
     }
 
+    /// The folder of its files in the data folder.
+    pub fn folder_in(&self, data_dir: &Path) -> PathBuf {
+        data_dir.join(if self.folder.is_empty() { self.name } else { self.folder })
+    }
+
     /// The required files that do not exist.
     pub fn missing(&self, data_dir: &Path) -> Vec<&'static RemoteFile<'static>> {
-        let folder = data_dir.join(self.name);
+        let folder = self.folder_in(data_dir);
         self.files.iter().filter(|file| file.required && !folder.join(file.path).is_file()).collect()
     }
 
@@ -220,9 +264,10 @@ impl KnownDataset {
         };
         let data_dir = data_dir(options)?;
         self.check_files(&data_dir, options.features)?;
-        let folder = data_dir.join(self.name);
+        let folder = self.folder_in(&data_dir);
         let path = if self.entry.is_empty() { folder } else { folder.join(self.entry) };
         let raw = (format.read)(&path, options.features)?;
+        let raw = if options.directed { raw.directed() } else { raw };
         let mut dataset = assemble(self.name.to_owned(), format.name, raw, options.features)?;
         if !self.notes.is_empty() {
             dataset.notes.push(self.notes.to_owned());
@@ -235,7 +280,7 @@ impl KnownDataset {
         let optional = Some(self.feature_file).filter(|_| features == FeatureSource::Structural).flatten();
         let missing = self.missing(data_dir);
         let Some(file) = missing.iter().find(|file| Some(file.path) != optional) else { return Ok(()) };
-        let path = data_dir.join(self.name).join(file.path);
+        let path = self.folder_in(data_dir).join(file.path);
         let by_hand = file.origin.by_hand(&path);
         let mut expected = match file.check {
             Checksum::Unknown => format!("a file: {by_hand}"),
@@ -300,7 +345,7 @@ mod tests {
     #[test]
     fn every_entry_is_complete() {
         let names: HashSet<_> = names().collect();
-        assert_eq!(names.len(), 12);
+        assert_eq!(names.len(), 15);
         for known in ALL {
             assert!(find(known.name).is_some() && !known.summary.is_empty() && !known.license.is_empty());
             assert_eq!(known.format.is_some(), !known.files.is_empty(), "{}", known.name);
@@ -313,12 +358,14 @@ mod tests {
                 match file.check {
                     Checksum::Sha256(hash) => assert_eq!(hash.len(), 64, "{}", file.path),
                     Checksum::GitBlob(hash) => assert_eq!(hash.len(), 40, "{}", file.path),
-                    Checksum::Unknown => assert!(known.name.ends_with("-filtered"), "{}", file.path),
+                    Checksum::Unknown => {
+                        assert!(known.name.ends_with("-filtered") || known.name == "imdb", "{}", file.path)
+                    }
                 }
                 assert!(file.origin.url().starts_with("http") && !file.path.contains(".."));
             }
         }
-        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 111);
+        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 147);
     }
 
     #[test]

@@ -133,7 +133,7 @@ pub fn fetch(
             "a data set with files",
         ));
     }
-    fetch_files(known.files, &data_dir.join(known.name), options, progress)
+    fetch_files(known.files, &known.folder_in(data_dir), options, progress)
 }
 
 /// Downloads the missing files of a list into a folder.

@@ -42,6 +42,11 @@ impl EdgeTable {
         }
     }
 
+    /// A table with the columns `src` and `dst`.
+    pub(super) fn of(table: Table) -> EdgeTable {
+        EdgeTable { table, other_ends: None }
+    }
+
     /// The columns of source and target.
     fn ends(&self) -> Result<(&Column, &Column)> {
         match self.other_ends {
@@ -69,6 +74,24 @@ pub(super) fn read(edges: &EdgeTable, nodes: &NodeTable<'_>) -> Result<EdgeList>
     };
     let pairs = (0..table.n_rows()).map(|row| Ok((find(source, row)?, find(target, row)?)));
     Ok(EdgeList { pairs: pairs.collect::<Result<_>>()?, weights: weights(table)? })
+}
+
+/// The edges from nodes of one type to nodes of another, which have no weights.
+pub(super) fn read_between(
+    edges: &EdgeTable,
+    from: &NodeTable<'_>,
+    to: &NodeTable<'_>,
+) -> Result<Vec<(u32, u32)>> {
+    let (table, (source, target)) = (&edges.table, edges.ends()?);
+    if let Some(column) = table.find(&WEIGHT) {
+        let found = format_args!("column '{}'", column.name);
+        return Err(table.bad_header(found, "src,dst; edges between types have no weights"));
+    }
+    let find = |nodes: &NodeTable<'_>, column: &Column, row: usize| {
+        let id = nodes::id_at(table, column, row)?;
+        nodes.find(&id).map_err(|(found, expected)| table.bad(row, found, expected))
+    };
+    (0..table.n_rows()).map(|row| Ok((find(from, source, row)?, find(to, target, row)?))).collect()
 }
 
 /// The nodes of the edges in order of appearance, followed by those that only `labeled` or else only `split` has, or all

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Dense, Features, Ids};
 
 /// Columns that must not be read as features: pretraining must not see labels.
-const LABELS: [&str; 3] = ["label", "labels", "class"];
+pub(super) const LABELS: [&str; 3] = ["label", "labels", "class"];
 
 /// A file of features.
 pub(super) enum FeatureFile {

@@ -40,9 +40,11 @@
 mod edges;
 mod embeddings;
 mod features;
+pub(super) mod graphstorm;
 mod labels;
 mod nodes;
 mod splits;
+pub(super) mod typed;
 
 pub use embeddings::read_embeddings;
 pub(super) use labels::NO_LABEL;
@@ -106,7 +108,7 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     let splits = split_table.map(|table| splits::read(&table, &nodes)).transpose()?;
     drop(nodes);
     let splits = splits.unwrap_or_default();
-    Ok(RawDataset { edges, features, feature_names, ids: names, labels, splits, notes })
+    Ok(RawDataset { edges, features, feature_names, ids: names, labels, splits, notes, types: None })
 }
 
 /// The nodes, the file that lists them, and the edges if they had to be read for that.

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
 
-use super::{hash_line, hex};
+use super::{by_relation, hash_line, hex};
 use crate::error::{Error, Result};
-use crate::graph::{EdgeList, Graph};
+use crate::graph::{EdgeList, Graph, Relations};
 use crate::rng::Stream;
 
 /// Node pairs (u, v) with u < v.
-type Pairs = Vec<(u32, u32)>;
+pub(super) type Pairs = Vec<(u32, u32)>;
 
 /// Train, validation and test edges, with one negative (a pair without an edge) for each.
 ///
@@ -40,7 +40,13 @@ impl EdgeSplit {
     pub const PROTOCOL: &str = "edges-70-10-20";
 
     /// Splits the edges of a graph at random, determined by `seed`.
+    ///
+    /// On a graph with several relations every relation is split by itself, and its negatives join nodes of its types. An edge of
+    /// several relations is split with the first of them.
     pub fn draw(graph: &Graph, seed: u64) -> Result<EdgeSplit> {
+        if let Some(relations) = graph.several_relations() {
+            return by_relation::draw(graph, relations, seed);
+        }
         let n_edges = graph.n_edges();
         let n_pairs = graph.n_nodes() * (graph.n_nodes() - 1) / 2;
         if n_edges < 10 || n_pairs - n_edges < n_edges {
@@ -77,8 +83,41 @@ impl EdgeSplit {
         Ok(EdgeSplit { seed, train, val, test, train_negatives, val_negatives, test_negatives })
     }
 
+    /// The pairs of one relation: its edges, and the negatives that join nodes of its types.
+    pub fn of_relation(&self, graph: &Graph, relations: &Relations, relation: usize) -> EdgeSplit {
+        let edges = |pairs: &Pairs| {
+            let is_of = |&&(u, v): &&(u32, u32)| {
+                by_relation::first_relation(graph, relations, (u, v)) == Some(relation)
+            };
+            pairs.iter().filter(is_of).copied().collect()
+        };
+        let types = by_relation::types_of(relations, relation);
+        let negatives = |pairs: &Pairs| {
+            let is_of = |&&(u, v): &&(u32, u32)| types == [relations.type_of(u), relations.type_of(v)];
+            pairs.iter().filter(is_of).copied().collect()
+        };
+        EdgeSplit {
+            seed: self.seed,
+            train: edges(&self.train),
+            val: edges(&self.val),
+            test: edges(&self.test),
+            train_negatives: negatives(&self.train_negatives),
+            val_negatives: negatives(&self.val_negatives),
+            test_negatives: negatives(&self.test_negatives),
+        }
+    }
+
     /// The graph with the training edges only, for pretraining. Structural features are computed again.
+    ///
+    /// # Errors
+    /// If a validation or test edge is also a training edge, in either direction.
     pub fn training_graph(&self, graph: &Graph) -> Result<Graph> {
+        let is_trained = |&&(u, v): &&(u32, u32)| self.train.binary_search(&(u.min(v), u.max(v))).is_ok();
+        if let Some(&(u, v)) = self.val.iter().chain(&self.test).find(is_trained) {
+            let [a, b] = [u, v].map(|node| graph.ids().get(node as usize).into_owned());
+            let found = format!("the edge {a}, {b} among the training edges and among the others");
+            return Err(Error::value(Self::PROTOCOL, found, "each edge in one part, its reverse included"));
+        }
         let weights = graph.adjacency().values().map(|_| {
             let weight = |&(u, v): &(u32, u32)| {
                 let at = graph.adjacency().row(u as usize).partition_point(|&other| other < v);

@@ -3,6 +3,7 @@
 //! A [`Split`] either comes with the files or is drawn at random, determined by protocol and seed. Publish its
 //! [`Split::hash`] beside a score, so that others can check that they use the same nodes.
 
+mod by_relation;
 mod edges;
 mod protocol;
 mod random;
@@ -10,7 +11,7 @@ mod select;
 
 pub use edges::EdgeSplit;
 pub use protocol::{PROTOCOLS, Protocol};
-pub use random::{random_10_10_80, shchur_20_30};
+pub use random::{per_class_20, per_class_40, per_class_60, random_10_10_80, shchur_20_30};
 pub use select::{DEFAULT_PROTOCOL, select_splits};
 
 use sha2::{Digest, Sha256};

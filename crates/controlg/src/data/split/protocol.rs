@@ -1,6 +1,6 @@
 //! Evaluation protocols by name: how to split, and which probe to fit.
 
-use super::{Split, random_10_10_80, shchur_20_30};
+use super::{Split, per_class_20, per_class_40, per_class_60, random_10_10_80, shchur_20_30};
 use crate::data::Labels;
 use crate::registry::EntrySummary;
 
@@ -59,6 +59,30 @@ pub const PROTOCOLS: &[Protocol] = &[
         summary: "random per seed: 20 nodes of each class for training, 30 for validation, the rest for testing; linear probe",
         paper: "Shchur et al., Pitfalls of graph neural network evaluation, 2018",
         draw: Some(shchur_20_30),
+    },
+    Protocol {
+        name: "per-class-20",
+        summary: "20 training nodes per class, 1000 validation, 1000 test: those in the files, else random per seed; linear probe",
+        paper: "Wang et al., HeCo, KDD 2021",
+        draw: Some(per_class_20),
+    },
+    Protocol {
+        name: "per-class-40",
+        summary: "per-class-20 with 40 training nodes per class",
+        paper: "Wang et al., HeCo, KDD 2021",
+        draw: Some(per_class_40),
+    },
+    Protocol {
+        name: "per-class-60",
+        summary: "per-class-20 with 60 training nodes per class",
+        paper: "Wang et al., HeCo, KDD 2021",
+        draw: Some(per_class_60),
+    },
+    Protocol {
+        name: "magnn-400",
+        summary: "the fixed split of a MAGNN folder: 400 training nodes, 400 validation, the rest test; linear probe",
+        paper: "Fu et al., MAGNN, WWW 2020",
+        draw: None,
     },
     Protocol { name: "own", summary: "the split in your own files; linear probe", paper: "", draw: None },
     Protocol {

@@ -20,6 +20,34 @@ pub fn shchur_20_30(labels: &Labels, seed: u64) -> Split {
     by_class("shchur-20-30", labels, seed, |size| (20.min(size), 30.min(size.saturating_sub(20))))
 }
 
+/// 20 nodes of every class for training, 1000 of the others for validation and 1000 for testing (Wang et al., 2021).
+pub fn per_class_20(labels: &Labels, seed: u64) -> Split {
+    per_class("per-class-20", 20, labels, seed)
+}
+
+/// [`per_class_20`] with 40 training nodes per class.
+pub fn per_class_40(labels: &Labels, seed: u64) -> Split {
+    per_class("per-class-40", 40, labels, seed)
+}
+
+/// [`per_class_20`] with 60 training nodes per class.
+pub fn per_class_60(labels: &Labels, seed: u64) -> Split {
+    per_class("per-class-60", 60, labels, seed)
+}
+
+/// Validation and test nodes of [`per_class`]; a small graph has as many of each as remain.
+const REST: usize = 1000;
+
+fn per_class(protocol: &str, count: usize, labels: &Labels, seed: u64) -> Split {
+    let split = by_class(protocol, labels, seed, |size| (count.min(size), 0));
+    let mut val = split.test;
+    Stream::new(seed, "split", protocol, labels.n_classes() as u64).shuffle(&mut val);
+    let half = REST.min(val.len() / 2);
+    let test = val.split_off(half).into_iter().take(REST).collect();
+    Split::new(protocol, seed as usize, [split.train, val, test], labels.classes().len())
+        .expect("each node is in one part")
+}
+
 /// Shuffles each class with its own random stream. `sizes` maps the size of a class to (train, val); the rest is test.
 fn by_class(protocol: &str, labels: &Labels, seed: u64, sizes: impl Fn(usize) -> (usize, usize)) -> Split {
     let mut classes = vec![Vec::new(); labels.n_classes()];
@@ -65,6 +93,20 @@ mod tests {
     fn small_classes_fill_the_training_set_first() {
         let split = shchur_20_30(&labels(), 0);
         assert_eq!([split.train.len(), split.val.len(), split.test.len()], [20 + 20 + 2, 30 + 30, 50 + 7]);
+    }
+
+    #[test]
+    fn the_nodes_beyond_a_number_per_class_are_halved_or_a_thousand_each() {
+        let split = per_class_40(&labels(), 0);
+        let rest = 60 + 17;
+        assert_eq!(
+            [split.train.len(), split.val.len(), split.test.len()],
+            [40 + 40 + 2, rest / 2, rest - rest / 2]
+        );
+        let many = Labels::numbered((0..6000).map(|node| node % 3).collect());
+        let split = per_class_60(&many, 1);
+        assert_eq!([split.train.len(), split.val.len(), split.test.len()], [180, 1000, 1000]);
+        assert_ne!(split.train, per_class_60(&many, 2).train);
     }
 
     #[test]

@@ -153,6 +153,7 @@ pub fn dataset(name: &str, settings: &SyntheticSettings, source: FeatureSource) 
         labels: Some(labels),
         splits: Vec::new(),
         notes: Vec::new(),
+        types: None,
     };
     assemble(name.to_owned(), "synthetic", raw, source)
 }

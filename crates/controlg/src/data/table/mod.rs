@@ -77,6 +77,16 @@ impl Table {
         Ok(table)
     }
 
+    /// The same table with other names of some columns, given as (old, new).
+    pub(super) fn renamed(mut self, names: &[(&str, &str)]) -> Table {
+        for column in &mut self.columns {
+            if let Some((_, new)) = names.iter().find(|(old, _)| *old == column.name) {
+                column.name = (*new).to_owned();
+            }
+        }
+        self
+    }
+
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path

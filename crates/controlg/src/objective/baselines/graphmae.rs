@@ -73,7 +73,7 @@ impl From<GraphMaeSettings> for AutoencoderSettings {
             attention_dropout,
             init: DecoderInit::Normal,
             min_norm: MIN_NORM,
-            hidden: 0,
+            ..AutoencoderSettings::default()
         }
     }
 }

@@ -110,6 +110,10 @@ impl Objective for Mvgrl {
         infomax::init(dims.width, params, group, stream);
     }
 
+    fn needs_square_operator(&self) -> bool {
+        true
+    }
+
     fn views(&self) -> Vec<ViewSpec> {
         vec![ViewSpec::default(), ViewSpec { shuffle: true, index: 1, ..ViewSpec::default() }]
     }

@@ -39,11 +39,17 @@ pub(super) fn losses(trace: &RunTrace) -> Option<Figure> {
 
 pub(super) fn difficulty(trace: &RunTrace) -> Option<Figure> {
     trace.sensings.first()?;
-    let parts = [
-        ("Rayleigh quotient", trace.per_sensing(|line| &line.rq)),
+    let relations = trace.run.relations.iter().enumerate().map(|(at, relation)| {
+        let label = format!("Rayleigh quotient, {}", relation.name);
+        (label, trace.per_sensing(move |line| line.rq_relation.get(at).map_or(&[][..], Vec::as_slice)))
+    });
+    let relations: Vec<(String, Vec<Series>)> = relations.collect();
+    let mut parts = vec![("Rayleigh quotient", trace.per_sensing(|line| &line.rq))];
+    parts.extend(relations.iter().map(|(label, lines)| (&label[..], lines.clone())));
+    parts.extend([
         ("conflict", trace.per_sensing(|line| &line.sensing.sensed.conf)),
         ("difficulty", trace.per_sensing(|line| &line.sensing.state.difficulty)),
-    ];
+    ]);
     Some(Figure {
         name: "difficulty",
         title: "Difficulty and conflict".to_owned(),

@@ -14,6 +14,7 @@ mod loss;
 mod norm;
 mod pairs;
 mod recon;
+mod relations;
 mod rows;
 mod sparse;
 

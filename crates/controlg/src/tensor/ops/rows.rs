@@ -22,6 +22,39 @@ impl<'a> Tape<'a> {
         })
     }
 
+    /// Matrices one below the other. All have the same number of columns.
+    pub fn concat_rows(&mut self, parts: &[Var]) -> Var {
+        if let [alone] = parts {
+            return *alone;
+        }
+        let c = self.shape(parts[0]).1;
+        assert!(parts.iter().all(|&part| self.shape(part).1 == c), "parts of the same width");
+        let total: usize = parts.iter().map(|&part| self.numel(part)).sum();
+        let mut out = self.pool().take(total);
+        let mut start = 0;
+        let spans: Vec<_> = parts
+            .iter()
+            .map(|&part| {
+                start += self.numel(part);
+                (part, start - self.numel(part)..start)
+            })
+            .collect();
+        self.compute(|| {
+            spans.iter().for_each(|(part, span)| rows::copy(self.value(*part), &mut out[span.clone()]))
+        });
+        self.push((total / c.max(1), c), out, parts, move |ctx, gradient| {
+            for (part, span) in &spans {
+                ctx.accumulate_grad_with(*part, |slot, add| {
+                    if add {
+                        rows::axpy(1.0, &gradient[span.clone()], slot);
+                    } else {
+                        rows::copy(&gradient[span.clone()], slot);
+                    }
+                });
+            }
+        })
+    }
+
     /// Scatter-add: Y_{ids\[i\]} += Xᵢ, starting from zero. X: ids×c, Y: n×c. dX gathers the rows of dY.
     pub fn scatter(&mut self, x: Var, ids: impl Into<Operand<'a, [u32]>>, n: usize) -> Var {
         let ids = ids.into();

@@ -27,7 +27,7 @@ impl<'g> BatchLoader<'g> {
         let sampler: Box<dyn Sampler> = match config.train.batch.on(graph.n_nodes()) {
             BatchMode::Auto | BatchMode::Full => return Ok(None),
             BatchMode::Cluster => Box::new(ClusterSampler::new(graph, nodes, config.seed)?),
-            BatchMode::Neighbor => Box::new(NeighborSampler::new(nodes, config)),
+            BatchMode::Neighbor => Box::new(NeighborSampler::new(graph, nodes, config)),
         };
         let builder = SubgraphBuilder::new(graph.n_nodes());
         Ok(Some(BatchLoader { graph, n_shards, sampler, builder, current: None, next: None }))

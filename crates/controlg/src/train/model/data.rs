@@ -5,6 +5,7 @@ use crate::objective::Objective;
 use crate::train::batch::BatchLoader;
 
 /// The data of the training steps.
+#[allow(clippy::large_enum_variant)] // a run has one
 pub(in crate::train) enum TrainData<'g> {
     /// Full-batch training.
     Full(PreparedGraph<'g>),

@@ -1,13 +1,13 @@
 //! The initial state of a model: network, objectives and parameters.
 //!
-//! It depends on the settings and on the number of features, not on the graph.
+//! It depends on the settings and on the number of features, types and relations, not on the graph.
 
 use std::sync::Arc;
 
 use super::aux_network::aux_name;
 use crate::config::{Config, Recompute};
-use crate::coordinator::ActiveMethod;
-use crate::encoder::Encoder;
+use crate::coordinator::{ActiveMethod, RelationWeights};
+use crate::encoder::{Encoder, InputDims};
 use crate::objective::{HeadDims, Objective};
 use crate::rng::Stream;
 use crate::tensor::{OptimizerSettings, Params, Precision};
@@ -40,6 +40,8 @@ pub struct ModelSpec {
     pub held_out: f64,
     /// The precision of the dense products of training steps.
     pub precision: Precision,
+    /// The weights of relations.
+    pub relation_weights: RelationWeights,
 }
 
 impl ModelSpec {
@@ -56,6 +58,7 @@ impl ModelSpec {
             recompute: config.train.recompute,
             held_out: config.sense.held_out,
             precision: config.train.precision.factors(),
+            relation_weights: config.sense.relation_weights,
         }
     }
 }
@@ -68,11 +71,11 @@ pub(in crate::train) struct InitialModel {
 }
 
 impl InitialModel {
-    pub(in crate::train) fn new(config: &Config, n_features: usize) -> InitialModel {
+    pub(in crate::train) fn new(config: &Config, input: InputDims) -> InitialModel {
         let encoder = config.encoder.shared();
         let objectives: Vec<Box<dyn Objective>> =
             clone_objectives(config).into_iter().map(|named| named.objective).collect();
-        let (params, _) = initial_params(&*encoder, &config.objectives, &objectives, n_features, config.seed);
+        let (params, _) = initial_params(&*encoder, &config.objectives, &objectives, input, config.seed);
         InitialModel { encoder, objectives, params }
     }
 }
@@ -90,13 +93,14 @@ pub(in crate::train) fn initial_params(
     encoder: &dyn Encoder,
     names: &[String],
     objectives: &[Box<dyn Objective>],
-    n_features: usize,
+    input: InputDims,
     seed: u64,
 ) -> (Params, Vec<usize>) {
     let mut params = Params::new();
     let group = params.add_group("encoder");
-    encoder.init(n_features, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
-    let dims = HeadDims { n_features, width: encoder.width() };
+    encoder.init_for(input, &mut params, group, &mut Stream::new(seed, "init", "encoder", 0));
+    let dims =
+        HeadDims { n_features: input.n_features, width: encoder.width(), n_relations: input.n_relations };
     let mut aux_groups = Vec::with_capacity(names.len());
     for (name, objective) in names.iter().zip(objectives) {
         let group = params.add_group(name);
@@ -108,7 +112,7 @@ pub(in crate::train) fn initial_params(
             let name = aux_name(&names[task]);
             aux_groups[task] = params.add_group(&name);
             let mut stream = Stream::new(seed, "init", &name, 0);
-            encoder.init(n_features, &mut params, aux_groups[task], &mut stream);
+            encoder.init_for(input, &mut params, aux_groups[task], &mut stream);
         }
     }
     (params, aux_groups)

@@ -5,6 +5,7 @@ pub(super) mod data;
 mod forward;
 mod held_out;
 pub(super) mod init;
+mod relations;
 mod sense;
 mod shape_pass;
 mod shards;
@@ -21,6 +22,7 @@ pub(super) use self::shape_pass::ExtraPasses;
 use self::data::{PreparedGraph, TrainData};
 use self::forward::{ForwardContext, ObjectivePass};
 use self::init::initial_params;
+use self::relations::{check_operator, relation_lines};
 use self::sense::{Measured, Measurement, Sensor, ViewGroup, group_views};
 use self::shards::ShardSums;
 use self::step::{BatchPosition, StepSettings};
@@ -30,12 +32,13 @@ use crate::Real;
 use crate::collective::Ranks;
 use crate::config::{EmbedSettings, Recompute};
 use crate::coordinator::{HeldOutReading, Reading};
-use crate::encoder::{self, Encoder, Network};
+use crate::encoder::{self, Encoder, InputDims, Network};
 use crate::error::{Error, Result};
 use crate::graph::{Dense, EdgeDropper, EncoderInput, Graph, Subgraph};
 use crate::kernels::scratch;
 use crate::objective::{AuxNetwork, Objective, Purpose};
 use crate::tensor::{AdamW, ColumnStats, Grads, Params, Pool, Precision};
+use crate::trace::RelationLine;
 
 /// What embedding another graph needs to know of the training graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +76,8 @@ pub struct Model<'g> {
     largest_batch: usize,
     /// Whether the objectives hold samples out.
     holds_out: bool,
+    /// The relations of the graph with their weights.
+    relations: Vec<RelationLine>,
     /// Cost of a step on each objective; empty until it is needed.
     step_costs: Vec<f64>,
 }
@@ -111,6 +116,7 @@ impl<'g> Model<'g> {
             recompute,
             held_out: share,
             precision,
+            relation_weights,
         } = spec;
         let (names, mut objectives): (Vec<String>, Vec<_>) =
             objectives.into_iter().map(|NamedObjective { name, objective }| (name, objective)).unzip();
@@ -121,6 +127,7 @@ impl<'g> Model<'g> {
         }
         held_out::hold_out(&names, &mut objectives, graph, share, seed)?;
         let operator = encoder.operator();
+        check_operator(operator, &names, &objectives, graph)?;
         let probe = match probe {
             Some(probe) => {
                 let on_probe =
@@ -131,7 +138,7 @@ impl<'g> Model<'g> {
             }
             None => None,
         };
-        let (params, aux_groups) = initial_params(&*encoder, &names, &objectives, graph.n_features(), seed);
+        let (params, aux_groups) = initial_params(&*encoder, &names, &objectives, InputDims::of(graph), seed);
         let n_optimizers = if per_task_moments { names.len() } else { 1 };
         let optimizers = (0..n_optimizers).map(|_| AdamW::new(&params, optimizer)).collect();
         Ok(Model {
@@ -160,6 +167,7 @@ impl<'g> Model<'g> {
             shard_sums: ShardSums::default(),
             largest_batch: 0,
             holds_out: share > 0.0,
+            relations: relation_lines(graph, relation_weights),
             step_costs: Vec::new(),
         })
     }
@@ -268,8 +276,9 @@ impl<'g> Model<'g> {
     /// Objectives with the same views share their forward passes: the five of the paper take five forward and seven
     /// backward passes.
     pub fn measure(&mut self, step: u64) -> Result<Reading> {
-        let Measured { loss, rq, products, .. } = self.measure_all(step, Measurement::Gradients)?;
-        Ok(Reading::from_products(loss, &products, rq))
+        let Measured { loss, rq, rq_relation, products, .. } =
+            self.measure_all(step, Measurement::Gradients)?;
+        Ok(Reading { rq_relation, ..Reading::from_products(loss, &products, rq) })
     }
 
     /// [`Model::measure`] with measurements on the held-out samples: the gradients of the losses there against what a step on
@@ -283,9 +292,10 @@ impl<'g> Model<'g> {
             self.step_costs = self.step_costs()?;
         }
         let measured = self.measure_all(step, Measurement::Transfer)?;
-        let Measured { loss, rq, products, held_out_loss, transfer } = measured;
+        let Measured { loss, rq, rq_relation, products, held_out_loss, transfer } = measured;
         let held_out = HeldOutReading { loss: held_out_loss, transfer, cost: self.step_costs.clone() };
-        Ok(Reading { held_out: Some(held_out), ..Reading::from_products(loss, &products, rq) })
+        let held_out = Some(held_out);
+        Ok(Reading { held_out, rq_relation, ..Reading::from_products(loss, &products, rq) })
     }
 
     /// The parts that forward passes read.
@@ -313,6 +323,7 @@ impl<'g> Model<'g> {
             },
             data: self.probe.as_ref().unwrap_or_else(|| self.data.clean(None)),
             groups: &self.view_groups,
+            relations: &self.relations,
             optimizers: &self.optimizers,
             step,
             measurement,
@@ -410,6 +421,21 @@ impl<'g> Model<'g> {
                 rows(z.data())?;
                 Ok(stats)
             }
+            TrainData::Batches(loader, _) if !self.encoder.embeds_in_blocks() => {
+                self.free_buffers();
+                let graph = &loader.graph().resident()?;
+                let (z, norms) = {
+                    let input = EncoderInput::with_spec(graph, self.encoder.operator());
+                    let norms =
+                        encoder::statistics(&*self.encoder, &self.params, ENCODER, &input, &Pool::new());
+                    let pool = Pool::new();
+                    (encoder::embed_with(&*self.encoder, &self.params, ENCODER, &input, &norms, &pool), norms)
+                };
+                let readout = self.readout(graph, settings);
+                let state = readout.fit()?;
+                rows(&readout.apply(&state, z.into_data())?)?;
+                Ok(EmbedStats { norms, readout: state })
+            }
             TrainData::Batches(loader, _) => {
                 self.free_buffers();
                 let network = Network { encoder: &*self.encoder, params: &self.params, group: ENCODER };
@@ -443,6 +469,11 @@ impl<'g> Model<'g> {
             TrainData::Batches(loader, _) => loader.graph(),
         };
         self.readout(graph, settings).width()
+    }
+
+    /// The relations of the graph with their weights; none for a homogeneous graph.
+    pub fn relation_lines(&self) -> Vec<RelationLine> {
+        self.relations.clone()
     }
 
     /// The names of the objectives.

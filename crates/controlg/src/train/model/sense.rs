@@ -11,12 +11,15 @@ use crate::kernels::reduce;
 use crate::objective::{AugmentedView, Objective, Purpose, ViewSpec};
 use crate::rng::Stream;
 use crate::tensor::{AdamW, Buffer, Grads, Tape, Var};
+use crate::trace::RelationLine;
 
 /// What one sensing measures.
 pub(in crate::train) struct Measured {
     pub(in crate::train) loss: Vec<f64>,
     /// Rayleigh quotients of the gradients at the representations.
     pub(in crate::train) rq: Vec<f64>,
+    /// The same in each relation (rows); empty for a homogeneous graph.
+    pub(in crate::train) rq_relation: Vec<Vec<f64>>,
     /// Inner products of the gradients at the encoder's parameters.
     pub(in crate::train) products: Vec<Vec<f64>>,
     /// Losses on held-out samples.
@@ -83,6 +86,7 @@ pub(in crate::train) struct Sensor<'m> {
     pub(in crate::train) context: ForwardContext<'m>,
     pub(in crate::train) data: &'m PreparedGraph<'m>,
     pub(in crate::train) groups: &'m [ViewGroup],
+    pub(in crate::train) relations: &'m [RelationLine],
     pub(in crate::train) optimizers: &'m [AdamW],
     pub(in crate::train) step: u64,
     pub(in crate::train) measurement: Measurement,
@@ -107,6 +111,7 @@ impl<'m> Sensor<'m> {
         let mut measured = Measured {
             loss: vec![0.0; k],
             rq: vec![0.0; k],
+            rq_relation: vec![vec![0.0; k]; self.relations.len()],
             products: Vec::new(),
             held_out_loss: vec![0.0; k],
             transfer: Vec::new(),
@@ -148,7 +153,8 @@ impl<'m> Sensor<'m> {
                 Purpose::HeldOut => (measured.held_out_loss[member], 0.0, &gradients.held_out[member]),
                 _ => (measured.loss[member], measured.rq[member], &gradients.trained[member]),
             };
-            own.extend(loss.to_le_bytes().into_iter().chain(rq.to_le_bytes()));
+            let by_relation = measured.rq_relation.iter().map(|row| row[member]);
+            own.extend([loss, rq].into_iter().chain(by_relation).flat_map(f64::to_le_bytes));
             own.extend((gradient.len() as u64).to_le_bytes());
             own.extend(gradient.iter().flat_map(|x| x.to_le_bytes()));
         }
@@ -160,10 +166,11 @@ impl<'m> Sensor<'m> {
                 taken.as_flattened()
             };
             for (purpose, member) in self.members_of(rank) {
-                let head = take(24 / size_of::<Real>());
-                let number = |at: usize| <[u8; 8]>::try_from(&head[at..at + 8]).expect("eight bytes");
-                let (loss, rq) = (f64::from_le_bytes(number(0)), f64::from_le_bytes(number(8)));
-                let mut gradient = self.context.pool.take(u64::from_le_bytes(number(16)) as usize);
+                let n_relations = measured.rq_relation.len();
+                let (head, _) = take((3 + n_relations) * size_of::<f64>() / size_of::<Real>()).as_chunks();
+                let number = |at: usize| f64::from_le_bytes(head[at]);
+                let (loss, rq) = (number(0), number(1));
+                let mut gradient = self.context.pool.take(u64::from_le_bytes(head[2 + n_relations]) as usize);
                 let (values, _) = take(gradient.len()).as_chunks();
                 gradient.iter_mut().zip(values).for_each(|(x, raw)| *x = Real::from_le_bytes(*raw));
                 if purpose == Purpose::HeldOut {
@@ -171,6 +178,9 @@ impl<'m> Sensor<'m> {
                     gradients.held_out[member] = gradient;
                 } else {
                     (measured.loss[member], measured.rq[member]) = (loss, rq);
+                    for (relation, row) in measured.rq_relation.iter_mut().enumerate() {
+                        row[member] = number(2 + relation);
+                    }
                     gradients.trained[member] = gradient;
                 }
             }
@@ -188,8 +198,8 @@ impl<'m> Sensor<'m> {
 
     /// Gives all ranks what rank 0 has measured.
     fn share(&self, measured: &mut Measured) -> Result<()> {
-        let Measured { loss, rq, products, held_out_loss, transfer } = measured;
-        let lists = [loss, rq, held_out_loss].into_iter().chain(products).chain(transfer);
+        let Measured { loss, rq, rq_relation, products, held_out_loss, transfer } = measured;
+        let lists = [loss, rq, held_out_loss].into_iter().chain(rq_relation).chain(products).chain(transfer);
         let lists: Vec<&mut Vec<f64>> = lists.collect();
         let mut numbers: Vec<f64> = lists.iter().flat_map(|list| list.iter().copied()).collect();
         self.ranks.broadcast_numbers(&mut numbers)?;
@@ -231,7 +241,8 @@ impl<'m> Sensor<'m> {
                 measured.held_out_loss[member] = value;
                 encoder_grads.held_out[member] = gradient;
             } else {
-                (measured.loss[member], measured.rq[member]) = (value, rq);
+                (measured.loss[member], measured.rq[member]) = (value, rq.mean);
+                measured.rq_relation.iter_mut().zip(rq.by_relation).for_each(|(row, rq)| row[member] = rq);
                 encoder_grads.trained[member] = gradient;
             }
         }
@@ -246,7 +257,7 @@ impl<'m> Sensor<'m> {
         tape: &mut Tape<'m>,
         (encoded, z): (&[Var], &[Var]),
         grads: &mut Grads,
-    ) -> Result<(f64, f64, Buffer<'m>)> {
+    ) -> Result<(f64, Roughness, Buffer<'m>)> {
         let (seed, pool) = (self.context.seed, self.context.pool);
         let HeadLoss { pass, augmented } = head;
         let mark = tape.mark();
@@ -254,20 +265,30 @@ impl<'m> Sensor<'m> {
         let (loss, value) = pass.loss(tape, augmented, z, &mut stream, self.step)?;
         if !self.measurement.differentiates() {
             tape.truncate(mark);
-            return Ok((value, 0.0, pool.take(0)));
+            return Ok((value, Roughness::default(), pool.take(0)));
         }
         grads.reset();
         tape.backward_since(mark, loss, grads);
         let z_grads: Vec<Option<Buffer<'_>>> = z.iter().map(|&z| tape.take_gradient(z)).collect();
         let blocks: Vec<&[Real]> = z_grads.iter().filter_map(|grad| grad.as_deref()).collect();
         let measures_rq = !tape.is_shape_only() && pass.purpose == Purpose::Sensing;
-        let rq = if measures_rq { self.data.laplacian.rayleigh(&blocks) } else { 0.0 };
+        let rq = if measures_rq { self.roughness(&blocks) } else { Roughness::default() };
         for (&encoded, z_grad) in encoded.iter().zip(z_grads) {
             if let Some(z_grad) = z_grad {
                 tape.backward_from(encoded, z_grad, grads);
             }
         }
         Ok((value, rq, pool.copy(grads.group(ENCODER).unwrap_or_default())))
+    }
+
+    /// The Rayleigh quotient of a gradient: that of the graph, or the weighted mean of those of its relations.
+    fn roughness(&self, gradient: &[&[Real]]) -> Roughness {
+        let by_relation = self.data.laplacian.rayleigh_by_relation(gradient);
+        let mean = match self.relations {
+            [] => self.data.laplacian.rayleigh(gradient),
+            relations => relations.iter().zip(&by_relation).map(|(relation, rq)| relation.weight * rq).sum(),
+        };
+        Roughness { mean, by_relation }
     }
 
     fn pass(&self, task: usize, purpose: Purpose) -> ObjectivePass<'m> {
@@ -279,6 +300,14 @@ impl<'m> Sensor<'m> {
             purpose,
         }
     }
+}
+
+/// The Rayleigh quotient of a gradient.
+#[derive(Default)]
+struct Roughness {
+    mean: f64,
+    /// In each relation; empty for a homogeneous graph.
+    by_relation: Vec<f64>,
 }
 
 /// One objective's loss of the views of its group.

@@ -7,7 +7,7 @@ use crate::Real;
 use crate::config::EmbedSettings;
 use crate::encoder::{Network, Pass, block_bytes};
 use crate::error::Result;
-use crate::graph::{Graph, Subgraph};
+use crate::graph::{EncoderInput, Graph, Subgraph};
 use crate::objective::{AuxNetwork, Objective};
 use crate::rng::Stream;
 use crate::tensor::{Pool, Tape};
@@ -78,6 +78,19 @@ impl<'g> Model<'g> {
                 // The embeddings are written when they are complete and the buffers are free again.
                 let readout = self.readout(data.graph, settings).bytes_in_memory();
                 let computed = pool.peak_bytes() + pool.scratch_bytes() + results * result;
+                computed.max(result + readout).max(result + writing)
+            }
+            TrainData::Batches(loader, _) if !self.encoder.embeds_in_blocks() => {
+                let (graph, pool) = (loader.graph(), Pool::shape_only());
+                let input = EncoderInput::shape_only(graph, self.encoder.operator());
+                let mut tape = Tape::forward_only(&self.params, &pool);
+                self.encoder.encode(&mut tape, ENCODER, &input.whole(), Pass::default());
+                drop(tape);
+                let operator = self.encoder.operator().n_entries(graph.adjacency());
+                let prepared = input.memory_bytes() + 2 * operator * (size_of::<u32>() + size_of::<Real>());
+                let result = graph.n_nodes() * self.encoder.width() * size_of::<Real>();
+                let readout = self.readout(graph, settings).bytes_in_memory();
+                let computed = pool.peak_bytes() + pool.scratch_bytes() + result + prepared;
                 computed.max(result + readout).max(result + writing)
             }
             TrainData::Batches(loader, _) => {

@@ -18,6 +18,9 @@ const FEATURE_NAMES: &str = "feature_names";
 const FEATURE_SOURCE: &str = "feature_source";
 const STRUCTURAL: &str = "structural";
 
+/// Metadata key: the node types and relations.
+const SCHEMA: &str = "schema";
+
 /// Names shown in an error.
 const SHOWN: usize = 5;
 
@@ -33,6 +36,9 @@ pub struct MatchedGraph {
 /// Stores the number of features and their names in the metadata of a model.
 pub(in crate::train) fn write_features(tensors: &mut TensorFile<'_>, graph: &Graph) {
     tensors.metadata.insert(FEATURES.to_owned(), graph.n_features().to_string());
+    if let Some(relations) = graph.relations() {
+        tensors.metadata.insert(SCHEMA.to_owned(), relations.schema().to_string());
+    }
     if let Some(names) = graph.feature_names() {
         tensors.metadata.insert(FEATURE_NAMES.to_owned(), serde_json::json!(names).to_string());
     }
@@ -74,6 +80,13 @@ pub(in crate::train) fn match_features(
     graph: &Graph,
 ) -> Result<MatchedGraph> {
     let width = trained_width(path, tensors)?;
+    let schema = graph.relations().map(|relations| relations.schema().to_string());
+    if tensors.metadata.get(SCHEMA) != schema.as_ref() {
+        let describe = |schema: Option<&String>| schema.cloned().unwrap_or_else(|| "no types".to_owned());
+        let expected =
+            format!("{}, as {} was trained on", describe(tensors.metadata.get(SCHEMA)), path.display());
+        return Err(Error::value("graph", describe(schema.as_ref()), expected));
+    }
     if is_structural(tensors) && !graph.has_features_from_edges() {
         let expected = format!("structural features, as {} was trained on", path.display());
         return Err(Error::value("features", "given features", expected));
