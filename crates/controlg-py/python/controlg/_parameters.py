@@ -32,6 +32,7 @@ class Parameters:
         features: Optional[Literal["given", "structural"]] = None,
         normalize: Optional[Literal["auto", "rows", "columns", "none"]] = None,
         edges: Optional[Literal["all", "train"]] = None,
+        directed: Optional[bool] = None,
         preset: Optional[Literal["tuned", "paper"]] = None,
         encoder__kind: Optional[str] = None,
         encoder__layers: Optional[int] = None,
@@ -48,6 +49,7 @@ class Parameters:
         encoder__negative_slope: Optional[float] = None,
         encoder__attention_dropout: Optional[float] = None,
         encoder__init: Optional[Literal["uniform", "normal"]] = None,
+        encoder__bases: Optional[int] = None,
         train__batches_per_epoch: Optional[int] = None,
         train__block: Optional[int] = None,
         train__lr: Optional[float] = None,
@@ -78,6 +80,7 @@ class Parameters:
         objective__p_link__mask: Optional[float] = None,
         objective__p_link__dropout: Optional[float] = None,
         objective__p_link__negatives: Optional[Literal["uniform", "degree"]] = None,
+        objective__p_link__relation_weights: Optional[Literal["edges", "equal"]] = None,
         objective__p_recon__mask: Optional[float] = None,
         objective__p_recon__replace: Optional[float] = None,
         objective__p_recon__exponent: Optional[float] = None,
@@ -89,6 +92,7 @@ class Parameters:
         objective__p_recon__init: Optional[Literal["uniform", "normal"]] = None,
         objective__p_recon__min_norm: Optional[float] = None,
         objective__p_recon__hidden: Optional[int] = None,
+        objective__p_recon__type_weights: Optional[Literal["nodes", "equal"]] = None,
         objective__p_minsg__readout: Optional[Literal["walk-mean", "ego-mean", "node"]] = None,
         objective__p_minsg__hops: Optional[int] = None,
         objective__p_minsg__ego_nodes: Optional[int] = None,
@@ -101,6 +105,7 @@ class Parameters:
         objective__p_minsg__drop_edges: Optional[float] = None,
         objective__p_minsg__mask_features: Optional[float] = None,
         objective__p_minsg__hidden: Optional[int] = None,
+        objective__p_minsg__metapaths: Optional[str] = None,
         objective__p_decor__width: Optional[int] = None,
         objective__p_decor__head: Optional[Literal["mlp", "none"]] = None,
         objective__p_decor__lambda: Optional[float] = None,
@@ -164,6 +169,7 @@ class Parameters:
         sense__whole_up_to: Optional[int] = None,
         sense__probe_nodes: Optional[int] = None,
         sense__held_out: Optional[float] = None,
+        sense__relation_weights: Optional[Literal["edges", "equal"]] = None,
         plan__mode: Optional[Literal["log-hypervolume", "gain", "uniform"]] = None,
         plan__gamma: Optional[float] = None,
         plan__floor: Optional[float] = None,
@@ -236,6 +242,8 @@ class Parameters:
             features (auto, rows, columns, none; default "auto").
         edges : edges to train on: all, or the training edges of the edges-70-10-20 split for link prediction
             (all, train; default "all").
+        directed : whether edges within a node type keep their direction, as two relations (true or false;
+            default false).
         preset : where settings that are not given come from (tuned, paper; default "tuned").
         encoder__kind : encoder; see `controlg list encoders` (default "gcn").
         encoder__layers : number of layers (1 to 16; default 2).
@@ -261,6 +269,8 @@ class Parameters:
             0.0).
         encoder__init : weight initialization: Xavier uniform, or Xavier normal with a gain of √2 as in the
             authors' code (uniform, normal; default "uniform").
+        encoder__bases : matrices that the weights of all relations combine; 0: own weights (0 to 1024; default
+            0).
         train__batches_per_epoch : training steps per epoch (1 to 1000000; default 50).
         train__block : training steps per block; a block trains one objective (1 to 1000000; default 1).
         train__lr : learning rate (a number from 0 to 10; default 0.001).
@@ -309,6 +319,8 @@ class Parameters:
             default 0.0).
         objective__p_link__negatives : non-edges drawn uniformly, or with nodes in proportion to their degrees
             (uniform, degree; default "uniform").
+        objective__p_link__relation_weights : weights of the losses of relations: the number of edges, or equal
+            (edges, equal; default "edges").
         objective__p_recon__mask : fraction of nodes whose features are masked (at least 0.000001 and below 1;
             default 0.5).
         objective__p_recon__replace : fraction of masked nodes that get another node's features instead of the
@@ -329,6 +341,8 @@ class Parameters:
             of zeros have no gradient (a number from 0 to 1; default 0.0).
         objective__p_recon__hidden : width of the decoder's codes; 0 for the embedding width (0 to 65536;
             default 0).
+        objective__p_recon__type_weights : weights of the losses of node types: the number of masked nodes, or
+            equal (nodes, equal; default "nodes").
         objective__p_minsg__readout : context of a node: mean along walks, mean over the exact k-hop
             neighborhood, or the node itself (walk-mean, ego-mean, node; default "walk-mean").
         objective__p_minsg__hops : number of hops of the context (1 to 10; default 3).
@@ -348,6 +362,8 @@ class Parameters:
             below 1; default 0.3).
         objective__p_minsg__hidden : width of the projection head; 0 for the embedding width (0 to 65536;
             default 0).
+        objective__p_minsg__metapaths : meta-paths of the context such as "paper-author-paper,paper-paper",
+            instead of the readout; "": walks over all relations.
         objective__p_decor__width : output width of the projection head (1 to 65536; default 256).
         objective__p_decor__head : projection head: a two-layer MLP or none (mlp, none; default "mlp").
         objective__p_decor__lambda : weight of the off-diagonal correlations, or of the decorrelation within
@@ -452,6 +468,8 @@ class Parameters:
             default 20000).
         sense__held_out : share of each objective's samples that is held out to measure losses; 0: none (a
             number from 0 to 0.5; default 0.0).
+        sense__relation_weights : weights of relations in the Rayleigh quotient: their shares of the edges, or
+            equal (edges, equal; default "edges").
         plan__mode : shares from the log-hypervolume's sensitivity damped by difficulty, from expected gains on
             held-out losses, or equal shares (log-hypervolume, gain, uniform; default "log-hypervolume").
         plan__gamma : how strongly difficulty lowers an objective's share (a number from 0 to 1000000; default
@@ -536,6 +554,7 @@ class Parameters:
         self.features = features
         self.normalize = normalize
         self.edges = edges
+        self.directed = directed
         self.preset = preset
         self.encoder__kind = encoder__kind
         self.encoder__layers = encoder__layers
@@ -552,6 +571,7 @@ class Parameters:
         self.encoder__negative_slope = encoder__negative_slope
         self.encoder__attention_dropout = encoder__attention_dropout
         self.encoder__init = encoder__init
+        self.encoder__bases = encoder__bases
         self.train__batches_per_epoch = train__batches_per_epoch
         self.train__block = train__block
         self.train__lr = train__lr
@@ -582,6 +602,7 @@ class Parameters:
         self.objective__p_link__mask = objective__p_link__mask
         self.objective__p_link__dropout = objective__p_link__dropout
         self.objective__p_link__negatives = objective__p_link__negatives
+        self.objective__p_link__relation_weights = objective__p_link__relation_weights
         self.objective__p_recon__mask = objective__p_recon__mask
         self.objective__p_recon__replace = objective__p_recon__replace
         self.objective__p_recon__exponent = objective__p_recon__exponent
@@ -593,6 +614,7 @@ class Parameters:
         self.objective__p_recon__init = objective__p_recon__init
         self.objective__p_recon__min_norm = objective__p_recon__min_norm
         self.objective__p_recon__hidden = objective__p_recon__hidden
+        self.objective__p_recon__type_weights = objective__p_recon__type_weights
         self.objective__p_minsg__readout = objective__p_minsg__readout
         self.objective__p_minsg__hops = objective__p_minsg__hops
         self.objective__p_minsg__ego_nodes = objective__p_minsg__ego_nodes
@@ -605,6 +627,7 @@ class Parameters:
         self.objective__p_minsg__drop_edges = objective__p_minsg__drop_edges
         self.objective__p_minsg__mask_features = objective__p_minsg__mask_features
         self.objective__p_minsg__hidden = objective__p_minsg__hidden
+        self.objective__p_minsg__metapaths = objective__p_minsg__metapaths
         self.objective__p_decor__width = objective__p_decor__width
         self.objective__p_decor__head = objective__p_decor__head
         self.objective__p_decor__lambda = objective__p_decor__lambda
@@ -668,6 +691,7 @@ class Parameters:
         self.sense__whole_up_to = sense__whole_up_to
         self.sense__probe_nodes = sense__probe_nodes
         self.sense__held_out = sense__held_out
+        self.sense__relation_weights = sense__relation_weights
         self.plan__mode = plan__mode
         self.plan__gamma = plan__gamma
         self.plan__floor = plan__floor

@@ -39,6 +39,8 @@ names! {
         Sage = "sage",
         /// Graph attention network.
         Gat = "gat",
+        /// Relational graph convolutions: own weights per relation and direction.
+        Rgcn = "rgcn",
     }
 }
 

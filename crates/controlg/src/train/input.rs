@@ -4,7 +4,7 @@ use super::normalization::{Normalization, column_scale, normalized_graph};
 use super::quality::QualitySample;
 use crate::config::{BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Graph, OperatorKind, Subgraph};
 use crate::objective::AuxNetwork;
@@ -38,6 +38,11 @@ impl Input {
     /// Prepares a graph for training with these settings. Features on disk stay there in mini-batch training and are
     /// loaded for full-batch training.
     pub fn new(graph: &Graph, config: &Config) -> Result<Input> {
+        // The direction of edges is lost when a graph is built without it.
+        if config.directed && graph.relations().is_none() {
+            let expected = "a graph that was loaded with LoadOptions::directed, or directed = false";
+            return Err(Error::value("directed", "a graph whose edges have no direction", expected));
+        }
         let full_batch = config.train.batch.on(graph.n_nodes()) == BatchMode::Full;
         let graph = if full_batch { graph.resident()? } else { graph.clone() };
         let visible = match config.edges {

@@ -365,7 +365,7 @@ mod tests {
                 assert!(file.origin.url().starts_with("http") && !file.path.contains(".."));
             }
         }
-        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 147);
+        assert_eq!(ALL.iter().map(|known| known.files.len()).sum::<usize>(), 148);
     }
 
     #[test]
