@@ -276,7 +276,7 @@ def test_graphs_with_types():
     assert same(from_pyg, from_dict) and from_pyg.schema == from_dict.schema
     assert from_pyg.labels.tolist() == [-1] * 20 + (np.arange(30) % 3).tolist()
     assert from_pyg.splits[0]["train"].tolist() == list(range(20, 30))
-    model = ControlG(**SMALL, encoder={"kind": "rgcn"}).fit((edges, features))
+    model = ControlG(**SMALL, encoder__kind="rgcn").fit((edges, features))
     assert model.embedding_.shape[0] == 50
 
 

@@ -5,24 +5,28 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _core
 from ._arrays import features as as_features
 from ._arrays import numpy_of, shape
+
+#: Source type, name, target type, and the edges as 2 × E node numbers within their types.
+Relation = tuple[str, str, str, NDArray[np.int64]]
 
 _PARTS = ("train_mask", "val_mask", "test_mask")
 
 
 def is_typed(graph: Any) -> bool:
     """Whether an input has node types: an object like ``HeteroData``, or a dictionary ``{(src, relation, dst): edges}``."""
-    if isinstance(graph, dict):
-        return bool(graph) and all(isinstance(key, tuple) and len(key) == 3 for key in graph)
-    return hasattr(graph, "node_types") and hasattr(graph, "edge_types")
+    if hasattr(graph, "node_types") and hasattr(graph, "edge_types"):
+        return True
+    return isinstance(graph, dict) and bool(graph) and all(isinstance(key, tuple) and len(key) == 3 for key in graph)
 
 
 def typed_graph(graph: Any, X: Any, structural: bool, directed: bool = False) -> _core.Graph:
     """The graph of such an input. ``X`` is a dictionary ``{type: features}``; it replaces the features of a ``HeteroData``."""
-    given = isinstance(graph, dict)
+    given = not hasattr(graph, "node_types")
     if X is not None and not isinstance(X, dict):
         raise ValueError("X: found features without types, expected a dictionary {node type: features}")
     edges = graph if given else {key: graph[key].edge_index for key in graph.edge_types}
@@ -31,23 +35,22 @@ def typed_graph(graph: Any, X: Any, structural: bool, directed: bool = False) ->
     strange = next((name for name in X or {} if name not in names), None)
     if strange is not None:
         raise ValueError(f"X: found features of {strange!r}, expected node types of the graph: {', '.join(names)}")
-    types, sizes = [], {}
+    relations: list[Relation] = [
+        (str(src), str(name), str(dst), _edges((src, name, dst), value)) for (src, name, dst), value in edges.items()
+    ]
+    types: list[tuple[str, Optional[int], Any, Any]] = []
+    starts: dict[str, int] = {}
+    n = 0
     for name in names:
         rows = (X or {}).get(name)
-        rows = getattr(stores.get(name), "x", None) if rows is None else rows
-        dense, sparse, _ = as_features(rows)
+        dense, sparse, _ = as_features(getattr(stores.get(name), "x", None) if rows is None else rows)
         count = getattr(stores.get(name), "num_nodes", None)
-        types.append((name, None if count is None else int(count), dense, sparse))
-        sizes[name] = count if count is not None else len(dense) if dense is not None else sparse[0][0] if sparse else None
-    relations = [(*map(str, key), _edges(key, value)) for key, value in edges.items()]
-    for src, _, dst, pairs in relations:
-        for name, row in ((src, pairs[0]), (dst, pairs[1])):
-            if len(row) and sizes.get(name) is None:
-                types = [(t, max(n or 0, int(row.max()) + 1) if t == name else n, d, s) for t, n, d, s in types]
-    total = [name for name, *_ in types]
-    counts = [n if n is not None else len(d) if d is not None else s[0][0] if s else 0 for _, n, d, s in types]
-    starts = dict(zip(total, np.concatenate([[0], np.cumsum(counts)[:-1]]).tolist()))
-    labels = _labels(stores, starts, int(sum(counts)))
+        if count is None:
+            count = len(dense) if dense is not None else sparse[0][0] if sparse else _most(name, relations) + 1
+        types.append((name, int(count), dense, sparse))
+        starts[name] = n
+        n += int(count)
+    labels = _labels(stores, starts, n)
     splits = _splits(stores, starts)
     return _core.Graph.from_types(types, relations, labels, splits, directed, structural)
 
@@ -59,7 +62,13 @@ def _type_names(edges: Any, X: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def _edges(key: Any, value: Any) -> np.ndarray:
+def _most(name: str, relations: list[Relation]) -> int:
+    """The largest node number of a type in the edges, -1 if there is none."""
+    ends = [(src, pairs[0]) for src, _, _, pairs in relations] + [(dst, pairs[1]) for _, _, dst, pairs in relations]
+    return max((int(nodes.max()) for of, nodes in ends if of == name and len(nodes)), default=-1)
+
+
+def _edges(key: Any, value: Any) -> NDArray[np.int64]:
     pairs = numpy_of(value)
     what = "-".join(map(str, key))
     if pairs.ndim != 2 or 2 not in pairs.shape:
