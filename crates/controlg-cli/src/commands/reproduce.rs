@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use controlg::compare::{Comparison, EmbeddingSource, Job, JsonlStore, ResultCell};
 use controlg::config::Config;
 use controlg::data::{LoadOptions, catalog};
-use controlg::eval::{EmbeddingNormalization, Probe, Task};
+use controlg::eval::Task;
 use controlg::reproduce::{ReproduceSettings, ReproduceTarget, ReproductionManifest, RunPlan, TARGETS};
 use controlg::{Error, Result, files, report, run_files};
 use serde_json::json;
@@ -87,7 +87,7 @@ fn execute(
     let jobs: Vec<Job> = planned.jobs.iter().map(|planned| planned.job.clone()).collect();
     let present = |job: &Job| !skipped.contains(&job.data);
     let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
-    let mut base = base(settings, &manifest);
+    let mut base = Comparison { data_hashes: manifest.data_hashes.clone(), ..settings.comparison() };
     let largest = survey(&mut base, &jobs, results.all(), &skipped, common)?;
     manifest.data_hashes.clone_from(&base.data_hashes);
     manifest.write(&args.out)?;
@@ -114,24 +114,6 @@ fn execute(
     match failures.first() {
         None => Ok(()),
         Some(first) => Err(Error::Failed(format!("{} runs failed; the first: {first}", failures.len()))),
-    }
-}
-
-/// What all comparisons of a reproduction share, for running and recognizing their jobs.
-fn base(settings: &ReproduceSettings, manifest: &ReproductionManifest) -> Comparison {
-    Comparison {
-        data: Vec::new(),
-        methods: Vec::new(),
-        seeds: Vec::new(),
-        tasks: Vec::new(),
-        pools: Vec::new(),
-        preset: settings.preset,
-        set: settings.assignments(),
-        budget: settings.budget,
-        probe: Probe::default(),
-        normalize: EmbeddingNormalization::default(),
-        data_hashes: manifest.data_hashes.clone(),
-        defaults: Comparison::DEFAULTS,
     }
 }
 

@@ -19,8 +19,9 @@ impl Config {
 
     /// The number of objective evaluations in the whole run, with or without gradients: one per step, or one per
     /// objective and step for a method that mixes; plus one per objective in every warm-up round, every sensing (two if it
-    /// includes held-out samples), every measurement of held-out losses and every step of a weight search. The extra encoder passes of `was` (one per step, without gradients) and `autossl` (one
-    /// every `meta_every` steps) evaluate no objective and do not count.
+    /// includes held-out samples), every measurement of held-out losses and every step of a weight search. The extra
+    /// encoder passes of `was` (one per step, without gradients) and `autossl` (one every `meta_every` steps) evaluate no
+    /// objective and do not count.
     pub fn evaluations(&self) -> u64 {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
         if let Some(mixer) = self.build_mixer() {

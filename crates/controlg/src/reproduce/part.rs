@@ -1,14 +1,12 @@
 //! A part of a target: a comparison of a few methods on one data set.
 
-use std::collections::BTreeMap;
-
 use super::ReproduceSettings;
 use super::plan::Stage;
 use super::settings::DATA;
 use crate::compare::{Budget, Comparison, Job, ResultCell};
 use crate::config::EdgeScope;
 use crate::error::Result;
-use crate::eval::{EmbeddingNormalization, Probe, Task, floors, paper};
+use crate::eval::{Task, floors, paper};
 
 /// A comparison of a few methods on one data set.
 #[derive(Clone, Debug)]
@@ -37,14 +35,7 @@ impl Part {
             methods: methods.iter().map(|&method| method.to_owned()).collect(),
             seeds: (0..settings.seeds).collect(),
             tasks: tasks_on(data, edges),
-            pools: Vec::new(),
-            preset: settings.preset,
-            set: settings.assignments(),
-            budget: settings.budget,
-            probe: Probe::default(),
-            normalize: EmbeddingNormalization::default(),
-            data_hashes: BTreeMap::new(),
-            defaults: Comparison::DEFAULTS,
+            ..settings.comparison()
         };
         Part { comparison, stage, row: None, combinations: Vec::new() }
     }

@@ -1,9 +1,12 @@
 //! What all targets of a reproduction share.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::compare::Budget;
+use crate::compare::{Budget, Comparison};
 use crate::config::Preset;
+use crate::eval::{EmbeddingNormalization, Probe};
 
 /// The data sets of the paper, in the order of its tables.
 pub(super) const DATA: [&str; 9] =
@@ -56,5 +59,22 @@ impl ReproduceSettings {
     /// The settings of all runs: the length of a run, then those that the user gave.
     pub fn assignments(&self) -> Vec<String> {
         LENGTH.iter().map(|&setting| setting.to_owned()).chain(self.set.iter().cloned()).collect()
+    }
+    /// What all comparisons of a reproduction share, of no data and methods yet.
+    pub fn comparison(&self) -> Comparison {
+        Comparison {
+            data: Vec::new(),
+            methods: Vec::new(),
+            seeds: Vec::new(),
+            tasks: Vec::new(),
+            pools: Vec::new(),
+            preset: self.preset,
+            set: self.assignments(),
+            budget: self.budget,
+            probe: Probe::default(),
+            normalize: EmbeddingNormalization::default(),
+            data_hashes: BTreeMap::new(),
+            defaults: Comparison::DEFAULTS,
+        }
     }
 }

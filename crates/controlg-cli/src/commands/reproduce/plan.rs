@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use controlg::Result;
-use controlg::compare::{JsonlStore, ResultCell};
+use controlg::compare::{Comparison, JsonlStore, ResultCell};
 use controlg::reproduce::{
     PlannedJob, ReproduceSettings, ReproduceTarget, ReproductionManifest, RunPlan, TARGETS, costs,
 };
 use serde::Serialize;
 
-use super::{base, is_present};
+use super::is_present;
 use crate::args::{CommonArgs, ReproduceArgs};
 use crate::console::Console;
 
@@ -92,7 +92,7 @@ pub(super) fn show(
         true => JsonlStore::read(&args.out, "results")?,
         false => Vec::new(),
     };
-    let base = base(settings, &manifest);
+    let base = Comparison { data_hashes: manifest.data_hashes.clone(), ..settings.comparison() };
     let missing = missing(&plan.data(), common)?;
     let mut steps: Vec<&str> = Vec::new();
     for planned in &plan.jobs {
