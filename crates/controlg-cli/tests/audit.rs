@@ -1,5 +1,7 @@
 //! What `controlg audit` proves: a whole record, files that belong to it, numbers that training gives again, signatures.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -184,7 +186,7 @@ fn a_signature_tells_who_vouches_for_a_record() {
     let openssl =
         |line: &str| Command::new("openssl").args(line.split_whitespace()).current_dir(home.path()).output();
     if !openssl("genpkey -algorithm ed25519 -out key.pem").is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no OpenSSL that makes Ed25519 keys");
+        common::skipped("no OpenSSL that makes Ed25519 keys");
         return;
     }
     openssl("pkey -in key.pem -pubout -out public.pem").unwrap();

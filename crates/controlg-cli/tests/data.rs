@@ -1,5 +1,7 @@
 //! `controlg data` and `controlg list` end to end: output and exit codes.
 
+mod common;
+
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -222,7 +224,7 @@ fn closed_pipe_is_not_an_error() {
 fn real_data(test: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("CONTROLG_DATA").map(PathBuf::from).filter(|folder| folder.is_dir());
     if folder.is_none() {
-        eprintln!("skipped: {test} needs the real data sets (set CONTROLG_DATA)");
+        common::skipped(format_args!("{test} needs the real data sets (set CONTROLG_DATA)"));
     }
     folder
 }

@@ -1,9 +1,12 @@
 //! Runs planned by expected gain: the record, its audit, resuming, threads, the report and errors.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use common::{run, succeed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -16,18 +19,6 @@ const SMALL: &[&str] = &[
     "--set=train.batches_per_epoch=25",
     "--set=objective.p_par.parts=5",
 ];
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_controlg"));
-    command.args(arguments).current_dir(folder).env("CONTROLG_DATA", "no such folder");
-    command.output().expect("the program starts")
-}
-
-fn succeed(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 fn error(folder: &Path, arguments: &[&str]) -> String {
     let output = run(folder, arguments);

@@ -1,9 +1,11 @@
 //! Quality without labels: in the record of every method, its audit, the report and the tables of a comparison.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
+use common::{run, succeed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -14,18 +16,6 @@ const SMALL: &[&str] = &[
     "--set=train.batches_per_epoch=30",
     "--set=objective.p_par.parts=5",
 ];
-
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_controlg"));
-    command.args(arguments).current_dir(folder).env("CONTROLG_DATA", "no such folder");
-    command.output().expect("the program starts")
-}
-
-fn succeed(folder: &Path, arguments: &[&str]) -> String {
-    let output = run(folder, arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// The lines of a record without times, seals and the setting.
 fn record(run: &Path) -> Vec<Value> {

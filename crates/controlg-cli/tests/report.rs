@@ -2,6 +2,8 @@
 //!
 //! The browser tests are skipped if Chromium is not installed.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +41,7 @@ fn browser() -> Option<PathBuf> {
         .flat_map(|folder| names.map(|name| folder.join(name)))
         .find(|p| p.exists());
     if found.is_none() {
-        eprintln!("skipped: Chromium is not installed");
+        common::skipped("Chromium is not installed");
     }
     found
 }

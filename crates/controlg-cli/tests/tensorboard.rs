@@ -2,6 +2,8 @@
 //!
 //! `CONTROLG_PYTHON` names a Python with the package `tensorboard`; without it the test is skipped.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -22,7 +24,7 @@ fn tensorboard_reads_the_values_of_the_record() {
     let python = std::env::var("CONTROLG_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let there = Command::new(&python).args(["-c", "import tensorboard"]).output();
     if !there.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: {python} has no package tensorboard");
+        common::skipped(format_args!("{python} has no package tensorboard"));
         return;
     }
     let folder = TempDir::new().unwrap();

@@ -3,6 +3,8 @@
 //! The fixtures were written by version 0.1 with `CONTROLG_SIMD=avx2`. Bytes are compared under the same setting, on
 //! processors that have AVX2 and FMA.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -50,7 +52,7 @@ fn has_avx2() -> bool {
     #[cfg(not(target_arch = "x86_64"))]
     let has = false;
     if !has {
-        eprintln!("skipped: the bytes of version 0.1 are those of processors with AVX2 and FMA");
+        common::skipped("the bytes of version 0.1 are those of processors with AVX2 and FMA");
     }
     has
 }
@@ -232,7 +234,7 @@ fn the_same_settings_give_the_bytes_of_version_0_1() {
         let known =
             std::env::var_os("CONTROLG_DATA").is_some_and(|folder| Path::new(&folder).join(data).exists());
         if *data != "synthetic" && !known {
-            eprintln!("skipped: no files of {data} (set CONTROLG_DATA)");
+            common::skipped(format_args!("no files of {data} (set CONTROLG_DATA)"));
             continue;
         }
         let home = TempDir::new().unwrap();

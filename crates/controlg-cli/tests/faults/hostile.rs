@@ -91,7 +91,7 @@ fn messages_are_short_however_long_the_input_is() {
 #[test]
 fn a_process_without_memory_says_so() {
     if !cfg!(all(target_os = "linux", target_env = "gnu")) {
-        eprintln!("skipped: the limit of the address space is tested on Linux only");
+        crate::common::skipped("the limit of the address space is tested on Linux only");
         return;
     }
     let home = TempDir::new().unwrap();

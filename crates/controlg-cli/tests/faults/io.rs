@@ -9,7 +9,7 @@ use crate::bench::{Bench, Dice, cases, jobs};
 /// Builds the library that lets file operations fail; `None`, with a message, where that cannot be done.
 fn shim(folder: &Path) -> Option<PathBuf> {
     if !cfg!(target_os = "linux") {
-        eprintln!("skipped: injected faults need LD_PRELOAD, which is tested on Linux only");
+        crate::common::skipped("injected faults need LD_PRELOAD, which is tested on Linux only");
         return None;
     }
     let library = folder.join("shim.so");
@@ -21,7 +21,7 @@ fn shim(folder: &Path) -> Option<PathBuf> {
         .arg("-ldl")
         .status();
     if !built.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: injected faults need a C compiler");
+        crate::common::skipped("injected faults need a C compiler");
         return None;
     }
     Some(library)

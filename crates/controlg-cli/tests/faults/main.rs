@@ -7,6 +7,8 @@
 #![cfg(unix)]
 
 mod bench;
+#[path = "../common/mod.rs"]
+mod common;
 mod damage;
 mod hostile;
 mod io;

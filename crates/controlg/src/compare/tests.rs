@@ -332,7 +332,8 @@ fn committed_results_are_found() {
     }
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
     if !root.exists() {
-        eprintln!("skipped: no folder results/");
+        // Past the test harness, which captures eprintln! in passing tests.
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: no folder results/\n");
         return;
     }
     let found = folders(&root);

@@ -16,7 +16,11 @@ fn units() -> Vec<UnitKind> {
     .filter_map(|(unit, is_here)| is_here.then_some(unit))
     .collect();
     if units.is_empty() {
-        eprintln!("skipped: neither AMX nor AVX-512 is available");
+        // Past the test harness, which captures eprintln! in passing tests.
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"skipped: neither AMX nor AVX-512 is available\n",
+        );
     }
     units
 }
