@@ -9,7 +9,7 @@ use common::npz::{Npz, f32s, i64s, npy};
 use controlg::data::{self, EdgeSplit, LoadOptions, Split, read_embeddings};
 use controlg::eval::{
     EmbeddingNormalization, Probe, ProbeSettings, evaluate_cluster, evaluate_lp, evaluate_nc, floors, kmeans,
-    metrics, quality, ranks, stats,
+    metrics, quality, ranks, stats, validate_cluster,
 };
 use controlg::graph::{EdgeList, Features, Graph, Ids};
 use controlg::rng::Stream;
@@ -238,6 +238,28 @@ fn scores_do_not_depend_on_the_number_of_threads() {
     );
     assert!(one[5].value > 50.0 && one[5].metric("accuracy").unwrap() > 75.0, "{:?}", one[5]);
     assert_eq!(one[5].metric("clusters"), Some(3.0));
+}
+
+#[test]
+fn clusters_are_validated_without_labels_of_test_nodes() {
+    let (embeddings, labels, graph) = sample();
+    let score = evaluate_cluster(&embeddings, &labels, &graph).unwrap();
+    let all = Split::new("own", 0, [vec![], (0..120).collect(), vec![]], 120).unwrap();
+    assert_eq!(validate_cluster(&embeddings, &labels, &[all]).unwrap().validation, score.value);
+    // Other classes of the test nodes: the clusters and the score stay.
+    let half = [split(0), split(1)];
+    let mut classes = labels.classes().to_vec();
+    let test: Vec<usize> =
+        (0..120).filter(|&n| half.iter().all(|split| !split.val.contains(&(n as u32)))).collect();
+    let labeled = test.iter().filter(|&&node| labels.get(node).is_some());
+    labeled.for_each(|&node| classes[node] = (classes[node] + 1) % 3);
+    let relabeled = Labels::new(classes, labels.names().to_vec());
+    let expected = validate_cluster(&embeddings, &labels, &half).unwrap();
+    assert!(expected.validation > 50.0 && test.len() > 40, "{expected:?}, {}", test.len());
+    assert_eq!(validate_cluster(&embeddings, &relabeled, &half).unwrap(), expected);
+    let no_nodes = Split::new("own", 0, [vec![0], vec![], vec![1]], 120).unwrap();
+    let error = validate_cluster(&embeddings, &labels, &[no_nodes]).unwrap_err();
+    assert!(error.exit_code() == 2 && error.to_string().contains("validation nodes"), "{error}");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config, EdgeScope};
 use controlg::coordinator::UNTRAINED;
-use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, catalog};
-use controlg::eval::{self, ProbeSettings, Score, Task, floors};
+use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, Labels, LoadOptions, Split, catalog};
+use controlg::eval::{self, ProbeSettings, Score, Task, ValidationScore, floors};
 use controlg::graph::Features;
 use controlg::{Error, Graph, Result, files, run_files};
 
@@ -53,14 +53,9 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
             None => None,
         };
         let Some(embeddings) = computed.as_ref().or(given.as_ref()) else { continue };
-        let mut score = evaluate(task, embeddings, &dataset, &input, args)?;
-        note_missing_classes(&score, console);
         if args.validation_only {
             // Tuning must not see test figures: neither the terminal nor a file gets them.
-            let Some(score) = score.validation_only() else {
-                console.log(format_args!("note: {} skipped: it has no validation data", task.name()));
-                continue;
-            };
+            let score = validate(task, embeddings, &dataset, &input, args)?;
             let _ = writeln!(
                 text,
                 "{:<8} validation {:.2} % ({})",
@@ -71,6 +66,8 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
             scores.insert(task.name().to_owned(), to_json(&score)?);
             continue;
         }
+        let mut score = evaluate(task, embeddings, &dataset, &input, args)?;
+        note_missing_classes(&score, console);
         if let (Some(run), false) = (&input.run, args.no_floors) {
             let floors = floor_scores(task, run, &dataset, &input, args, console);
             score.more.insert("floors".to_owned(), floors.into());
@@ -267,18 +264,41 @@ fn evaluate(
     };
     match task {
         Task::Nc => {
-            let labels = labels()?;
-            let protocol = args.protocol.as_deref();
-            let splits = data::select_splits(&input.data, &dataset.splits, labels, protocol, input.seed)?;
             let settings =
                 ProbeSettings { normalize: args.normalize, probe: args.probe, ..ProbeSettings::default() };
-            eval::evaluate_nc(embeddings, labels, &splits, &settings)
+            let labels = labels()?;
+            eval::evaluate_nc(embeddings, labels, &node_splits(dataset, labels, input, args)?, &settings)
         }
         Task::Lp => {
             eval::evaluate_lp(embeddings, &dataset.graph, &EdgeSplit::draw(&dataset.graph, input.seed)?)
         }
         Task::Cluster => eval::evaluate_cluster(embeddings, labels()?, &dataset.graph),
     }
+}
+
+/// The validation part of a score.
+fn validate(
+    task: Task,
+    embeddings: &Features,
+    dataset: &Dataset,
+    input: &EvaluationInput,
+    args: &EvaluateArgs,
+) -> Result<ValidationScore> {
+    if let (Task::Cluster, Some(labels)) = (task, &dataset.labels) {
+        return eval::validate_cluster(embeddings, labels, &node_splits(dataset, labels, input, args)?);
+    }
+    let score = evaluate(task, embeddings, dataset, input, args)?;
+    score.validation_only().ok_or_else(|| Error::Failed(format!("{}: no validation score", task.name())))
+}
+
+/// The splits of the nodes under the protocol and the seed.
+fn node_splits(
+    dataset: &Dataset,
+    labels: &Labels,
+    input: &EvaluationInput,
+    args: &EvaluateArgs,
+) -> Result<Vec<Split>> {
+    data::select_splits(&input.data, &dataset.splits, labels, args.protocol.as_deref(), input.seed)
 }
 
 /// Why a task cannot be judged on this graph; `None` if it can be.
@@ -299,8 +319,7 @@ fn skip_reason(
         let few = classes.len() < 2;
         return Ok(few.then(|| format!("found {} classes, expected at least two", classes.len())));
     }
-    let protocol = args.protocol.as_deref();
-    let splits = data::select_splits(&input.data, &dataset.splits, labels, protocol, input.seed)?;
+    let splits = node_splits(dataset, labels, input, args)?;
     let wrong = splits.iter().find_map(|split| eval::check_split(labels, split).err());
     Ok(wrong.map(|error| error.to_string()))
 }

@@ -7,8 +7,16 @@ use crate::graph::{Csr, Dense, Features};
 use crate::kernels::{CsrView, matmul, rows, scratch, spmm};
 use rayon::prelude::*;
 
-/// Rows per block: enough to keep all threads busy, few enough that the products stay in cache.
+/// Maximum number of rows per block: enough to keep all threads busy.
 const BLOCK_ROWS: usize = 4096;
+
+/// Dense blocks of wide rows have about this many entries: a fit reads every block twice, the second time from the cache.
+const WIDE_BLOCK: usize = 1 << 21;
+
+/// Rows per block of a dense matrix.
+fn block_rows(cols: usize) -> usize {
+    if cols <= 2048 { BLOCK_ROWS } else { (WIDE_BLOCK / cols).max(64) }
+}
 
 /// Inputs of a linear model, one row per sample.
 pub(super) enum DesignMatrix<'a> {
@@ -100,8 +108,9 @@ impl<'a> DesignMatrix<'a> {
     pub(super) fn for_each_block(&self, mut work: impl FnMut(usize, &RowBlock<'_>)) {
         match self {
             DesignMatrix::Dense { cols, data } => {
-                for (at, data) in data.chunks(BLOCK_ROWS * cols).enumerate() {
-                    work(at * BLOCK_ROWS, &RowBlock::Dense { cols: *cols, data });
+                let step = block_rows(*cols);
+                for (at, data) in data.chunks(step * cols).enumerate() {
+                    work(at * step, &RowBlock::Dense { cols: *cols, data });
                 }
             }
             DesignMatrix::Sparse { blocks, .. } => {
@@ -114,13 +123,14 @@ impl<'a> DesignMatrix<'a> {
             }
             DesignMatrix::Products { rows, pairs } => {
                 let cols = rows.n_cols();
-                for (at, pairs) in pairs.chunks(BLOCK_ROWS).enumerate() {
+                let step = block_rows(cols);
+                for (at, pairs) in pairs.chunks(step).enumerate() {
                     scratch::with(pairs.len() * cols, |data: &mut [Real]| {
                         data.par_chunks_mut(cols).zip(pairs).with_min_len(64).for_each(|(to, &(u, v))| {
                             let (u, v) = (rows.row(u as usize), rows.row(v as usize));
                             to.iter_mut().zip(u).zip(v).for_each(|((to, u), v)| *to = u * v);
                         });
-                        work(at * BLOCK_ROWS, &RowBlock::Dense { cols, data });
+                        work(at * step, &RowBlock::Dense { cols, data });
                     });
                 }
             }

@@ -10,6 +10,7 @@
 
 mod adam_es;
 mod check;
+mod cluster;
 mod design_matrix;
 pub mod floors;
 pub mod kmeans;
@@ -30,6 +31,7 @@ pub mod wilcoxon;
 
 pub use adam_es::{DECAYS, EPOCHS};
 pub use check::{missing_classes, split as check_split};
+pub use cluster::{evaluate_cluster, validate_cluster};
 pub use logistic::PENALTIES;
 pub use normalize::EmbeddingNormalization;
 pub use probe::{Probe, ProbeSettings};
@@ -42,7 +44,6 @@ use std::time::Instant;
 use crate::data::{EdgeSplit, Labels, Split};
 use crate::error::{Error, Result};
 use crate::files::hex;
-use crate::graph::norm::unit_rows;
 use crate::graph::{Features, Graph, Relations};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -145,64 +146,6 @@ fn relation_links(
         .with("unfinished_fits", results.iter().map(|(_, result)| result.exhausted).sum::<usize>())
         .with("split_seed", split.seed);
     Ok(Score { split_hash: Some(split.hash()), ..score })
-}
-
-/// Clustering: mean NMI of K-means over several random states, with one cluster per class, on the labeled nodes.
-/// With a graph, modularity and conductance are computed on the subgraph of these nodes.
-pub fn evaluate_cluster<'g>(
-    embeddings: &Features,
-    labels: &Labels,
-    graph: impl Into<Option<&'g Graph>>,
-) -> Result<Score> {
-    let start = Instant::now();
-    check::embeddings(embeddings, labels.classes().len())?;
-    let nodes: Vec<u32> =
-        (0..labels.classes().len() as u32).filter(|&n| labels.get(n as usize).is_some()).collect();
-    let truth: Vec<u32> = nodes.iter().map(|&node| labels.classes()[node as usize]).collect();
-    let mut present = truth.clone();
-    present.sort_unstable();
-    present.dedup();
-    if present.len() < 2 {
-        let found = format_args!("{} classes among the labels", present.len());
-        return Err(Error::value("clustering", found, "at least two"));
-    }
-    let unit = unit_rows(embeddings);
-    let points = if nodes.len() == unit.n_rows() { unit } else { normalize::select_rows(&unit, &nodes) };
-    let settings = kmeans::KMeansSettings::default();
-    let clusterings =
-        (0..KMEANS_STATES).map(|state| kmeans::cluster(&points, present.len(), state, &settings));
-    let clusterings = clusterings.collect::<Result<Vec<_>>>()?;
-
-    let each = |metric: fn(&[u32], &[u32]) -> f64| {
-        clusterings.iter().map(|found| 100.0 * metric(&found.assignments, &truth)).collect::<Vec<f64>>()
-    };
-    let nmi = each(metrics::normalized_mutual_info);
-    let on_graph = |graph: &Graph, metric: fn(&Graph, &[u32]) -> f64| {
-        let clusters_of_nodes = |found: &kmeans::Clustering| {
-            let mut clusters = vec![metrics::UNASSIGNED; graph.n_nodes()];
-            nodes
-                .iter()
-                .zip(&found.assignments)
-                .for_each(|(&node, &cluster)| clusters[node as usize] = cluster);
-            clusters
-        };
-        let values = clusterings.iter().map(|found| metric(graph, &clusters_of_nodes(found)));
-        stats::mean(&values.collect::<Vec<f64>>())
-    };
-    let inertias: Vec<f64> = clusterings.iter().map(|found| found.inertia).collect();
-    let mut score = new_score(&nmi, "kmeans-k", "l2", "kmeans")
-        .with("clusters", present.len())
-        .with("random_states", clusterings.len())
-        .with("starts", settings.n_init)
-        .with("ari", stats::mean(&each(metrics::adjusted_rand_index)))
-        .with("accuracy", stats::mean(&each(metrics::clustering_accuracy)));
-    if let Some(graph) = graph.into() {
-        score = score
-            .with("modularity", on_graph(graph, metrics::modularity))
-            .with("conductance", on_graph(graph, metrics::conductance));
-    }
-    let score = score.with("inertia", stats::mean(&inertias));
-    Ok(Score { seconds: start.elapsed().as_secs_f64(), ..score })
 }
 
 /// The classes without a training node in at least one of the splits.
