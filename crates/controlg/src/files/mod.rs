@@ -1,12 +1,17 @@
-//! Atomic file writes, one writer per folder, regular input files, which files may be replaced, and hashes in hexadecimal.
+//! Atomic file writes, one writer per folder, regular input files, which files may be replaced, hashes in hexadecimal, and
+//! seals of JSON objects.
 
 mod digest;
 mod lock;
 mod open;
+mod seal;
+mod sealed_json;
 
 pub use digest::sha256;
 pub use lock::FolderLock;
 pub use open::{check_regular, open, read};
+pub(crate) use seal::{SEAL, seal, sealed, without_seal};
+pub(crate) use sealed_json::{add_seal, read_json, remove_seal, write_json};
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
