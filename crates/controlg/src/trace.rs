@@ -7,9 +7,11 @@
 //! reveals later changes.
 
 mod relation;
+mod results;
 mod unknown;
 
 pub use relation::RelationLine;
+pub use results::check_results;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -8,9 +8,9 @@ use controlg::config::{self, Config, EdgeScope};
 use controlg::coordinator::UNTRAINED;
 use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, LoadOptions, catalog};
 use controlg::eval::{self, ProbeSettings, Score, Task, floors};
-use controlg::graph::Features;
 use controlg::files::FolderLock;
-use controlg::{Error, Graph, Result, run_files};
+use controlg::graph::Features;
+use controlg::{Error, Graph, Result, run_files, trace};
 
 use crate::args::{CommonArgs, EvaluateArgs};
 use crate::console::Console;
@@ -194,6 +194,7 @@ impl EvaluationInput {
                 format_args!("a finished run: {command}"),
             ));
         }
+        trace::check_results(&args.subject, &[run_files::EMBEDDINGS_NPY, run_files::IDS])?;
         Ok(EvaluationInput {
             embeddings,
             floor: None,

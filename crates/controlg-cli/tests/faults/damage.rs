@@ -40,12 +40,15 @@ fn damage(path: &Path, dice: &mut Dice) -> String {
     format!("{}: {what} at {at}", path.file_name().unwrap().display())
 }
 
+const EVALUATE: &str = "evaluate trained --tasks cluster --no-floors --quiet";
+
 #[test]
 fn damaged_runs_are_refused_or_do_not_matter() {
     let whole = TempDir::new().unwrap();
     train(whole.path());
-    let scored = run(whole.path(), "evaluate trained --tasks cluster --no-floors --quiet");
-    assert!(scored.status.success(), "{}", stderr(&scored));
+    let evaluated = run(whole.path(), EVALUATE);
+    assert!(evaluated.status.success(), "{}", stderr(&evaluated));
+    let right_scores = scores(whole.path());
     let right = content(&whole.path().join("trained/embeddings.npy"));
     let mut dice = Dice(3);
     let (mut tried, mut refused) = (0, 0);
@@ -62,8 +65,7 @@ fn damaged_runs_are_refused_or_do_not_matter() {
             let audit = run(home.path(), "audit trained");
             check_end(&audit, &what);
             // Settings and scores may be written in another way, with the same meaning; nothing else may differ.
-            let scores_are_right =
-                name.ends_with("metrics.json") && scores(home.path()) == scores(whole.path());
+            let scores_are_right = name.ends_with("metrics.json") && scores(home.path()) == right_scores;
             let is_free =
                 name.starts_with("trained/checkpoint") || name.ends_with("config.toml") || scores_are_right;
             assert!(!audit.status.success() || is_free, "{what}: the audit passes");
@@ -71,6 +73,11 @@ fn damaged_runs_are_refused_or_do_not_matter() {
             check_end(&embed, &what);
             if embed.status.success() {
                 assert_eq!(content(&home.path().join("again/embeddings.npy")), right, "{what}");
+            }
+            let evaluated = run(home.path(), EVALUATE);
+            check_end(&evaluated, &what);
+            if evaluated.status.success() {
+                assert_eq!(scores(home.path()), right_scores, "{what}");
             }
             let resumed = run(home.path(), "pretrain --resume --out trained --threads 1 --quiet");
             check_end(&resumed, &what);

@@ -130,7 +130,8 @@ impl AutoSearch {
     /// Reads the search of a run folder.
     pub fn read(folder: &Path) -> Result<AutoSearch> {
         let (path, expected) = (folder.join(run_files::AUTO), "a file written by controlg pretrain --auto");
-        let wrong = |place: String, found: &dyn std::fmt::Display| Error::input(&path, place, found, expected);
+        let wrong =
+            |place: String, found: &dyn std::fmt::Display| Error::input(&path, place, found, expected);
         let search: AutoSearch = files::read_json(&path, expected)?;
         let mut taking_part = search.candidates.len();
         for (at, round) in search.rounds.iter().enumerate() {

@@ -97,5 +97,8 @@ mod tests {
         assert!(message(&text.replace("95.0", "96.0")).contains("lp: found a score that was changed"));
         assert!(message(&text.replace("\"lp\"", "\"nc\"")).contains("was changed"), "a duplicate");
         assert!(message("broken").contains("metrics.json"));
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(read_metrics(&path).unwrap_err().to_string().contains("found a folder, expected a file"));
     }
 }

@@ -22,8 +22,7 @@ pub(crate) fn write_json(path: &Path, content: &impl Serialize) -> Result<()> {
 /// Reads a structure from a JSON file that `expected` describes. One that was changed is an error.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T> {
     let wrong = |place: String, found: &dyn std::fmt::Display| Error::input(path, place, found, expected);
-    let unparsed =
-        |error: serde_json::Error| wrong(format!("line {}", error.line().max(1)), &error);
+    let unparsed = |error: serde_json::Error| wrong(format!("line {}", error.line().max(1)), &error);
     let bytes = read(path)?;
     let mut content: Value = serde_json::from_slice(&bytes).map_err(unparsed)?;
     if !remove_seal("", &mut content) {
@@ -53,7 +52,12 @@ fn canonical(value: &Value) -> String {
         match value {
             Value::Object(fields) => {
                 let fields: BTreeMap<&String, &Value> = fields.iter().collect();
-                Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect::<Map<_, _>>())
+                Value::Object(
+                    fields
+                        .into_iter()
+                        .map(|(key, value)| (key.clone(), sorted(value)))
+                        .collect::<Map<_, _>>(),
+                )
             }
             Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
             other => other.clone(),
@@ -92,6 +96,9 @@ mod tests {
     #[test]
     fn the_order_of_keys_does_not_matter() {
         let of = |text: &str| canonical(&serde_json::from_str(text).unwrap());
-        assert_eq!(of("{\"b\": [{\"d\": 1, \"c\": 2}], \"a\": null}"), "{\"a\":null,\"b\":[{\"c\":2,\"d\":1}]}");
+        assert_eq!(
+            of("{\"b\": [{\"d\": 1, \"c\": 2}], \"a\": null}"),
+            "{\"a\":null,\"b\":[{\"c\":2,\"d\":1}]}"
+        );
     }
 }
