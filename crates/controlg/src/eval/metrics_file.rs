@@ -95,7 +95,7 @@ mod tests {
         };
         let text = String::from_utf8(whole).unwrap();
         assert!(message(&text.replace("95.0", "96.0")).contains("lp: found a score that was changed"));
-        assert!(message(&text.replace("\"lp\"", "\"nc\"")).contains("was changed"), "a duplicate");
+        assert!(message(&text.replace("\"lp\"", "\"cluster\"")).contains("was changed"), "another task");
         assert!(message("broken").contains("metrics.json"));
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
