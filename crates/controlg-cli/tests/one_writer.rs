@@ -90,7 +90,7 @@ fn a_comparison_has_one_writer_until_it_is_killed() {
 #[test]
 fn embeddings_of_another_graph_have_one_writer() {
     let home = TempDir::new().unwrap();
-    let short = [&["pretrain"], LONG, &["--set=train.epochs=1", "--quiet"]].concat();
+    let short = [&["pretrain"], LONG, &["--set=train.epochs=10", "--quiet"]].concat();
     let trained = command(home.path(), &short).output().unwrap();
     assert!(trained.status.success(), "{}", stderr(&trained));
     let embed =

@@ -226,21 +226,13 @@ mod tests {
         let path = folder.path().join("results.jsonl");
         let lines = [line(10, 20), line(30, 40)];
         open(folder.path()).unwrap().append(&lines).unwrap();
-        let whole = fs::read(&path).unwrap();
-        for at in 0..whole.len() {
-            for bit in 0..8 {
-                let mut bytes = whole.clone();
-                bytes[at] ^= 1 << bit;
-                fs::write(&path, bytes).unwrap();
-                match open(folder.path()) {
-                    // The key of a seal, or the end of the last line, which then counts as incomplete.
-                    Ok(store) => assert!(lines.starts_with(store.all()), "byte {at}, bit {bit}"),
-                    Err(error) => assert_eq!(error.exit_code(), 2, "byte {at}, bit {bit}: {error}"),
-                }
-            }
-        }
-        let changed = String::from_utf8(whole).unwrap().replace("40", "41");
-        fs::write(&path, changed).unwrap();
+        files::with_flipped_bits(&path, |flipped| match open(folder.path()) {
+            // The key of a seal, or the end of the last line, which then counts as incomplete.
+            Ok(store) => assert!(lines.starts_with(store.all()), "{flipped}"),
+            Err(error) => assert_eq!(error.exit_code(), 2, "{flipped}: {error}"),
+        });
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, whole.replace("40", "41")).unwrap();
         let error = open(folder.path()).unwrap_err().to_string();
         assert!(error.contains(":2: found a line that was changed"), "{error}");
     }

@@ -10,6 +10,8 @@ mod sealed_json;
 pub use digest::sha256;
 pub use lock::FolderLock;
 pub use open::{check_regular, open, read};
+#[cfg(test)]
+pub(crate) use seal::with_flipped_bits;
 pub(crate) use seal::{SEAL, seal, sealed, without_seal};
 pub(crate) use sealed_json::{add_seal, read_json, remove_seal, write_json};
 

@@ -32,6 +32,19 @@ pub(crate) fn without_seal(line: &str) -> Option<(String, String)> {
     Some((format!("{open}}}"), rest.strip_suffix("\"}")?.to_owned()))
 }
 
+/// Calls `check` for the file with each bit flipped in turn, and restores it.
+#[cfg(test)]
+pub(crate) fn with_flipped_bits(path: &std::path::Path, mut check: impl FnMut(&str)) {
+    let whole = std::fs::read(path).unwrap();
+    for (at, bit) in (0..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << bit;
+        std::fs::write(path, bytes).unwrap();
+        check(&format!("byte {at}, bit {bit}"));
+    }
+    std::fs::write(path, whole).unwrap();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
