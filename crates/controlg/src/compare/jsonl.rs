@@ -31,8 +31,7 @@ impl<T: Serialize + DeserializeOwned + Clone> JsonlStore<T> {
     ///
     /// An incomplete last line is dropped; any other line that does not parse or was changed is an error.
     pub fn open(folder: &Path, stem: &str, shard: Option<Shard>) -> Result<JsonlStore<T>> {
-        fs::create_dir_all(folder)
-            .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+        files::create_folder(folder)?;
         let name = match shard {
             Some(Shard { index, of }) => format!("{stem}-{index}-of-{of}.jsonl"),
             None => format!("{stem}.jsonl"),
@@ -43,7 +42,7 @@ impl<T: Serialize + DeserializeOwned + Clone> JsonlStore<T> {
             .create(true)
             .append(true)
             .open(&path)
-            .and_then(|file| file.set_len(own_bytes).map(|()| file))
+            .and_then(|file| file.set_len(own_bytes).and_then(|()| files::sync_folder(folder)).map(|()| file))
             .map_err(|error| Error::io(format_args!("writing {}", path.display()), error))?;
         let mut store = JsonlStore { path, file, all: own };
         match shard {

@@ -44,6 +44,16 @@ pub(crate) fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     sync_folder(folder)
 }
 
+/// Creates a folder, with those that it is in, unless it exists. Its name survives a power failure, too.
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)
+        .and_then(|()| sync_folder_of(folder))
+        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))
+}
+
 /// Syncs the list of a folder's files to disk.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
@@ -160,6 +170,18 @@ mod tests {
         );
         check(true).unwrap();
         assert!(check_output_folder(&path, true, |_| true).is_err());
+    }
+
+    #[test]
+    fn a_folder_is_created_once() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("runs/first");
+        for _ in 0..2 {
+            create_folder(&folder).unwrap();
+            assert!(folder.is_dir());
+        }
+        fs::write(folder.join("file"), "").unwrap();
+        assert_eq!(create_folder(&folder.join("file/more")).unwrap_err().exit_code(), 3);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use crate::config::{self, BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
 use crate::encoder::{self, InputDims, Network};
 use crate::error::{Error, Result};
-use crate::files::FolderLock;
+use crate::files::{self, FolderLock};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, EncoderInput, Graph};
 use crate::objective::AuxNetwork;
@@ -44,8 +44,7 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let graph = &feature_match::match_features(&path, &tensors, graph)?.graph;
     let readout = EmbeddingReadout::new(graph, &*config.encoder, &config.embed);
     let width = readout.like(&read_readout(&path, &tensors)?).width();
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    files::create_folder(folder)?;
     let _lock = FolderLock::take(folder, Duration::ZERO)?;
     let structural = graph.has_features_from_edges();
     let shape = EmbeddingShape { n: graph.n_nodes(), width, structural };
