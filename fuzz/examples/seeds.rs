@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         npz.members.iter().map(|(member, bytes)| (name(member), bytes.clone())).collect()
     };
     let home = tempfile::tempdir()?;
-    let graphs: [(&str, Files); 12] = [
+    let graphs: [(&str, Files); 13] = [
         ("planetoid", samples::planetoid()),
         ("geom_gcn", samples::geom_gcn()),
         ("wikics", samples::wiki_cs()),
@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("typed_folder", samples::typed_folder()),
         ("heco", samples::heco()),
         ("magnn", samples::magnn()),
+        ("graphstorm", graphstorm()),
         ("binary", binary(home.path())?),
     ];
     for (format, files) in &graphs {
@@ -72,6 +73,21 @@ fn folder() -> Files {
         ("features.csv", b"id,age,height\nann,31,1.7\nbob,45,1.8\ncarl,27,1.9\n\"d,e\",60,\n".to_vec()),
         ("labels.csv", b"id,label\nann,x\nbob,y\ncarl,x\n".to_vec()),
         ("splits.csv", b"id,split\nann,train\nbob,val\ncarl,test\n".to_vec()),
+    ]
+}
+
+fn graphstorm() -> Files {
+    let description = r#"{"nodes": [
+{"node_type": "author", "node_id_col": "id", "files": "author.csv"},
+{"node_type": "paper", "node_id_col": "id", "files": ["paper.csv"],
+ "features": [{"feature_col": "year"}, {"feature_col": ["pages"], "transform": {"name": "no-op"}}],
+ "labels": [{"label_col": "venue", "task_type": "classification", "split_pct": [0.8, 0.1, 0.1]}]}],
+"edges": [{"relation": ["author", "writes", "paper"], "source_id_col": "a", "dest_id_col": "p", "files": "writes.csv"}]}"#;
+    vec![
+        ("graph.json", description.into()),
+        ("author.csv", b"id\nann\nbob\n".to_vec()),
+        ("paper.csv", b"id,year,pages,venue\np1,2019,8,x\np2,2021,9,y\n".to_vec()),
+        ("writes.csv", b"a,p\nann,p1\nbob,p1\nbob,p2\n".to_vec()),
     ]
 }
 

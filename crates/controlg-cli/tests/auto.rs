@@ -64,9 +64,16 @@ fn a_search_is_announced_recorded_audited_and_the_same_at_any_number_of_threads(
 
     let (text, _) = succeed(home, &["audit", "run"]);
     assert!(text.contains("among 8 follows from 12 short runs"), "{text}");
-    // Another winner, another score or another record do not follow.
     let path = home.join("run/auto.json");
-    let written = fs::read_to_string(&path).unwrap();
+    let sealed = fs::read_to_string(&path).unwrap();
+    fs::write(&path, sealed.replacen("\"score\": ", "\"score\": 1", 1)).unwrap();
+    let output = run(home, &["audit", "run"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && message.contains("a file that was changed"), "{message}");
+    // Another winner or another score do not follow, whoever sealed them.
+    let mut content: Value = serde_json::from_str(&sealed).unwrap();
+    content.as_object_mut().unwrap().remove("seal");
+    let written = serde_json::to_string_pretty(&content).unwrap();
     let winner = found["winner"].as_u64().unwrap();
     let other =
         written.replace(&format!("\"winner\": {winner}"), &format!("\"winner\": {}", (winner + 1) % 8));

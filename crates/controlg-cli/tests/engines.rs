@@ -39,7 +39,7 @@ fn cells(out: &Path) -> Vec<String> {
     let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
     let cell = |line: &str| {
         let mut cell: Value = serde_json::from_str(line).unwrap();
-        for unsteady in ["seconds", "peak_mb", "threads"] {
+        for unsteady in ["seconds", "peak_mb", "threads", "seal"] {
             assert!(cell.as_object_mut().unwrap().remove(unsteady).is_some(), "{unsteady} in {line}");
         }
         cell.to_string()

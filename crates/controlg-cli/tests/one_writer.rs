@@ -86,3 +86,22 @@ fn a_comparison_has_one_writer_until_it_is_killed() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(!home.path().join("comparison/.lock").exists());
 }
+
+#[test]
+fn embeddings_of_another_graph_have_one_writer() {
+    let home = TempDir::new().unwrap();
+    let short = [&["pretrain"], LONG, &["--set=train.epochs=10", "--quiet"]].concat();
+    let trained = command(home.path(), &short).output().unwrap();
+    assert!(trained.status.success(), "{}", stderr(&trained));
+    let embed =
+        || command(home.path(), &["embed", "run", "synthetic:nodes=240", "--quiet"]).output().unwrap();
+    let folder = home.path().join("run/embed");
+    std::fs::create_dir(&folder).unwrap();
+    let lock = controlg::files::FolderLock::take(&folder, Duration::ZERO).unwrap();
+    let refused = embed();
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("run/embed: found process"), "{}", stderr(&refused));
+    drop(lock);
+    let done = embed();
+    assert!(done.status.success(), "{}", stderr(&done));
+}

@@ -7,9 +7,11 @@
 //! reveals later changes.
 
 mod relation;
+mod results;
 mod unknown;
 
 pub use relation::RelationLine;
+pub use results::check_results;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -17,7 +19,6 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::config::{FeatureNormalization, RecordedConfig};
 use crate::coordinator::{Decision, HeldOutReading, IntegralRule, Reading, SchedulerSettings, Sensing};
@@ -369,8 +370,8 @@ fn check_seals(path: &Path, end: &TraceEnd) -> Result<()> {
     for (line, number) in before_end.split_inclusive(|&byte| byte == b'\n').zip(1..) {
         last = number;
         let text = std::str::from_utf8(line).ok().and_then(|line| line.strip_suffix('\n'));
-        before = match text.and_then(without_seal) {
-            Some((body, given)) if given == seal(&before, &body) => given,
+        before = match text.and_then(files::without_seal) {
+            Some((body, given)) if given == files::seal(&before, &body) => given,
             _ => return Err(changed(path, number)),
         };
     }
@@ -414,7 +415,7 @@ pub(crate) fn with_end(text: &str, end: EndLine) -> Result<String> {
     let last = text.lines().last().unwrap_or_default();
     let text = if last.starts_with(END) { text.strip_suffix('\n').unwrap_or(text) } else { text };
     let text = text.strip_suffix(last).filter(|_| last.starts_with(END)).unwrap_or(text);
-    let before = text.lines().last().and_then(without_seal).map(|(_, seal)| seal).unwrap_or_default();
+    let before = text.lines().last().and_then(files::without_seal).map(|(_, seal)| seal).unwrap_or_default();
     let (line, _) = sealed(&before, &Record::End(end))?;
     Ok(format!("{text}{line}"))
 }
@@ -425,26 +426,8 @@ const END: &str = "{\"kind\":\"end\"";
 /// The text of a line, and its seal.
 fn sealed(before: &str, record: &Record) -> Result<(String, String)> {
     let body = serde_json::to_string(record).map_err(|error| Error::Failed(error.to_string()))?;
-    let seal = seal(before, &body);
-    let open = body.strip_suffix('}').unwrap_or(&body);
-    Ok((format!("{open}{SEAL}{seal}\"}}\n"), seal))
-}
-
-/// The text before the seal of a line.
-const SEAL: &str = ",\"seal\":\"";
-
-/// The seal of a line: the first 16 hexadecimal digits of the SHA-256 of the previous seal and the line without seal.
-fn seal(before: &str, body: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update(before);
-    hash.update(body);
-    files::hex(&hash.finalize()[..8])
-}
-
-/// The text of a line without its seal, and the seal.
-fn without_seal(line: &str) -> Option<(String, String)> {
-    let (open, rest) = line.rsplit_once(SEAL)?;
-    Some((format!("{open}}}"), rest.strip_suffix("\"}")?.to_owned()))
+    let (line, seal) = files::sealed(before, &body);
+    Ok((line + "\n", seal))
 }
 
 /// A line read from a record.
@@ -475,8 +458,8 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<SealedLine>> {
         let record = serde_json::from_str(line).map_err(|error| {
             Error::input(path, format_args!("line {number}"), error, "a line of a record")
         })?;
-        let found = without_seal(line);
-        let sealed = found.as_ref().is_some_and(|(body, given)| *given == seal(&before, body));
+        let found = files::without_seal(line);
+        let sealed = found.as_ref().is_some_and(|(body, given)| *given == files::seal(&before, body));
         before = found.map(|found| found.1).unwrap_or_default();
         let unknown = unknown::field(line, &record);
         lines.push(SealedLine { number, record, sealed, unknown });

@@ -2,16 +2,23 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use controlg::config::{self, Config, EdgeScope};
 use controlg::coordinator::UNTRAINED;
 use controlg::data::{self, Dataset, EdgeSplit, FeatureSource, Labels, LoadOptions, Split, catalog};
 use controlg::eval::{self, ProbeSettings, Score, Task, ValidationScore, floors};
+use controlg::files::FolderLock;
 use controlg::graph::Features;
-use controlg::{Error, Graph, Result, files, run_files};
+use controlg::{Error, Graph, Result, run_files, trace};
 
 use crate::args::{CommonArgs, EvaluateArgs};
 use crate::console::Console;
+
+/// Locked while scores are added to `metrics.json`.
+const METRICS_LOCK: &str = ".lock-metrics";
+/// How long another evaluation may take to write its scores.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let input = EvaluationInput::open(args)?;
@@ -84,7 +91,9 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
     if scores.is_empty() {
         text = nothing_to_evaluate(&input.data, dataset.labels.is_some());
     } else if let Some((run, _)) = &input.run {
-        update_metrics(&run.join(run_files::METRICS), &scores)?;
+        // Two evaluations may end at the same time.
+        let _lock = FolderLock::take_named(run, METRICS_LOCK, LOCK_PATIENCE)?;
+        eval::add_metrics(&run.join(run_files::METRICS), &scores)?;
     }
     if !skipped.is_empty() {
         scores.insert("skipped".to_owned(), skipped.into());
@@ -182,6 +191,7 @@ impl EvaluationInput {
                 format_args!("a finished run: {command}"),
             ));
         }
+        trace::check_results(&args.subject, &[run_files::EMBEDDINGS_NPY, run_files::IDS])?;
         Ok(EvaluationInput {
             embeddings,
             floor: None,
@@ -395,16 +405,4 @@ fn describe(task: Task, score: &Score, with_macro: bool) -> String {
         figure("average_precision"),
         score.seconds
     )
-}
-
-/// Adds scores to a run's `metrics.json`, keeping those of other tasks.
-fn update_metrics(path: &Path, scores: &serde_json::Map<String, serde_json::Value>) -> Result<()> {
-    let mut all = match std::fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str::<serde_json::Map<_, _>>(&text)
-            .map_err(|error| Error::input(path, "", error, "a metrics.json written by controlg"))?,
-        Err(_) => serde_json::Map::new(),
-    };
-    all.extend(scores.clone());
-    let text = serde_json::to_string_pretty(&all).map_err(|error| Error::Failed(error.to_string()))?;
-    files::atomic_write_bytes(path, text + "\n")
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::AuditSummary;
 use crate::config::{self, Config, Custom};
 use crate::error::{Error, Result};
+use crate::eval;
 use crate::files;
 use crate::run_files;
 use crate::trace::{EndLine, RunLine};
@@ -45,6 +46,8 @@ pub(super) fn check(
             summary.files.push(run_files::MODEL.to_owned());
         }
     }
+    // No record can name its digest: it is written later. It has seals of its own.
+    eval::read_metrics(&folder.join(run_files::METRICS))?;
     for (name, digest) in end.iter().flat_map(|end| &end.files) {
         let path = folder.join(name);
         if is_there(&path, summary) {

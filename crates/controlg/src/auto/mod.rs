@@ -22,7 +22,6 @@ use toml::Table;
 
 use crate::compare::Grid;
 use crate::config::{self, Config, EdgeScope};
-use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::eval::quality::Quality;
 use crate::{files, run_files};
@@ -130,12 +129,10 @@ impl AutoSearch {
 
     /// Reads the search of a run folder.
     pub fn read(folder: &Path) -> Result<AutoSearch> {
-        let path = folder.join(run_files::AUTO);
-        let wrong = |place: String, found: &dyn std::fmt::Display| {
-            Error::input(&path, place, found, "a file written by controlg pretrain --auto")
-        };
-        let search: AutoSearch = serde_json::from_str(&limits::read_text(&path)?)
-            .map_err(|error| wrong(format!("line {}", error.line()), &error))?;
+        let (path, expected) = (folder.join(run_files::AUTO), "a file written by controlg pretrain --auto");
+        let wrong =
+            |place: String, found: &dyn std::fmt::Display| Error::input(&path, place, found, expected);
+        let search: AutoSearch = files::read_json(&path, expected)?;
         let mut taking_part = search.candidates.len();
         for (at, round) in search.rounds.iter().enumerate() {
             if round.runs == 0 || round.runs > taking_part {
@@ -157,8 +154,7 @@ impl AutoSearch {
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        files::atomic_write_bytes(&folder.join(run_files::AUTO), text + "\n")
+        files::write_json(&folder.join(run_files::AUTO), self)
     }
 
     /// The candidates of a round: all of them, or the best of the round before. `None` before that round's end.

@@ -5,8 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Comparison, ComparisonReport, GridChoice, ResultCell};
-use crate::data::limits;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files;
 
 /// Definition of a comparison as stored in its folder; enough to rebuild the tables from `results.jsonl`.
@@ -28,22 +27,12 @@ impl Manifest {
 
     /// Reads the manifest of a comparison.
     pub fn read(folder: &Path) -> Result<Manifest> {
-        let path = folder.join(Self::FILE);
-        let text = limits::read_text(&path)?;
-        serde_json::from_str(&text).map_err(|error| {
-            Error::input(
-                &path,
-                format_args!("line {}", error.line()),
-                error,
-                "a file written by controlg compare",
-            )
-        })
+        files::read_json(&folder.join(Self::FILE), "a file written by controlg compare")
     }
 
     /// Writes the manifest.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        files::atomic_write_bytes(&folder.join(Self::FILE), text + "\n")
+        files::write_json(&folder.join(Self::FILE), self)
     }
 
     /// The results that belong to this comparison.

@@ -1,12 +1,19 @@
-//! Atomic file writes, one writer per folder, regular input files, which files may be replaced, and hashes in hexadecimal.
+//! Atomic file writes, one writer per folder, regular input files, which files may be replaced, hashes in hexadecimal, and
+//! seals of JSON objects.
 
 mod digest;
 mod lock;
 mod open;
+mod seal;
+mod sealed_json;
 
 pub use digest::sha256;
 pub use lock::FolderLock;
 pub use open::{check_regular, open, read};
+#[cfg(test)]
+pub(crate) use seal::with_flipped_bits;
+pub(crate) use seal::{SEAL, seal, sealed, without_seal};
+pub(crate) use sealed_json::{add_seal, read_json, remove_seal, write_json};
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -35,6 +42,16 @@ pub fn atomic_write(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Res
 pub(crate) fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     sync_folder(folder)
+}
+
+/// Creates a folder, with those that it is in, unless it exists. Its name survives a power failure, too.
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)
+        .and_then(|()| sync_folder_of(folder))
+        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))
 }
 
 /// Syncs the list of a folder's files to disk.
@@ -153,6 +170,18 @@ mod tests {
         );
         check(true).unwrap();
         assert!(check_output_folder(&path, true, |_| true).is_err());
+    }
+
+    #[test]
+    fn a_folder_is_created_once() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("runs/first");
+        for _ in 0..2 {
+            create_folder(&folder).unwrap();
+            assert!(folder.is_dir());
+        }
+        fs::write(folder.join("file"), "").unwrap();
+        assert_eq!(create_folder(&folder.join("file/more")).unwrap_err().exit_code(), 3);
     }
 
     #[test]

@@ -68,20 +68,20 @@ impl OwnedCsr {
     }
 
     pub(crate) fn transposed(&self) -> OwnedCsr {
-        let transposed = crate::graph::Csr::from_parts(
-            self.n_cols,
-            self.offsets.clone(),
-            self.columns.clone(),
-            Some(self.values.clone()),
-        )
-        .transposed();
-        OwnedCsr {
-            n_rows: self.n_cols,
-            n_cols: self.n_rows,
-            offsets: transposed.offsets().to_vec(),
-            columns: transposed.columns().to_vec(),
-            values: transposed.values().unwrap_or_default().to_vec(),
+        let mut rows = vec![Vec::new(); self.n_cols];
+        for row in 0..self.n_rows {
+            self.view().entries(row).for_each(|(column, value)| rows[column].push((row as u32, value)));
         }
+        let (n_rows, n_cols) = (self.n_cols, self.n_rows);
+        let mut transposed =
+            OwnedCsr { n_rows, n_cols, offsets: vec![0], columns: Vec::new(), values: Vec::new() };
+        for row in rows {
+            let (columns, values): (Vec<u32>, Vec<Real>) = row.into_iter().unzip();
+            transposed.columns.extend(columns);
+            transposed.values.extend(values);
+            transposed.offsets.push(transposed.columns.len());
+        }
+        transposed
     }
 
     pub(crate) fn dense(&self) -> Vec<Real> {

@@ -1,13 +1,12 @@
 //! The scores of a run next to its floors.
 
 use std::fmt::Write;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use super::page::prose;
 use crate::compare::table::html_escape;
-use crate::error::{Error, Result};
-use crate::eval::{Task, floors};
+use crate::error::Result;
+use crate::eval::{Task, floors, read_metrics};
 use crate::run_files;
 
 /// Scores of a run and of what it is compared with on one task, in percent.
@@ -30,14 +29,7 @@ const FLOORS: &str = "Floors need no training, so training pays only above them:
 
 /// Reads the scores in a run's `metrics.json`, if it exists; `method` names the run.
 pub(super) fn read(run: &Path, method: &str) -> Result<Vec<TaskScores>> {
-    let path = run.join(run_files::METRICS);
-    let text = match std::fs::read_to_string(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(format_args!("reading {}", path.display()), error)),
-        Ok(text) => text,
-    };
-    let all: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(&text).map_err(|error| Error::input(&path, "", error, "the scores of a run"))?;
+    let all = read_metrics(&run.join(run_files::METRICS))?;
     let of_task = |task: Task| {
         let score = all.get(task.name())?;
         let mut values = vec![(method.to_owned(), score.get("value")?.as_f64()?)];

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::ReproduceSettings;
-use crate::data::limits;
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -25,18 +24,12 @@ impl ReproductionManifest {
 
     /// Reads the manifest of a reproduction.
     pub fn read(folder: &Path) -> Result<ReproductionManifest> {
-        let path = folder.join(Self::FILE);
-        let text = limits::read_text(&path)?;
-        serde_json::from_str(&text).map_err(|error| {
-            let place = format!("line {}", error.line());
-            Error::input(&path, place, error, "a file written by controlg reproduce")
-        })
+        files::read_json(&folder.join(Self::FILE), "a file written by controlg reproduce")
     }
 
     /// Writes the manifest.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Error::Failed(error.to_string()))?;
-        files::atomic_write_bytes(&folder.join(Self::FILE), text + "\n")
+        files::write_json(&folder.join(Self::FILE), self)
     }
 
     /// Refuses settings that would put other numbers into the tables of this reproduction. More seeds, data sets and gains

@@ -1,6 +1,7 @@
 //! Embeds graphs with the encoder of a finished run.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::input::Input;
 use super::model::{add_aux, aux_name};
@@ -15,6 +16,7 @@ use crate::config::{self, BatchMode, Config, EdgeScope};
 use crate::data::EdgeSplit;
 use crate::encoder::{self, InputDims, Network};
 use crate::error::{Error, Result};
+use crate::files::{self, FolderLock};
 use crate::graph::norm::ColumnScale;
 use crate::graph::{Dense, EncoderInput, Graph};
 use crate::objective::AuxNetwork;
@@ -42,8 +44,8 @@ pub fn embed_into(run: &Path, graph: &Graph, folder: &Path) -> Result<usize> {
     let graph = &feature_match::match_features(&path, &tensors, graph)?.graph;
     let readout = EmbeddingReadout::new(graph, &*config.encoder, &config.embed);
     let width = readout.like(&read_readout(&path, &tensors)?).width();
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    files::create_folder(folder)?;
+    let _lock = FolderLock::take(folder, Duration::ZERO)?;
     let structural = graph.has_features_from_edges();
     let shape = EmbeddingShape { n: graph.n_nodes(), width, structural };
     stream_embeddings(folder, shape, graph.ids(), |rows| {

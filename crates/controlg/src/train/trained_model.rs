@@ -362,6 +362,7 @@ impl TrainedModel {
     pub fn load_with(dir: impl AsRef<Path>, custom: &Custom) -> Result<TrainedModel> {
         let dir = dir.as_ref();
         let config = Config::from_table_with(config::read(&dir.join(run_files::CONFIG))?, custom)?;
+        trace::check_results(dir, &run_files::RESULTS)?;
         let names = limits::read_text(&dir.join(run_files::IDS))?;
         let ids = Ids::from_names(names.lines().map(str::to_owned).collect());
         let path = dir.join(run_files::EMBEDDINGS_NPY);
@@ -422,6 +423,13 @@ mod tests {
         let (loaded, model) = (loaded.into_parts(), model.into_parts());
         assert_eq!((loaded.embeddings, loaded.model), (model.embeddings, model.model));
         assert!(crate::audit::audit(&saved).unwrap().blocks > 0);
+        // A flipped bit in the embeddings.
+        let path = folder.join(run_files::EMBEDDINGS_NPY);
+        let mut bytes = fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let message = TrainedModel::load(&folder).unwrap_err().to_string();
+        assert!(message.contains("embeddings.npy: SHA-256: found"), "{message}");
     }
 
     #[test]

@@ -255,6 +255,9 @@ fn links_to_nothing_pipes_and_devices_are_refused_by_kind() {
     pipe(&features);
     assert!(error().contains("features.csv: found a named pipe, expected a file"), "{}", error());
     fs::remove_file(&features).unwrap();
+    fs::create_dir(&features).unwrap();
+    assert!(error().contains("features.csv: found a folder, expected a file"), "{}", error());
+    fs::remove_dir(&features).unwrap();
     let edges = home.path().join("edges.csv");
     fs::remove_file(&edges).unwrap();
     symlink("/dev/zero", &edges).unwrap();

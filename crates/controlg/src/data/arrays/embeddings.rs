@@ -15,6 +15,7 @@ use parquet::schema::types::Type;
 
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::graph::{Dense, Ids};
 
 /// Rows per row group; bounds the memory needed for writing.
@@ -30,7 +31,7 @@ const WRITER: &str = "controlg";
 /// Whether a Parquet file was written by controlg. Looks at its last bytes only, where the writer is named.
 pub fn is_own_parquet(path: &Path) -> bool {
     let tail = || -> std::io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = files::open(path).map_err(std::io::Error::other)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(64)))?;
         let mut tail = Vec::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use crate::files::hex;
+use crate::files::{self, hex};
 
 /// The expected hash of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Checksum<'_> {
 
     /// The hash of a file, with its type.
     pub fn of(&self, path: &Path) -> io::Result<String> {
-        let mut file = File::open(path)?;
+        let mut file = files::open(path).map_err(io::Error::other)?;
         Ok(match self {
             Checksum::Sha256(_) => {
                 let mut hasher = Sha256::new();

@@ -25,7 +25,8 @@ pub fn read_embeddings(path: &Path, ids: &Ids, graph_name: &str) -> Result<Featu
         "npy" => {
             let rows = dense(&arrays::read_npy(path)?)?;
             let list = path.with_file_name("ids.txt");
-            if list.is_file() {
+            // A link to nothing is an error, not a missing list.
+            if list.symlink_metadata().is_ok() {
                 by_id(path, &rows, &names(&nodes::ids_of_lines(&list)?), &nodes)
             } else {
                 in_order(path, rows, &nodes)

@@ -71,7 +71,7 @@ pub(super) const FORMAT: Format = Format {
 
 fn recognize(path: &Path) -> bool {
     if path.is_dir() {
-        !candidates(path, "edges").is_empty()
+        !candidates(&entries_in(path), "edges").is_empty()
     } else {
         table::is_table(path) && path.is_file()
     }
@@ -180,19 +180,20 @@ impl FolderFiles {
                 unused: Vec::new(),
             });
         }
-        let [edges, features, labels, splits] = PARTS.map(|part| only_file(path, part));
+        let entries = entries_in(path);
+        let [edges, features, labels, splits] = PARTS.map(|part| only_file(path, &entries, part));
         let (edges, features, labels, splits) = (edges?, features?, labels?, splits?);
         let taken: Vec<&PathBuf> = [&edges, &features, &labels, &splits].into_iter().flatten().collect();
         Ok(FolderFiles {
-            unused: unused_files(path, &taken),
+            unused: unused_files(&entries, &taken),
             edges: edges
                 .ok_or_else(|| Error::input(path, "", "no edges file", "edges.csv, .tsv or .parquet"))?,
             features,
             labels,
             splits,
-            ids: named(path, "ids.txt").into_iter().next(),
-            classes: named(path, "classes.txt").into_iter().next(),
-            feature_names: named(path, FEATURE_NAMES).into_iter().next(),
+            ids: named(&entries, "ids.txt").into_iter().next(),
+            classes: named(&entries, "classes.txt").into_iter().next(),
+            feature_names: named(&entries, FEATURE_NAMES).into_iter().next(),
         })
     }
 }
@@ -218,29 +219,28 @@ fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
-/// The files in a folder, sorted by name.
-fn files_in(folder: &Path) -> Vec<(String, PathBuf)> {
+/// What is in a folder, sorted by name. A folder with the name of a file counts: reading it reports what it is.
+fn entries_in(folder: &Path) -> Vec<(String, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let files = entries.filter(|entry| !entry.path().is_dir());
-    let mut files: Vec<_> =
-        files.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect();
-    files.sort();
-    files
+    let mut entries: Vec<_> =
+        entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect();
+    entries.sort();
+    entries
 }
 
-/// The files with this name, ignoring case.
-fn named(folder: &Path, name: &str) -> Vec<PathBuf> {
-    let files = files_in(folder).into_iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
-    files.map(|(_, path)| path).collect()
+/// The entries with this name, ignoring case.
+fn named(entries: &[(String, PathBuf)], name: &str) -> Vec<PathBuf> {
+    let same = entries.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+    same.map(|(_, path)| path.clone()).collect()
 }
 
-/// The files in a folder that could hold a part.
-fn candidates(folder: &Path, part: &str) -> Vec<PathBuf> {
-    extensions(part).iter().flat_map(|extension| named(folder, &format!("{part}.{extension}"))).collect()
+/// The entries that could hold a part.
+fn candidates(entries: &[(String, PathBuf)], part: &str) -> Vec<PathBuf> {
+    extensions(part).iter().flat_map(|extension| named(entries, &format!("{part}.{extension}"))).collect()
 }
 
-fn only_file(folder: &Path, part: &str) -> Result<Option<PathBuf>> {
-    let found = candidates(folder, part);
+fn only_file(folder: &Path, entries: &[(String, PathBuf)], part: &str) -> Result<Option<PathBuf>> {
+    let found = candidates(entries, part);
     if found.len() > 1 {
         let names: Vec<_> = found.iter().filter_map(|file| file.file_name()?.to_str()).collect();
         let expected = format_args!("one file for the {part}");
@@ -250,13 +250,13 @@ fn only_file(folder: &Path, part: &str) -> Result<Option<PathBuf>> {
 }
 
 /// A note on each file that is named after a part but cannot be read for it: `labels.txt`, `features.pt`.
-fn unused_files(folder: &Path, taken: &[&PathBuf]) -> Vec<String> {
-    let note = |(name, path): (String, PathBuf)| {
+fn unused_files(entries: &[(String, PathBuf)], taken: &[&PathBuf]) -> Vec<String> {
+    let note = |(name, path): &(String, PathBuf)| {
         let stem = name.split('.').next()?;
         let part = PARTS.iter().find(|part| stem.eq_ignore_ascii_case(part))?;
         let extensions = extensions(part).join(", .");
-        let unused = !taken.contains(&&path);
+        let unused = !taken.contains(&path) && !path.is_dir();
         unused.then(|| format!("{}: ignored; {part} are read from .{extensions}", path.display()))
     };
-    files_in(folder).into_iter().filter_map(note).collect()
+    entries.iter().filter_map(note).collect()
 }

@@ -18,7 +18,7 @@ use super::super::{FeatureSource, Format, Labels, RawDataset};
 use super::features::FeatureFile;
 use super::labels::LabelFile;
 use super::nodes::{self, ID, NodeTable};
-use super::{candidates, edges, features, only_file, splits};
+use super::{candidates, edges, entries_in, features, only_file, splits};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Ids};
 
@@ -27,7 +27,9 @@ pub(in crate::data) const FORMAT: Format = Format {
     name: "typed-folder",
     summary: "a folder with nodes/TYPE.csv and edges/SRC-RELATION-DST.csv (or .tsv, .parquet): several node and edge types",
     recognize: |path| {
-        path.join("nodes").is_dir() && path.join("edges").is_dir() && candidates(path, "edges").is_empty()
+        path.join("nodes").is_dir()
+            && path.join("edges").is_dir()
+            && candidates(&entries_in(path), "edges").is_empty()
     },
     read,
 };
@@ -50,7 +52,7 @@ fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
         .into_iter()
         .map(|(name, file)| read_relation(&name, &file, &tables, &mut notes))
         .collect::<Result<_>>()?;
-    let splits = only_file(path, "splits")?;
+    let splits = only_file(path, &entries_in(path), "splits")?;
     assemble_types(&path.join("nodes"), tables, relations, splits.as_deref(), notes)
 }
 
@@ -91,7 +93,7 @@ pub(super) fn assemble_types(
 /// The tables in a folder with their names, sorted. Two tables with one name are an error.
 fn tables_in(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut tables: Vec<(String, PathBuf)> = Vec::new();
-    for (name, path) in super::files_in(folder).into_iter().filter(|(_, path)| table::is_table(path)) {
+    for (name, path) in entries_in(folder).into_iter().filter(|(_, path)| table::is_table(path)) {
         let stem = name.split('.').next().unwrap_or_default().to_owned();
         if tables.iter().any(|(known, _)| *known == stem) {
             return Err(Error::input(folder, "", format_args!("two tables named {stem}"), "one"));

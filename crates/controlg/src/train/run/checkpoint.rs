@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::model_file::RunIdentity;
 use super::safetensors::TensorFile;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::trace::TraceEnd;
 use crate::train::input::Input;
 use crate::train::training::Training;
@@ -24,8 +25,8 @@ pub(in crate::train) fn save(
     identity: &RunIdentity,
     end: &TraceEnd,
 ) -> Result<()> {
-    fs::create_dir_all(folder)
-        .map_err(|error| Error::io(format_args!("creating {}", folder.display()), error))?;
+    // With it, the names of the run's other files reach the disk, the record's among them.
+    files::create_folder(folder)?;
     let steps = training.progress().steps;
     snapshot(training, identity, end)?.write(&folder.join(format!("step-{steps:012}.safetensors")))?;
     for old in list(folder).into_iter().skip(KEPT) {

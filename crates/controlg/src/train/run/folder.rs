@@ -139,8 +139,7 @@ impl<'a> RunFolder<'a> {
         identity: &'r RunIdentity,
         on_event: &mut impl FnMut(RunEvent<'_>),
     ) -> Result<RunOutput<'r>> {
-        fs::create_dir_all(self.path)
-            .map_err(|error| Error::io(format_args!("creating {}", self.path.display()), error))?;
+        files::create_folder(self.path)?;
         let lock = FolderLock::take(self.path, self.patience)?;
         // Another process may have written to the folder since it was opened.
         self.check()?;
