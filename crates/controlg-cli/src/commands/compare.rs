@@ -174,6 +174,7 @@ fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Res
         preset: preset(args, console)?,
         seeds: (0..args.seeds.get() as u64).collect(),
         tasks: args.tasks.clone(),
+        protocols: args.protocol.clone(),
         set: args.set.clone(),
         budget: args.budget,
         probe: args.probe,
@@ -257,8 +258,8 @@ pub(super) fn run_or_reuse(
     known: &Mutex<Vec<ResultCell>>,
 ) -> Result<Vec<ResultCell>> {
     let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    let reuse = |task: &Task| runner.comparison.result_of_another_seed(job, *task, &locked());
-    let mut cells: Vec<ResultCell> = job.tasks.iter().filter_map(reuse).collect();
+    let reuse = |task: &Task| runner.comparison.results_of_another_seed(job, *task, &locked());
+    let mut cells: Vec<ResultCell> = job.tasks.iter().flat_map(reuse).collect();
     let is_open = |task: &Task| cells.iter().all(|cell| cell.task != task.name());
     let tasks: Vec<Task> = job.tasks.iter().copied().filter(is_open).collect();
     if !tasks.is_empty() {
