@@ -186,12 +186,12 @@ fn bad_input_is_one_line_that_names_the_place() {
         (
             relation,
             "src,dst\np1,p2\n",
-            "edges/author-writes-paper.csv:2: found node 'p1', expected an id listed in author.csv",
+            "edges/author-writes-paper.csv:2: found node 'p1', expected an id of type author, listed in author.csv",
         ),
         (
             relation,
             "src,dst\nann,p1\nann,bob\n",
-            "edges/author-writes-paper.csv:3: found node 'bob', expected an id listed in paper.csv",
+            "edges/author-writes-paper.csv:3: found node 'bob', expected an id of type paper, listed in paper.csv",
         ),
         (
             relation,

@@ -194,7 +194,9 @@ pub(super) fn relation_between(
         types.iter().position(|table| table.raw.name == end).ok_or_else(unknown)
     };
     let (src, dst) = (find(src)?, find(dst)?);
-    let [from, to] = [src, dst].map(|at| NodeTable::new(&types[at].ids, &types[at].file));
+    let of_type =
+        |at: usize| NodeTable::of_type(&types[at].ids, &types[at].file, &types[at].raw.name);
+    let [from, to] = [src, dst].map(of_type);
     let (from, to) = (from?, to?);
     let mut pairs = Vec::new();
     for table in tables {

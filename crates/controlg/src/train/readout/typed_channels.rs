@@ -189,3 +189,120 @@ fn to_unit_length(row: &mut [Real]) {
     let scale = 1.0 / norm.max(f64::from(SMALLEST_NORM));
     row.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as Real);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{ChannelWeights, EmbedSettings};
+    use crate::encoder;
+    use crate::graph::{Features, Ids, Relation, Schema, TypedEdgeList, node_types};
+    use crate::rng::Stream;
+    use crate::train::readout::EmbeddingReadout;
+
+    /// Forty papers with five features, thirty authors with three, six subjects without any.
+    fn typed() -> Graph {
+        let mut stream = Stream::new(2, "test", "typed channels", 0);
+        let sizes = vec![40, 30, 6];
+        let names = ["paper", "author", "subject"].map(str::to_owned).to_vec();
+        let types = node_types(names, &sizes, &[Some(5), Some(3), None]);
+        let relation = |src, name: &str, dst| Relation { src, name: name.to_owned(), dst, directed: false };
+        let relations = vec![relation(0, "by", 1), relation(0, "on", 2)];
+        let by = (0..80).map(|_| (stream.below(40) as u32, stream.below(30) as u32)).collect();
+        let on = (0..38).map(|paper| (paper, stream.below(6) as u32)).collect();
+        let schema = Schema::new(types, relations).unwrap();
+        let adjacency = TypedEdgeList { schema, sizes, pairs: vec![by, on] }.into_adjacency().unwrap().0;
+        let mut rows = |n: usize, d: usize| {
+            Some(Features::dense(n, d, (0..n * d).map(|_| stream.normal() as Real).collect()).unwrap())
+        };
+        let given = [rows(40, 5), rows(30, 3), None];
+        Graph::typed(adjacency, &given, Ids::Numbered(76)).unwrap()
+    }
+
+    fn channels(graph: &Graph, hops: FeatureHops) -> TypedChannels {
+        TypedChannels::of(graph, 512, hops, &[]).unwrap()
+    }
+
+    /// The mean of the unit rows of the papers that share an author with a paper, author by author, by plain loops.
+    #[test]
+    fn a_walk_of_two_steps_averages_over_both() {
+        let graph = typed();
+        let features = unit_rows(&graph.block(0)).dense_values();
+        let own = |paper: usize| &features[paper * 5..paper * 5 + 5];
+        let authors = |paper: usize| graph.neighbors(paper).iter().filter(|&&node| (40..70).contains(&node));
+        let found = channels(&graph, FeatureHops::All);
+        for paper in 0..40 {
+            let mut mean = vec![0.0f64; 5];
+            let count = authors(paper).count() as f64;
+            for &author in authors(paper) {
+                let papers = graph.neighbors(author as usize);
+                for &other in papers {
+                    for (sum, x) in mean.iter_mut().zip(own(other as usize)) {
+                        *sum += f64::from(*x) / papers.len() as f64 / count;
+                    }
+                }
+            }
+            let norm = mean.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-12);
+            let rows: Vec<(usize, &[Real])> = found.row(paper).collect();
+            // Itself, its authors, its subjects, papers by these authors, papers on these subjects.
+            assert_eq!(rows.iter().map(|(_, row)| row.len()).collect::<Vec<_>>(), [5, 3, 6, 5, 5]);
+            for (found, expected) in rows[3].1.iter().zip(mean) {
+                assert!((f64::from(*found) - expected / norm).abs() < 1e-5, "paper {paper}");
+            }
+        }
+        assert_eq!(found.row(40).map(|(index, _)| index).collect::<Vec<_>>(), [5, 6, 7, 8]);
+    }
+
+    fn readout<'g>(graph: &'g Graph, channels: ChannelWeights, features: usize) -> EmbeddingReadout<'g> {
+        let encoder = encoder::build(toml::from_str("kind = 'rgcn'\nwidth = 4").unwrap()).unwrap();
+        EmbeddingReadout::new(graph, &*encoder, &EmbedSettings { channels, features, ..EmbedSettings::default() })
+    }
+
+    #[test]
+    fn every_channel_has_its_length_and_narrow_types_end_with_zeros() {
+        let graph = typed();
+        for (weights, features) in
+            [(ChannelWeights::Equal, 512), (ChannelWeights::Weighted, 512), (ChannelWeights::Weighted, 4)]
+        {
+            let readout = readout(&graph, weights, features);
+            let state = readout.fit().unwrap();
+            // Of papers 5 channels, of authors 4, of subjects 4 (as the test of walks has it).
+            assert_eq!(state.factors.len(), 1 + 5 + 4 + 4);
+            assert_eq!(state.basis.is_empty(), features == 512);
+            let wide = |width: usize| width.min(features);
+            let papers = wide(5) + wide(3) + wide(6) + wide(5) + wide(5);
+            assert_eq!(readout.width(), 4 + papers);
+            let all = readout.apply(&state, vec![0.5; 76 * 4]).unwrap();
+            let row = |node: usize| &all[node * readout.width()..(node + 1) * readout.width()];
+            let norm = |row: &[Real]| row.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+            assert!((norm(&row(0)[..4]) - state.factors[0]).abs() < 1e-6);
+            assert!((norm(&row(0)[4..4 + wide(5)]) - state.factors[1]).abs() < 1e-5);
+            // An author's own features come first, then zeros to the end.
+            assert!((norm(&row(40)[4..4 + wide(3)]) - state.factors[6]).abs() < 1e-5);
+            let used = wide(3) + wide(5) + wide(3) + wide(6);
+            assert!(row(40)[4 + used..].iter().all(|&x| x == 0.0) && used < papers);
+            if weights == ChannelWeights::Equal {
+                assert!(state.factors.iter().all(|&factor| factor == 1.0));
+            }
+        }
+    }
+
+    #[test]
+    fn the_basis_of_a_wide_type_is_orthonormal_and_a_narrow_type_keeps_its_columns() {
+        let graph = typed();
+        let relations = graph.relations().unwrap();
+        let basis = basis(&graph, relations, 4, FeatureHops::All);
+        assert_eq!(basis.len(), (5 + 3 + 6) * 4);
+        let block = |from: usize, to: usize| -> Vec<&[Real]> { basis[from * 4..to * 4].chunks(4).collect() };
+        let gram = |rows: &[&[Real]], a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<Real>();
+        for (from, to) in [(0, 5), (8, 14)] {
+            for a in 0..4 {
+                for b in 0..4 {
+                    let expected = if a == b { 1.0 } else { 0.0 };
+                    assert!((gram(&block(from, to), a, b) - expected).abs() < 1e-4);
+                }
+            }
+        }
+        let narrow = block(5, 8);
+        assert!((0..3).all(|at| narrow[at].iter().enumerate().all(|(c, &x)| x == if c == at { 1.0 } else { 0.0 })));
+    }
+}
