@@ -13,10 +13,7 @@ pub(super) fn with_columns(comparison: &Comparison) -> Comparison {
 
 /// Results with the names of columns as their data sets.
 pub(super) fn by_column(cells: &[ResultCell]) -> Vec<ResultCell> {
-    cells
-        .iter()
-        .map(|cell| ResultCell { data: column(&cell.data, &cell.protocol), ..cell.clone() })
-        .collect()
+    cells.iter().map(|cell| ResultCell { data: column(&cell.data, &cell.protocol), ..cell.clone() }).collect()
 }
 
 fn column(data: &str, protocol: &str) -> String {

@@ -90,13 +90,17 @@ fn protocols_have_results_and_columns_of_their_own() {
         macro_f1: Some(value - 1.0),
         ..cell_of(job, Task::Nc)
     };
-    let mut done = vec![cell("per-class-20", 70.0), cell("random-10-10-80", 1.0), cell_of(job, Task::Cluster)];
+    let mut done =
+        vec![cell("per-class-20", 70.0), cell("random-10-10-80", 1.0), cell_of(job, Task::Cluster)];
     // Node classification is open until every protocol has a result; others do not count.
     assert_eq!(comparison.remaining(job, &done).unwrap().tasks, [Task::Nc]);
     done.push(cell("per-class-40", 80.0));
     assert_eq!(comparison.remaining(job, &done), None);
     let found = comparison.results_of(&jobs, &done);
-    assert_eq!(found.iter().filter(|cell| cell.task == "nc").map(|cell| cell.value).collect::<Vec<_>>(), [70.0, 80.0]);
+    assert_eq!(
+        found.iter().filter(|cell| cell.task == "nc").map(|cell| cell.value).collect::<Vec<_>>(),
+        [70.0, 80.0]
+    );
     let report = ComparisonReport::new(&comparison, &found, &job.method, false).unwrap();
     let columns: Vec<&str> = report.tasks[0].table.columns.iter().map(|(data, _)| &data[..]).collect();
     let data = &comparison.data;
@@ -239,6 +243,7 @@ fn chooses_the_best_on_validation_once_all_trials_are_done() {
         method: job.method.clone(),
         seed: job.seed,
         task: Task::Nc,
+        protocols: Vec::new(),
         settings: job.settings.clone(),
         validation: Some(validation),
         config_hash: job.source.hash().unwrap(),
@@ -320,6 +325,7 @@ fn one_combination_can_be_chosen_for_all_tasks_and_seeds() {
         method: job.method.clone(),
         seed: job.seed,
         task: job.tasks[0],
+        protocols: Vec::new(),
         settings: job.settings.clone(),
         validation: Some(validation),
         config_hash: job.source.hash().unwrap(),

@@ -97,5 +97,8 @@ fn bad_input_is_one_line_with_the_line_of_the_file() {
         "edges.csv:2: found node 'ann', an id of several types, expected an id of one type in the table of nodes, or relations \
          like author-writes-paper"
     );
-    assert!(read(&[("nodes.csv", &shared), ("edges.csv", &EDGES.replace(",writes", ",author-writes-paper"))]).is_ok());
+    assert!(
+        read(&[("nodes.csv", &shared), ("edges.csv", &EDGES.replace(",writes", ",author-writes-paper"))])
+            .is_ok()
+    );
 }

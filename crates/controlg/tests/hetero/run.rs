@@ -85,7 +85,9 @@ fn the_record_holds_the_quotients_of_relations_and_audits() {
 fn feature_channels_follow_the_relations() {
     let graph = bipartite(100);
     let alone = controlg::pretrain(&graph, config(&[])).unwrap();
-    for set in [&["embed.features=6", "embed.channels=weighted"][..], &["embed.features=64", "embed.hops=twice"]] {
+    for set in
+        [&["embed.features=6", "embed.channels=weighted"][..], &["embed.features=64", "embed.hops=twice"]]
+    {
         let folder = tempfile::tempdir().unwrap();
         let model = controlg::pretrain(&graph, config(set)).unwrap();
         assert!(model.embeddings().n_cols() > alone.embeddings().n_cols());

@@ -15,8 +15,8 @@ use super::edges::EdgeTable;
 use super::features::{self, FeatureFile};
 use super::labels::LabelFile;
 use super::nodes::{self, ID, NodeTable};
-use super::typed::{TypeTable, name_and_ends, relation_between};
 use super::only_file;
+use super::typed::{TypeTable, name_and_ends, relation_between};
 use crate::error::Result;
 
 /// Names of the column with the type of a node.
@@ -31,11 +31,7 @@ pub(super) fn has_column(folder: &Path, part: &str, names: &[&str]) -> bool {
 }
 
 /// The node types of a table, in the order in which they first occur.
-pub(super) fn types(
-    file: &Path,
-    source: FeatureSource,
-    notes: &mut Vec<String>,
-) -> Result<Vec<TypeTable>> {
+pub(super) fn types(file: &Path, source: FeatureSource, notes: &mut Vec<String>) -> Result<Vec<TypeTable>> {
     let all = Table::read(file, |name| !table::is_index(name))?;
     notes.extend(all.dialect_note());
     let is_label = |name: &str| table::is_one_of(name, &features::LABELS);

@@ -194,8 +194,7 @@ pub(super) fn relation_between(
         types.iter().position(|table| table.raw.name == end).ok_or_else(unknown)
     };
     let (src, dst) = (find(src)?, find(dst)?);
-    let of_type =
-        |at: usize| NodeTable::of_type(&types[at].ids, &types[at].file, &types[at].raw.name);
+    let of_type = |at: usize| NodeTable::of_type(&types[at].ids, &types[at].file, &types[at].raw.name);
     let [from, to] = [src, dst].map(of_type);
     let (from, to) = (from?, to?);
     let mut pairs = Vec::new();

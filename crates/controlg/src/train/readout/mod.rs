@@ -136,7 +136,10 @@ impl<'g> EmbeddingReadout<'g> {
                 (REPRESENTATION, channels.lengths(|node_type| relations.nodes(node_type).len()))
             }
         };
-        Ok(ReadoutState { factors: [vec![of_representation; self.channels.len()], of_features].concat(), basis })
+        Ok(ReadoutState {
+            factors: [vec![of_representation; self.channels.len()], of_features].concat(),
+            basis,
+        })
     }
 
     /// The embeddings from representations in memory.
@@ -215,7 +218,12 @@ impl<'g> EmbeddingReadout<'g> {
     /// The columns of each feature channel, at most; 0 if there are none.
     fn columns(&self) -> usize {
         match self.has_features {
-            true => self.settings.features.min(self.graph.n_features()),
+            true => {
+                let columns = self.settings.features.min(self.graph.n_features());
+                self.relations().map_or(columns, |relations| {
+                    typed_channels::shared_columns(relations, columns, self.settings.hops)
+                })
+            }
             false => 0,
         }
     }

@@ -36,6 +36,16 @@ fn columns_of(relations: &Relations, node_type: usize, columns: usize) -> usize 
     relations.schema().types()[node_type].columns.len().min(columns)
 }
 
+/// The columns of a channel, fewer if a type has more than eight channels: these share the columns of eight, so that a graph with
+/// many relations does not get embeddings many times as wide.
+pub(super) fn shared_columns(relations: &Relations, columns: usize, hops: FeatureHops) -> usize {
+    let most = types(relations).map(|start| paths(relations, start, hops).len()).max().unwrap_or(0);
+    if most > WITHOUT_SHARING { (WITHOUT_SHARING * columns / most).max(1) } else { columns }
+}
+
+/// Channels of a type that have all the columns that the settings ask for.
+const WITHOUT_SHARING: usize = 8;
+
 /// The types, by index.
 fn types(relations: &Relations) -> std::ops::Range<usize> {
     0..relations.schema().types().len()
@@ -74,7 +84,9 @@ pub(super) fn basis(graph: &Graph, relations: &Relations, columns: usize, hops: 
         }
         let mut ending: Vec<MetaPath> = types(relations)
             .flat_map(|start| {
-                paths(relations, start, hops).into_iter().filter(move |path| schema.end_of(start, path) == end)
+                paths(relations, start, hops)
+                    .into_iter()
+                    .filter(move |path| schema.end_of(start, path) == end)
             })
             .collect();
         if ending.is_empty() {
@@ -102,8 +114,7 @@ impl TypedChannels {
         let relations = graph.relations().expect("a graph with relations");
         let schema = relations.schema();
         let own = |node_type: usize| {
-            let (block, features) =
-                (&schema.types()[node_type].columns, unit_rows(&graph.block(node_type)));
+            let (block, features) = (&schema.types()[node_type].columns, unit_rows(&graph.block(node_type)));
             if block.len() <= columns {
                 return features.dense_values();
             }
@@ -144,9 +155,10 @@ impl TypedChannels {
         let first: usize = self.types[..at].iter().map(|(_, channels)| channels.len()).sum();
         let (start, channels) = &self.types[at];
         let local = node - start;
-        channels.iter().enumerate().map(move |(index, (width, rows))| {
-            (first + index, &rows[local * width..(local + 1) * width])
-        })
+        channels
+            .iter()
+            .enumerate()
+            .map(move |(index, (width, rows))| (first + index, &rows[local * width..(local + 1) * width]))
     }
 }
 
@@ -168,7 +180,8 @@ pub(super) fn bytes(graph: &Graph, relations: &Relations, columns: usize, hops: 
     let most = types(relations).map(|start| paths(relations, start, hops).len()).max().unwrap_or(0);
     let nodes = types(relations).map(|start| relations.nodes(start).len()).max().unwrap_or(0);
     let compared = nodes.min(alignment::NODES);
-    let kernels = compared * (compared * (most * size_of::<f64>() + size_of::<Real>()) + most * columns * size_of::<Real>());
+    let kernels = compared
+        * (compared * (most * size_of::<f64>() + size_of::<Real>()) + most * columns * size_of::<Real>());
     messages + offsets + blocks + (rows + 4 * graph.n_features() * columns) * size_of::<Real>() + kernels
 }
 
@@ -254,7 +267,11 @@ mod tests {
 
     fn readout<'g>(graph: &'g Graph, channels: ChannelWeights, features: usize) -> EmbeddingReadout<'g> {
         let encoder = encoder::build(toml::from_str("kind = 'rgcn'\nwidth = 4").unwrap()).unwrap();
-        EmbeddingReadout::new(graph, &*encoder, &EmbedSettings { channels, features, ..EmbedSettings::default() })
+        EmbeddingReadout::new(
+            graph,
+            &*encoder,
+            &EmbedSettings { channels, features, ..EmbedSettings::default() },
+        )
     }
 
     #[test]
@@ -293,7 +310,8 @@ mod tests {
         let basis = basis(&graph, relations, 4, FeatureHops::All);
         assert_eq!(basis.len(), (5 + 3 + 6) * 4);
         let block = |from: usize, to: usize| -> Vec<&[Real]> { basis[from * 4..to * 4].chunks(4).collect() };
-        let gram = |rows: &[&[Real]], a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<Real>();
+        let gram =
+            |rows: &[&[Real]], a: usize, b: usize| rows.iter().map(|row| row[a] * row[b]).sum::<Real>();
         for (from, to) in [(0, 5), (8, 14)] {
             for a in 0..4 {
                 for b in 0..4 {
@@ -303,6 +321,9 @@ mod tests {
             }
         }
         let narrow = block(5, 8);
-        assert!((0..3).all(|at| narrow[at].iter().enumerate().all(|(c, &x)| x == if c == at { 1.0 } else { 0.0 })));
+        assert!(
+            (0..3)
+                .all(|at| narrow[at].iter().enumerate().all(|(c, &x)| x == if c == at { 1.0 } else { 0.0 }))
+        );
     }
 }
