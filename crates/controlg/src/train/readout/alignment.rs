@@ -99,8 +99,8 @@ mod tests {
     fn products(rows: &[Real], width: usize) -> Vec<Vec<f64>> {
         let rows: Vec<&[Real]> = rows.chunks_exact(width).collect();
         let dot = |a: &[Real], b: &[Real]| a.iter().zip(b).map(|(x, y)| f64::from(x * y)).sum::<f64>();
-        let row = |u: usize| (0..rows.len()).map(move |v| if u == v { 0.0 } else { dot(rows[u], rows[v]) });
-        (0..rows.len()).map(|u| row(u).collect()).collect()
+        let of = |u: usize, v: usize| if u == v { 0.0 } else { dot(rows[u], rows[v]) };
+        (0..rows.len()).map(|u| (0..rows.len()).map(|v| of(u, v)).collect()).collect()
     }
 
     #[test]
