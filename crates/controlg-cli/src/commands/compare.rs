@@ -374,18 +374,20 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<MemoryByDa
                 _ => None,
             })
             .collect();
-        let Some((hash, need)) = survey_data(data, &configs, needs_labels, common)? else { continue };
+        let surveyed = survey_data(data, &configs, needs_labels, &comparison.protocols, common)?;
+        let Some((hash, need)) = surveyed else { continue };
         comparison.data_hashes.insert(data.clone(), hash);
         memory.0.insert(data.clone(), need);
     }
     Ok(memory)
 }
 
-/// Loads a data set. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.
+/// Loads a data set and checks that it has a split for each of these protocols. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.
 pub(super) fn survey_data(
     data: &str,
     configs: &[&Config],
     needs_labels: bool,
+    protocols: &[String],
     common: &CommonArgs,
 ) -> Result<Option<(String, usize)>> {
     let Some(config) = configs.first() else { return Ok(None) };
@@ -398,6 +400,11 @@ pub(super) fn survey_data(
     let dataset = data::load(data, &options)?;
     if needs_labels && dataset.labels.is_none() {
         return Err(Error::value(data, "no labels", "labels, which nc and cluster need"));
+    }
+    if let Some(labels) = &dataset.labels {
+        for protocol in protocols {
+            data::select_splits(data, &dataset.splits, labels, Some(protocol), 0)?;
+        }
     }
     // A run that is refused needs no memory; it reports its error when it is its turn.
     let needs = configs.iter().filter_map(|config| train::memory::need(&dataset.graph, config).ok());
