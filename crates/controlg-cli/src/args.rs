@@ -243,6 +243,9 @@ pub(crate) struct CompareArgs {
     /// Tasks among nc, lp, cluster.
     #[arg(long, default_value = "nc,cluster", value_name = "A,B", value_delimiter = ',')]
     pub(crate) tasks: Vec<Task>,
+    /// Protocols of nc, each a column [default: that of the data set].
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) protocol: Vec<String>,
     /// Output folder.
     #[arg(long, default_value = "comparison", value_name = "DIR")]
     pub(crate) out: PathBuf,

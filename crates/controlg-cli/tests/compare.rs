@@ -126,6 +126,30 @@ fn interrupted_and_sharded_comparisons_give_the_same_results() {
 }
 
 #[test]
+fn one_run_is_evaluated_by_several_protocols() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("protocols");
+    let args = ["--methods", "random", "--seeds", "1", "--tasks", "nc,cluster", "--no-singles"];
+    let both = [&args[..], &["--protocol", "random-10-10-80,shchur-20-30"]].concat();
+    let text = String::from_utf8(compare(&out, &both).stdout).unwrap();
+    let found = cells(&out.join("results.jsonl"));
+    // One method and five floors, each by two protocols and by clustering.
+    assert_eq!(found.len(), 6 * 3);
+    for protocol in ["random-10-10-80", "shchur-20-30"] {
+        let own: Vec<&String> = found.iter().filter(|cell| cell.contains(protocol)).collect();
+        assert!(own.len() == 6 && own.iter().all(|cell| cell.contains("macro_f1")), "{own:?}");
+        assert!(text.contains(&format!("{DATA}, {protocol}")), "{text}");
+    }
+    assert!(text.contains("### Macro-F1"), "{text}");
+    let before = fs::read(out.join("results.jsonl")).unwrap();
+    compare(&out, &both);
+    assert_eq!(fs::read(out.join("results.jsonl")).unwrap(), before, "nothing is left to do");
+    let wrong = command(&out, &[&args[..], &["--protocol", "geomgcn-10"]].concat()).output().unwrap();
+    let error = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(2) && error.contains("a protocol that"), "{error}");
+}
+
+#[test]
 fn grid_search_uses_validation_and_records_its_choice() {
     let folder = TempDir::new().unwrap();
     let (out, grid) = (folder.path().join("grid"), folder.path().join("grid.toml"));

@@ -37,8 +37,15 @@ pub(crate) fn split_of((protocol, index, train, val, test): GivenSplit, n: usize
 impl PyGraph {
     /// Loads a data set by name or path.
     #[staticmethod]
-    fn load(py: Python<'_>, name: &str, data_dir: Option<PathBuf>, structural: bool) -> PyResult<Self> {
-        let options = LoadOptions { data_dir, features: source(structural), ..LoadOptions::default() };
+    fn load(
+        py: Python<'_>,
+        name: &str,
+        data_dir: Option<PathBuf>,
+        structural: bool,
+        directed: bool,
+    ) -> PyResult<Self> {
+        let options =
+            LoadOptions { data_dir, features: source(structural), directed, ..LoadOptions::default() };
         let dataset = py.detach(|| in_pool(None, || data::load(name, &options)));
         Ok(PyGraph { dataset: dataset.map_err(|error| to_exception(&error))? })
     }
@@ -60,6 +67,7 @@ impl PyGraph {
         splits: Vec<GivenSplit>,
         notes: Vec<String>,
         structural: bool,
+        directed: bool,
     ) -> PyResult<Self> {
         let pairs = pairs_of(&edges).map_err(|error| to_exception(&error))?;
         let weights = weights.map(|weights| weights.as_array().to_vec());
@@ -80,7 +88,10 @@ impl PyGraph {
                 (None, None) => None,
             };
             let arrays = GraphArrays { n_nodes, edges: pairs, weights, features, feature_names, ids };
-            let mut dataset = arrays.into_dataset("graph", source(structural))?;
+            let mut dataset = match directed {
+                true => arrays.into_directed("graph", source(structural))?,
+                false => arrays.into_dataset("graph", source(structural))?,
+            };
             let n = dataset.graph.n_nodes();
             if let Some(classes) = labels {
                 if classes.len() != n {

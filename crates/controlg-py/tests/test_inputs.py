@@ -280,6 +280,22 @@ def test_graphs_with_types():
     assert model.embedding_.shape[0] == 50
 
 
+def test_direction_is_kept(arrays):
+    edges, features = arrays
+    one_way = load_graph(edges, features, directed=True)
+    assert one_way.schema == "types node; relations node-edge-node"
+    assert load_graph(edges, features).schema is None
+    again = load_graph(np.concatenate([edges, edges[:, ::-1]]), features, directed=True)
+    # The pairs of nodes are the same, but more edges have a reverse.
+    assert np.array_equal(one_way.edge_index, again.edge_index)
+    model = ControlG(**SMALL, encoder__kind="rgcn", directed=True).fit((edges, features))
+    assert np.array_equal(model.transform((edges, features)), model.embedding_)
+    reverse = ControlG(**SMALL, encoder__kind="rgcn", directed=True).fit((edges[:, ::-1], features))
+    assert not np.array_equal(reverse.embedding_, model.embedding_)
+    types, rows = typed_parts()
+    assert load_graph(types, rows, directed=True).schema == load_graph(types, rows).schema
+
+
 def test_bad_graphs_with_types_are_errors():
     edges, features = typed_parts()
     with pytest.raises(ValueError, match="relation author-writes-paper, edge 0: found 40, expected a node of type paper, in 0..30"):

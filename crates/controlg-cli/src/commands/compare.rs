@@ -174,6 +174,7 @@ fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Res
         preset: preset(args, console)?,
         seeds: (0..args.seeds.get() as u64).collect(),
         tasks: args.tasks.clone(),
+        protocols: args.protocol.clone(),
         set: args.set.clone(),
         budget: args.budget,
         probe: args.probe,
@@ -257,8 +258,8 @@ pub(super) fn run_or_reuse(
     known: &Mutex<Vec<ResultCell>>,
 ) -> Result<Vec<ResultCell>> {
     let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    let reuse = |task: &Task| runner.comparison.result_of_another_seed(job, *task, &locked());
-    let mut cells: Vec<ResultCell> = job.tasks.iter().filter_map(reuse).collect();
+    let reuse = |task: &Task| runner.comparison.results_of_another_seed(job, *task, &locked());
+    let mut cells: Vec<ResultCell> = job.tasks.iter().flat_map(reuse).collect();
     let is_open = |task: &Task| cells.iter().all(|cell| cell.task != task.name());
     let tasks: Vec<Task> = job.tasks.iter().copied().filter(is_open).collect();
     if !tasks.is_empty() {
@@ -373,18 +374,20 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<MemoryByDa
                 _ => None,
             })
             .collect();
-        let Some((hash, need)) = survey_data(data, &configs, needs_labels, common)? else { continue };
+        let surveyed = survey_data(data, &configs, needs_labels, &comparison.protocols, common)?;
+        let Some((hash, need)) = surveyed else { continue };
         comparison.data_hashes.insert(data.clone(), hash);
         memory.0.insert(data.clone(), need);
     }
     Ok(memory)
 }
 
-/// Loads a data set. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.
+/// Loads a data set and checks that it has a split for each of these protocols. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.
 pub(super) fn survey_data(
     data: &str,
     configs: &[&Config],
     needs_labels: bool,
+    protocols: &[String],
     common: &CommonArgs,
 ) -> Result<Option<(String, usize)>> {
     let Some(config) = configs.first() else { return Ok(None) };
@@ -397,6 +400,11 @@ pub(super) fn survey_data(
     let dataset = data::load(data, &options)?;
     if needs_labels && dataset.labels.is_none() {
         return Err(Error::value(data, "no labels", "labels, which nc and cluster need"));
+    }
+    if let Some(labels) = &dataset.labels {
+        for protocol in protocols {
+            data::select_splits(data, &dataset.splits, labels, Some(protocol), 0)?;
+        }
     }
     // A run that is refused needs no memory; it reports its error when it is its turn.
     let needs = configs.iter().filter_map(|config| train::memory::need(&dataset.graph, config).ok());

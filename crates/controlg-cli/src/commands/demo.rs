@@ -37,6 +37,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
         seeds: NonZeroUsize::MIN,
         tasks: vec![Task::Nc, Task::Lp, Task::Cluster],
         out: out.to_owned(),
+        protocol: Vec::new(),
         shard: None,
         engine: None,
         array: None,

@@ -34,7 +34,7 @@ class Graph:
     """A graph with features, and labels and splits if its files have them."""
 
     @staticmethod
-    def load(name: str, data_dir: Optional[_Path], structural: bool) -> Graph: ...
+    def load(name: str, data_dir: Optional[_Path], structural: bool, directed: bool) -> Graph: ...
     @staticmethod
     def from_arrays(
         edges: NDArray[np.int64],
@@ -48,6 +48,7 @@ class Graph:
         splits: list[_Split],
         notes: list[str],
         structural: bool,
+        directed: bool,
     ) -> Graph: ...
     @staticmethod
     def from_types(

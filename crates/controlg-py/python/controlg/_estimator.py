@@ -81,8 +81,9 @@ class ControlG(Parameters):
         graph, features = graph_and_features(X, features)
         refuse_features_as_labels(y, graph, features)
         settings = self._settings(graph)
-        wanted = json.loads(_core.resolve(settings))["features"]
-        made, nodes = as_graph(graph, features, wanted == "structural", self.data_dir)
+        wanted = json.loads(_core.resolve(settings))
+        structural, directed = wanted["features"] == "structural", bool(wanted.get("directed"))
+        made, nodes = as_graph(graph, features, structural, self.data_dir, directed)
         run, interrupted = self._train(made, settings)
         self._set_run(run, nodes)
         self.notes_ = [*made.notes, *notes(self.record_)]
@@ -205,8 +206,9 @@ class ControlG(Parameters):
 
     def _made(self, X: Any, features: Any) -> tuple[_core.Graph, list[Any]]:
         """A graph to embed, and its nodes."""
-        structural = json.loads(_core.described(self.config_))["features"] == "structural"
-        made, nodes = as_graph(*graph_and_features(X, features), structural, self.data_dir)
+        settings = json.loads(_core.described(self.config_))
+        structural, directed = settings["features"] == "structural", bool(settings.get("directed"))
+        made, nodes = as_graph(*graph_and_features(X, features), structural, self.data_dir, directed)
         self._check_features(made)
         return made, list(range(made.n_nodes)) if nodes is None else nodes
 

@@ -15,15 +15,18 @@ from ._tables import numbered
 from ._typed import is_typed, typed_graph
 
 
-def load_graph(graph: Any, X: Any = None, *, features: str = "given", data_dir: Any = None) -> _core.Graph:
+def load_graph(
+    graph: Any, X: Any = None, *, features: str = "given", data_dir: Any = None, directed: bool = False
+) -> _core.Graph:
     """Makes a graph from anything that ``ControlG.fit`` accepts, with node features ``X`` if they are passed.
 
     A data set brings its labels and splits, and so does a ``Data`` object of PyTorch Geometric with ``y`` and masks.
-    ``features="structural"`` computes features from the edges and ignores given ones.
+    ``features="structural"`` computes features from the edges and ignores given ones. ``directed=True`` keeps the direction of
+    edges within a node type: the relation then has a forward and a reverse direction.
     """
     if features not in ("given", "structural"):
         raise ValueError(f"features: found {features!r}, expected 'given' or 'structural'")
-    return as_graph(*graph_and_features(graph, X), features == "structural", data_dir)[0]
+    return as_graph(*graph_and_features(graph, X), features == "structural", data_dir, directed)[0]
 
 
 def graph_and_features(X: Any, features: Any = None) -> tuple[Any, Any]:
@@ -63,12 +66,14 @@ def refuse_features_as_labels(y: Any, graph: Any, features: Any) -> None:
     )
 
 
-def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core.Graph, Optional[list[Any]]]:
+def as_graph(
+    graph: Any, X: Any, structural: bool, data_dir: Any, directed: bool = False
+) -> tuple[_core.Graph, Optional[list[Any]]]:
     """The graph, and the caller's node ids; ``None`` if the nodes are numbered."""
     if isinstance(graph, (str, os.PathLike)):
         if X is not None:
             raise ValueError("X: found features, expected None: a data set brings its own")
-        loaded = _core.Graph.load(os.fspath(graph), data_dir, structural)
+        loaded = _core.Graph.load(os.fspath(graph), data_dir, structural, directed)
         return loaded, loaded.ids
     if isinstance(graph, _core.Graph):
         if X is not None:
@@ -80,7 +85,7 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
             )
         return graph, graph.ids
     if is_typed(graph):
-        made = typed_graph(graph, X, structural)
+        made = typed_graph(graph, X, structural, directed)
         return made, made.ids
     parts = parts_of(graph)
     if X is None:
@@ -103,6 +108,7 @@ def as_graph(graph: Any, X: Any, structural: bool, data_dir: Any) -> tuple[_core
         parts.splits,
         parts.notes,
         structural,
+        directed,
     )
     return made, parts.nodes
 

@@ -33,6 +33,9 @@ pub struct ResultCell {
     /// Normalization of the embeddings; see [`EmbeddingNormalization`](crate::eval::EmbeddingNormalization).
     #[serde(default)]
     pub embedding: String,
+    /// Macro-F1 in percent, for node classification; accuracy is micro-F1. `None` in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub macro_f1: Option<f64>,
     /// Validation score in percent, if the task has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<f64>,

@@ -56,6 +56,9 @@ pub struct GridTrial {
     pub seed: u64,
     /// Task of the validation score.
     pub task: Task,
+    /// The named protocols of node classification, over which the validation score is the mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<String>,
     /// Settings, as `key=value`.
     pub settings: Vec<String>,
     /// Validation score in percent; `None` if training failed.
@@ -82,6 +85,7 @@ impl GridTrial {
         // Data set and method are part of the hash; comparing them first saves hashing.
         (self.data == job.data && self.method == job.method && self.seed == job.seed)
             && same_probe
+            && (self.task != Task::Nc || self.protocols == comparison.protocols)
             && comparison.matches_data(&job.data, &self.data_hash)
             && job.tasks.contains(&self.task)
             && job.source.hash().is_ok_and(|hash| hash == self.config_hash)

@@ -11,6 +11,7 @@ mod jsonl;
 mod label_free;
 mod manifest;
 mod pool;
+mod protocols;
 mod run_jobs;
 pub mod table;
 mod tables;
@@ -25,7 +26,7 @@ pub use pool::{ObjectivePool, PoolSuite};
 pub use run_jobs::{JobProgress, run_jobs};
 pub use tables::{ComparisonReport, TaskTables};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,10 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// Downstream tasks.
     pub tasks: Vec<Task>,
+    /// Protocols of node classification, each with results of its own from the same runs; if there are none, that of each data
+    /// set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protocols: Vec<String>,
     /// The pools of objectives to train; if there are none, the one of the settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<ObjectivePool>,
@@ -267,10 +272,19 @@ impl Comparison {
         Err(Error::value("--budget", "evaluations", expected))
     }
 
-    /// Whether a result belongs to this job and task.
+    /// The protocols of a task that the comparison names; `None` stands for that of the data set.
+    pub fn protocols_of(&self, task: Task) -> Vec<Option<&str>> {
+        match &self.protocols[..] {
+            named @ [_, ..] if task == Task::Nc => named.iter().map(|name| Some(&name[..])).collect(),
+            _ => vec![None],
+        }
+    }
+
+    /// Whether a result belongs to this job and task, by any of the comparison's protocols.
     pub fn is_result(&self, job: &Job, task: Task, cell: &ResultCell) -> bool {
         let same_probe =
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.normalize.name());
+        let same_protocol = |named: &Option<&str>| named.is_none_or(|name| name == cell.protocol);
         cell.data == job.data
             && cell.method == job.method
             && cell.pool == job.pool
@@ -279,19 +293,37 @@ impl Comparison {
             && job.source.hash().is_ok_and(|hash| hash == cell.config_hash)
             && self.matches_data(&job.data, &cell.data_hash)
             && same_probe
+            && self.protocols_of(task).iter().any(same_protocol)
     }
 
-    /// The result of a floor, taken from another seed: only link prediction and splits that are drawn depend on the seed.
-    pub fn result_of_another_seed(&self, job: &Job, task: Task, done: &[ResultCell]) -> Option<ResultCell> {
+    /// The results of a job and task, one for each protocol that has one; if it was run twice, the last one.
+    pub fn results_for<'c>(&self, job: &Job, task: Task, all: &'c [ResultCell]) -> Vec<&'c ResultCell> {
+        let of_protocol = |named: Option<&str>| {
+            let is_own = |cell: &&ResultCell| {
+                named.is_none_or(|name| name == cell.protocol) && self.is_result(job, task, cell)
+            };
+            all.iter().rev().find(is_own)
+        };
+        self.protocols_of(task).into_iter().filter_map(of_protocol).collect()
+    }
+
+    /// The results of a floor, taken from another seed: only link prediction and splits that are drawn depend on the seed.
+    ///
+    /// Empty unless all protocols have one.
+    pub fn results_of_another_seed(&self, job: &Job, task: Task, done: &[ResultCell]) -> Vec<ResultCell> {
         if !matches!(job.source, EmbeddingSource::Floor(_)) || task == Task::Lp {
-            return None;
+            return Vec::new();
         }
         let is_drawn = |protocol: &str| PROTOCOLS.iter().any(|p| p.name == protocol && p.draw.is_some());
-        let is_same = |cell: &&ResultCell| {
-            let other = Job { seed: cell.seed, ..job.clone() };
-            self.is_result(&other, task, cell) && (task == Task::Cluster || !is_drawn(&cell.protocol))
+        let of_seed = |&seed: &u64| {
+            let found = self.results_for(&Job { seed, ..job.clone() }, task, done);
+            let complete = found.len() == self.protocols_of(task).len();
+            let fixed = |cell: &&ResultCell| task == Task::Cluster || !is_drawn(&cell.protocol);
+            (complete && found.iter().all(fixed)).then_some(found)
         };
-        done.iter().find(is_same).map(|cell| ResultCell { seed: job.seed, ..cell.clone() })
+        let seeds: BTreeSet<u64> = done.iter().map(|cell| cell.seed).collect();
+        let found = seeds.iter().find_map(of_seed).unwrap_or_default();
+        found.into_iter().map(|cell| ResultCell { seed: job.seed, ..cell.clone() }).collect()
     }
 
     /// Whether a result with this hash belongs to the current data set. Early versions wrote no hash; it then matches.
@@ -301,7 +333,7 @@ impl Comparison {
 
     /// The job without its finished tasks; `None` if all are done.
     pub fn remaining(&self, job: &Job, done: &[ResultCell]) -> Option<Job> {
-        let open = |task: &Task| !done.iter().any(|cell| self.is_result(job, *task, cell));
+        let open = |task: &Task| self.results_for(job, *task, done).len() < self.protocols_of(*task).len();
         let tasks: Vec<Task> = job.tasks.iter().copied().filter(open).collect();
         (!tasks.is_empty()).then(|| Job { tasks, ..job.clone() })
     }
@@ -309,8 +341,7 @@ impl Comparison {
     /// The results of these jobs; if a cell was run twice, the last one.
     pub fn results_of(&self, jobs: &[Job], all: &[ResultCell]) -> Vec<ResultCell> {
         let each = jobs.iter().flat_map(|job| job.tasks.iter().map(move |task| (job, *task)));
-        each.filter_map(|(job, task)| all.iter().rev().find(|cell| self.is_result(job, task, cell)).cloned())
-            .collect()
+        each.flat_map(|(job, task)| self.results_for(job, task, all)).cloned().collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::table::{ResultRow, ResultTable, TextTable, html_escape};
-use super::{Budget, Comparison, ResultCell, label_free, pool};
+use super::{Budget, Comparison, ResultCell, label_free, pool, protocols};
 use crate::config::Preset;
 use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
@@ -37,6 +37,8 @@ pub struct TaskTables {
     pub best_single: Vec<(String, String)>,
     /// Differences to the reference method, paired by seed.
     pub differences: TextTable,
+    /// Macro-F1, in comparisons that name their protocols.
+    pub macro_f1: Option<TextTable>,
     /// The paper's numbers next to ours, if requested.
     pub paper: Option<TextTable>,
     /// Rank correlation of measures without labels with the score; `None` if the runs have none.
@@ -59,7 +61,11 @@ impl ComparisonReport {
             return Ok(ComparisonReport { comparison: Comparison { data, ..comparison.clone() }, ..report });
         }
         let mut tasks = Vec::new();
+        let by_protocol = protocols::by_column(cells);
         for &task in &comparison.tasks {
+            let named = task == Task::Nc && !comparison.protocols.is_empty();
+            let comparison = &if named { protocols::with_columns(comparison) } else { comparison.clone() };
+            let cells = if named { &by_protocol[..] } else { cells };
             let task_cells: Vec<&ResultCell> = cells.iter().filter(|cell| cell.task == task.name()).collect();
             let mut table = ResultTable::new(cells, task.name(), &comparison.methods, &comparison.data)?;
             let best_single = best_singles(comparison, cells, task);
@@ -71,6 +77,7 @@ impl ComparisonReport {
                 table,
                 best_single,
                 differences: differences(comparison, &task_cells, task, reference),
+                macro_f1: named.then(|| macro_f1(comparison, &task_cells)),
                 paper: against_paper.then(|| paper_comparison(comparison, &task_cells, task)),
                 label_free: label_free::correlations(comparison, &task_cells, task),
             });
@@ -197,7 +204,8 @@ impl TaskTables {
     }
 
     fn text_tables(&self) -> impl Iterator<Item = &TextTable> {
-        [Some(&self.differences), self.paper.as_ref(), self.label_free.as_ref()].into_iter().flatten()
+        let more = [self.macro_f1.as_ref(), self.paper.as_ref(), self.label_free.as_ref()];
+        [Some(&self.differences)].into_iter().chain(more).flatten()
     }
 
     fn single_note(&self) -> String {
@@ -262,6 +270,29 @@ fn differences(comparison: &Comparison, cells: &[&ResultCell], task: Task, refer
         title: format!("Difference to {reference}, paired by seed (*: the 95 % interval excludes zero)"),
         head: header(comparison),
         rows: comparison.methods.iter().filter(|method| *method != reference).map(row).collect(),
+    }
+}
+
+/// Macro-F1 beside accuracy, which is micro-F1 as every node has one class.
+fn macro_f1(comparison: &Comparison, cells: &[&ResultCell]) -> TextTable {
+    let row = |method: &String| {
+        let figure = |data: &String| {
+            let own = cells.iter().filter(|cell| cell.data == *data && cell.method == *method);
+            let by_seed: BTreeMap<u64, f64> =
+                own.filter_map(|cell| Some((cell.seed, cell.macro_f1?))).collect();
+            let summary = MeanInterval::of(&by_seed.into_values().collect::<Vec<f64>>());
+            summary.map_or("–".to_owned(), |summary| {
+                let half = summary.half_width.map(|half| format!(" ± {half:.2}")).unwrap_or_default();
+                format!("{:.2}{half}", summary.mean)
+            })
+        };
+        [method.clone()].into_iter().chain(comparison.data.iter().map(figure)).collect()
+    };
+    TextTable {
+        name: "nc-macro-f1".to_owned(),
+        title: "Macro-F1 (accuracy is micro-F1)".to_owned(),
+        head: header(comparison),
+        rows: comparison.methods.iter().map(row).collect(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Writing a data set as a folder of plain tables (see `data/folder`).
+//! Writing a data set as a folder of plain tables (see `data/folder`); one with types as tables per type and relation
+//! (`typed/write.rs`).
 //!
 //! Reading the folder back gives the same graph, labels and splits. The folder appears complete or not at all.
 
@@ -9,11 +10,11 @@ use std::path::Path;
 
 use super::atomic_folder::{AtomicFolder, check_new_or_empty, writing};
 use super::folder::{FEATURE_NAMES, NO_LABEL};
-use super::{Dataset, Labels, Split, arrays, table};
+use super::{Dataset, Labels, Split, arrays, table, typed};
 use crate::error::{Error, Result};
 use crate::graph::{Features, Graph, Ids};
 
-/// Refuses a graph with node types: these formats have none.
+/// Refuses a graph with node types, which the binary format has not.
 pub(super) fn refuse_types(dataset: &Dataset) -> Result<()> {
     match dataset.graph.relations() {
         Some(relations) => {
@@ -26,7 +27,9 @@ pub(super) fn refuse_types(dataset: &Dataset) -> Result<()> {
 
 /// Writes a data set into a new or empty folder.
 pub fn to_folder(dataset: &Dataset, out: &Path) -> Result<()> {
-    refuse_types(dataset)?;
+    if let Some(relations) = dataset.graph.relations() {
+        return typed::write::to_folder(dataset, relations, out);
+    }
     check_new_or_empty(out)?;
     check_cells("id", (0..dataset.graph.n_nodes()).map(|node| dataset.graph.ids().get(node)))?;
     let folder = AtomicFolder::create(out)?;
@@ -68,7 +71,7 @@ pub(super) fn check_lines<'a>(what: &str, names: impl Iterator<Item = Cow<'a, st
 }
 
 /// Checks that names fit into such a file and into the cells of a table.
-fn check_cells<'a>(what: &str, names: impl Iterator<Item = Cow<'a, str>> + Clone) -> Result<()> {
+pub(super) fn check_cells<'a>(what: &str, names: impl Iterator<Item = Cow<'a, str>> + Clone) -> Result<()> {
     check_lines(what, names.clone())?;
     match names.into_iter().find(|name| table::trimmed(name) != name) {
         None => Ok(()),
@@ -140,7 +143,7 @@ fn order_follows_from_names(labels: &Labels) -> bool {
     used.iter().all(|&used| used) && plain && (numbered || (sorted && !numbers))
 }
 
-fn write_splits(ids: &Ids, splits: &[Split], path: &Path) -> Result<()> {
+pub(super) fn write_splits(ids: &Ids, splits: &[Split], path: &Path) -> Result<()> {
     let mut cells = vec![""; splits.len() * ids.len()];
     for (at, split) in splits.iter().enumerate() {
         for (part, nodes) in split.parts() {
@@ -168,7 +171,10 @@ fn write_lines<'a>(lines: impl Iterator<Item = Cow<'a, str>>, path: &Path) -> Re
     write().map_err(|error| writing(path, error))
 }
 
-fn write_table(path: &Path, rows: impl FnOnce(&mut csv::Writer<&File>) -> csv::Result<()>) -> Result<()> {
+pub(super) fn write_table(
+    path: &Path,
+    rows: impl FnOnce(&mut csv::Writer<&File>) -> csv::Result<()>,
+) -> Result<()> {
     let write = || {
         let file = File::create(path)?;
         let mut table = csv::Writer::from_writer(&file);

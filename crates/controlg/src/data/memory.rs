@@ -34,6 +34,15 @@ pub struct GraphArrays {
 impl GraphArrays {
     /// Checks the arrays and builds a data set.
     pub fn into_dataset(self, name: &str, source: FeatureSource) -> Result<Dataset> {
+        assemble(name.to_owned(), "arrays", self.into_raw()?, source)
+    }
+
+    /// [`GraphArrays::into_dataset`] that keeps the direction of the edges: one node type with one directed relation.
+    pub fn into_directed(self, name: &str, source: FeatureSource) -> Result<Dataset> {
+        assemble(name.to_owned(), "arrays", self.into_raw()?.directed(), source)
+    }
+
+    fn into_raw(self) -> Result<RawDataset> {
         let n = self.count_nodes()?;
         let GraphArrays { edges, weights, features, feature_names, ids, .. } = self;
         let end = |at: usize, side: &str, end: i64| match u32::try_from(end) {
@@ -48,7 +57,7 @@ impl GraphArrays {
         if let Some(weights) = &weights {
             check_weights(weights, pairs.len())?;
         }
-        let raw = RawDataset {
+        Ok(RawDataset {
             edges: EdgeList { pairs, weights },
             features,
             feature_names,
@@ -57,8 +66,7 @@ impl GraphArrays {
             splits: Vec::new(),
             notes: Vec::new(),
             types: None,
-        };
-        assemble(name.to_owned(), "arrays", raw, source)
+        })
     }
 
     fn count_nodes(&self) -> Result<usize> {

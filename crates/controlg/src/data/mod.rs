@@ -212,8 +212,9 @@ pub struct Format {
 
 /// All formats that [`load_path`] tries, in this order, after [`binary`].
 pub const FORMATS: &[Format] = &[
-    folder::FORMAT,
+    // Before folder, which takes any table of edges.
     folder::typed::FORMAT,
+    folder::FORMAT,
     folder::graphstorm::FORMAT,
     typed::heco::FORMAT,
     typed::magnn::FORMAT,

@@ -67,6 +67,7 @@ impl ReproduceSettings {
             methods: Vec::new(),
             seeds: Vec::new(),
             tasks: Vec::new(),
+            protocols: Vec::new(),
             pools: Vec::new(),
             preset: self.preset,
             set: self.assignments(),

@@ -111,6 +111,32 @@ fn large_types_without_features_get_structural_ones() {
     assert_eq!(training.features().row(2), graph.features().row(2));
 }
 
+#[test]
+fn a_converted_graph_is_the_same() {
+    let home = tempfile::tempdir().unwrap();
+    let (from, to) = (home.path().join("from"), home.path().join("to"));
+    write(&from, &FILES);
+    for directed in [false, true] {
+        let options = LoadOptions { directed, ..LoadOptions::default() };
+        let out = to.join(directed.to_string());
+        let data = load(from.to_str().unwrap(), &options).unwrap();
+        controlg::data::convert::to_folder(&data, &out).unwrap();
+        let again = load(out.to_str().unwrap(), &options).unwrap();
+        assert_eq!((again.format, again.fingerprint()), ("typed-folder", data.fingerprint()));
+        assert_eq!((again.graph.ids(), &again.labels), (data.graph.ids(), &data.labels));
+    }
+    // A type whose name would not be told from the relation's.
+    let odd = home.path().join("odd");
+    write(&odd, &[("nodes.csv", "id,type\na,x-y\nb,z\n"), ("edges.csv", "src,dst,relation\na,b,r\n")]);
+    let data = load(odd.to_str().unwrap(), &LoadOptions::default()).unwrap();
+    let error = controlg::data::convert::to_folder(&data, &home.path().join("new")).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert_eq!(
+        error.to_string(),
+        "node types and relations: found 'x-y', expected a name for a file, without - / \\ ."
+    );
+}
+
 /// GraphStorm's description of the same tables gives the same graph.
 #[test]
 fn a_graphstorm_description_is_read() {
@@ -186,12 +212,12 @@ fn bad_input_is_one_line_that_names_the_place() {
         (
             relation,
             "src,dst\np1,p2\n",
-            "edges/author-writes-paper.csv:2: found node 'p1', expected an id listed in author.csv",
+            "edges/author-writes-paper.csv:2: found node 'p1', expected an id of type author, listed in author.csv",
         ),
         (
             relation,
             "src,dst\nann,p1\nann,bob\n",
-            "edges/author-writes-paper.csv:3: found node 'bob', expected an id listed in paper.csv",
+            "edges/author-writes-paper.csv:3: found node 'bob', expected an id of type paper, listed in paper.csv",
         ),
         (
             relation,

@@ -13,6 +13,7 @@ mod encoder;
 mod folder;
 mod known;
 mod objectives;
+mod one_table;
 mod relations;
 mod run;
 mod sensing;

@@ -80,6 +80,29 @@ fn the_record_holds_the_quotients_of_relations_and_audits() {
     assert!(controlg::train::embed(folder.path(), &graph).unwrap() == *model.embeddings());
 }
 
+/// Means over relations and walks of two steps stand beside the representations, in training, saved and loaded.
+#[test]
+fn feature_channels_follow_the_relations() {
+    let graph = bipartite(100);
+    let alone = controlg::pretrain(&graph, config(&[])).unwrap();
+    for set in
+        [&["embed.features=6", "embed.channels=weighted"][..], &["embed.features=64", "embed.hops=twice"]]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let model = controlg::pretrain(&graph, config(set)).unwrap();
+        assert!(model.embeddings().n_cols() > alone.embeddings().n_cols());
+        model.save(folder.path()).unwrap();
+        controlg::audit::audit(folder.path()).unwrap();
+        assert!(controlg::train::embed(folder.path(), &graph).unwrap() == *model.embeddings(), "{set:?}");
+        // The need for memory counts them.
+        let need = |set: &[&str]| controlg::train::memory::need(&graph, &config(set)).unwrap().total();
+        assert!(need(set) >= need(&[]));
+    }
+    // Users: knows-knows and buys-buys end at users, one walk ends at items; 12 + 12 + 12 + 7 columns, and 16 of the encoder.
+    let model = controlg::pretrain(&graph, config(&["embed.features=64", "embed.hops=twice"])).unwrap();
+    assert_eq!(model.embeddings().n_cols(), 16 + 12 + 12 + 7);
+}
+
 #[test]
 fn equal_weights_of_relations_are_recorded() {
     let graph = bipartite(60);

@@ -129,6 +129,7 @@ fn trial(
         method: job.method.clone(),
         seed: job.seed,
         task,
+        protocols: if task == Task::Nc { comparison.protocols.clone() } else { Vec::new() },
         settings: job.settings.clone(),
         validation: outcome.as_ref().ok().and_then(|figures| figures.0.get(&task).copied()),
         config_hash: job.source.hash()?,

@@ -8,10 +8,11 @@ use std::process::{Command, Stdio};
 use controlg::compare::{Comparison, EmbeddingSource, Job, ResultCell};
 use controlg::data::FeatureSource;
 use controlg::eval::quality::Quality;
-use controlg::eval::{Score, Task, ValidationScore};
+use controlg::eval::{Score, Task, ValidationScore, stats};
 use controlg::trace::{self, BlockLine, Record};
 use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::grid_search::ValidationFigures;
 use super::ray::RayCluster;
@@ -57,7 +58,7 @@ impl JobRunner<'_> {
             return ray.run(self, job);
         }
         let (subject, cost) = self.pretrain(job, threads)?;
-        let scores: BTreeMap<Task, Score> = self.call(&self.evaluate(job, &subject)?, threads)?;
+        let scores: Vec<(Task, Score)> = self.scores(job, &subject, &[], threads)?;
         self.clean_up(job, &subject)?;
         let hash = job.source.hash()?;
         let data_hash = self.comparison.data_hashes.get(&job.data).cloned().unwrap_or_default();
@@ -70,11 +71,38 @@ impl JobRunner<'_> {
     /// Pretrains and returns the validation scores of the tasks that have one. Test scores are not stored.
     pub(super) fn validate(&self, job: &Job, threads: usize) -> Result<ValidationFigures> {
         let (subject, _) = self.pretrain(job, threads)?;
-        let mut evaluate = self.evaluate(job, &subject)?;
-        evaluate.push("--validation-only".to_owned());
-        let scores: BTreeMap<Task, ValidationScore> = self.call(&evaluate, threads)?;
+        let scores: Vec<(Task, ValidationScore)> =
+            self.scores(job, &subject, &["--validation-only"], threads)?;
         self.clean_up(job, &subject)?;
-        Ok(ValidationFigures(scores.into_iter().map(|(task, score)| (task, score.validation)).collect()))
+        let mut figures = BTreeMap::<Task, Vec<f64>>::new();
+        scores.into_iter().for_each(|(task, score)| figures.entry(task).or_default().push(score.validation));
+        let mean = |(task, figures): (Task, Vec<f64>)| (task, stats::mean(&figures));
+        Ok(ValidationFigures(figures.into_iter().map(mean).collect()))
+    }
+
+    /// The scores of all tasks, each by all of its protocols.
+    fn scores<T: DeserializeOwned>(
+        &self,
+        job: &Job,
+        subject: &str,
+        more: &[&str],
+        threads: usize,
+    ) -> Result<Vec<(Task, T)>> {
+        let mut scores = Vec::new();
+        let protocols = self.comparison.protocols_of(Task::Nc);
+        for (at, protocol) in protocols.into_iter().enumerate() {
+            // Other tasks have one protocol.
+            let tasks: Vec<Task> =
+                job.tasks.iter().copied().filter(|task| at == 0 || *task == Task::Nc).collect();
+            if tasks.is_empty() {
+                break;
+            }
+            let mut evaluate = self.evaluate(job, subject, &tasks)?;
+            evaluate.extend(more.iter().map(|argument| (*argument).to_owned()));
+            evaluate.extend(protocol.into_iter().flat_map(|name| ["--protocol".to_owned(), name.to_owned()]));
+            scores.extend(self.call::<BTreeMap<Task, T>>(&evaluate, threads)?);
+        }
+        Ok(scores)
     }
 
     /// Pretrains unless the job is a floor. Returns the run folder or the floor's name, and the cost.
@@ -95,8 +123,8 @@ impl JobRunner<'_> {
     }
 
     /// The arguments of `controlg evaluate` for a run or a floor.
-    fn evaluate(&self, job: &Job, subject: &str) -> Result<Vec<String>> {
-        let tasks: Vec<&str> = job.tasks.iter().map(|task| task.name()).collect();
+    fn evaluate(&self, job: &Job, subject: &str, tasks: &[Task]) -> Result<Vec<String>> {
+        let tasks: Vec<&str> = tasks.iter().map(|task| task.name()).collect();
         let (tasks, seed) = (tasks.join(","), job.seed.to_string());
         let (probe, normalize) = (self.comparison.probe.name(), self.comparison.normalize.name());
         let mut arguments = vec!["evaluate", subject, "--tasks", &tasks, "--seed", &seed];
@@ -123,7 +151,7 @@ impl JobRunner<'_> {
     }
 
     /// Runs this program with other arguments and parses the JSON that it prints.
-    fn call<T: serde::de::DeserializeOwned>(&self, arguments: &[String], threads: usize) -> Result<T> {
+    fn call<T: DeserializeOwned>(&self, arguments: &[String], threads: usize) -> Result<T> {
         let launcher = crate::launcher();
         let Some((program, first)) = launcher.split_first() else {
             return Err(Error::Failed("the path of this program is unknown".to_owned()));
@@ -171,6 +199,7 @@ fn cell(
         split_hash: score.split_hash.clone(),
         probe: score.probe.clone(),
         embedding: score.embedding.clone(),
+        macro_f1: score.metric("macro_f1"),
         validation: score.metric("validation"),
         quality: cost.quality,
         held_out: cost.held_out,

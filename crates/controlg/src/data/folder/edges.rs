@@ -47,6 +47,31 @@ impl EdgeTable {
         EdgeTable { table, other_ends: None }
     }
 
+    /// A table that also has the columns that `more` accepts.
+    pub(super) fn open_with(path: &Path, more: &[&str]) -> Result<EdgeTable> {
+        let EdgeTable { table, other_ends } = EdgeTable::open(path)?;
+        let all: Vec<String> = table.columns().iter().map(|column| column.name.clone()).collect();
+        drop(table);
+        let wanted = |name: &str| all.iter().any(|known| known == name) || table::is_one_of(name, more);
+        Ok(EdgeTable { table: Table::read(path, wanted)?, other_ends })
+    }
+
+    /// The table itself.
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Some of the rows.
+    pub(super) fn select(&self, rows: &[usize]) -> EdgeTable {
+        EdgeTable { table: self.table.select(rows, |_| true), other_ends: self.other_ends }
+    }
+
+    /// The ids of source and target in a row.
+    pub(super) fn ids(&self, row: usize) -> Result<[Cow<'_, str>; 2]> {
+        let (source, target) = self.ends()?;
+        Ok([nodes::id_at(&self.table, source, row)?, nodes::id_at(&self.table, target, row)?])
+    }
+
     /// The columns of source and target.
     fn ends(&self) -> Result<(&Column, &Column)> {
         match self.other_ends {

@@ -43,6 +43,7 @@ mod features;
 pub(super) mod graphstorm;
 mod labels;
 mod nodes;
+mod one_table;
 mod splits;
 pub(super) mod typed;
 

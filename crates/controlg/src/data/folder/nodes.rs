@@ -17,6 +17,8 @@ pub(super) struct NodeTable<'a> {
     by_name: HashMap<&'a str, u32>,
     /// The file that lists the nodes.
     origin: String,
+    /// The type of the nodes, for errors; empty if the graph has none.
+    node_type: &'a str,
 }
 
 impl<'a> NodeTable<'a> {
@@ -33,7 +35,12 @@ impl<'a> NodeTable<'a> {
             }
         };
         let origin = origin.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(NodeTable { ids, by_name, origin })
+        Ok(NodeTable { ids, by_name, origin, node_type: "" })
+    }
+
+    /// [`NodeTable::new`] for the nodes of a type.
+    pub(super) fn of_type(ids: &'a Ids, origin: &Path, node_type: &'a str) -> Result<Self> {
+        Ok(NodeTable { node_type, ..NodeTable::new(ids, origin)? })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -54,7 +61,8 @@ impl<'a> NodeTable<'a> {
         node.ok_or_else(|| {
             let expected = match self.ids {
                 Ids::Numbered(n) => format!("an id from 0 to {}, as in {}", n - 1, self.origin),
-                Ids::Named(_) => format!("an id listed in {}", self.origin),
+                Ids::Named(_) if self.node_type.is_empty() => format!("an id listed in {}", self.origin),
+                Ids::Named(_) => format!("an id of type {}, listed in {}", self.node_type, self.origin),
             };
             (format!("node {}", table::quoted(id)), expected)
         })

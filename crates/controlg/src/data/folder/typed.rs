@@ -6,6 +6,9 @@
 //! splits.csv                   id,<protocol>[:<index>],…  ids as TYPE:ID
 //! ```
 //!
+//! One table `nodes.csv` with a column `type` may take the place of `nodes/`, and one table `edges.csv` with a column `relation` that
+//! of `edges/` (`one_table.rs`).
+//!
 //! Tables are `.csv`, `.tsv`, `.csv.gz`, `.tsv.gz` or `.parquet`, as in a folder of a graph without types. At most one type has
 //! labels. A type without features gets a learned embedding per node, or structural features if it is large
 //! ([`ONE_HOT_UP_TO`](crate::graph::ONE_HOT_UP_TO)). Edges have no weights.
@@ -18,21 +21,33 @@ use super::super::{FeatureSource, Format, Labels, RawDataset};
 use super::features::FeatureFile;
 use super::labels::LabelFile;
 use super::nodes::{self, ID, NodeTable};
-use super::{candidates, edges, entries_in, features, only_file, splits};
+use super::{candidates, edges, entries_in, features, one_table, only_file, splits};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeList, Ids};
 
 /// The format.
 pub(in crate::data) const FORMAT: Format = Format {
     name: "typed-folder",
-    summary: "a folder with nodes/TYPE.csv and edges/SRC-RELATION-DST.csv (or .tsv, .parquet): several node and edge types",
-    recognize: |path| {
-        path.join("nodes").is_dir()
-            && path.join("edges").is_dir()
-            && candidates(&entries_in(path), "edges").is_empty()
-    },
+    summary: "a folder with nodes/TYPE.csv and edges/SRC-RELATION-DST.csv (or .tsv, .parquet), or nodes.csv with a column type and \
+              edges.csv with relation: several node and edge types",
+    recognize,
     read,
 };
+
+/// Either part may be a folder of tables, or one table with a column for the type or relation.
+fn recognize(path: &Path) -> bool {
+    let [nodes, edges] = ["nodes", "edges"].map(|part| path.join(part).is_dir());
+    let edge_table = !candidates(&entries_in(path), "edges").is_empty();
+    if nodes && edges {
+        return !edge_table;
+    }
+    let one = |part, column: &[&str]| one_table::has_column(path, part, column);
+    match (nodes, edges) {
+        (true, _) => one("edges", &one_table::RELATION),
+        (_, true) => one("nodes", &one_table::TYPE),
+        _ => one("nodes", &one_table::TYPE) && edge_table,
+    }
+}
 
 /// A node type as read from its table.
 pub(super) struct TypeTable {
@@ -44,16 +59,28 @@ pub(super) struct TypeTable {
 
 fn read(path: &Path, source: FeatureSource) -> Result<RawDataset> {
     let mut notes = Vec::new();
-    let tables: Vec<TypeTable> = tables_in(&path.join("nodes"))?
-        .into_iter()
-        .map(|(name, file)| read_type(name, file, source, &mut notes))
-        .collect::<Result<_>>()?;
-    let relations = tables_in(&path.join("edges"))?
-        .into_iter()
-        .map(|(name, file)| read_relation(&name, &file, &tables, &mut notes))
-        .collect::<Result<_>>()?;
-    let splits = only_file(path, &entries_in(path), "splits")?;
-    assemble_types(&path.join("nodes"), tables, relations, splits.as_deref(), notes)
+    let entries = entries_in(path);
+    let (origin, tables) = match only_file(path, &entries, "nodes")?.filter(|_| !path.join("nodes").is_dir())
+    {
+        Some(file) => (file.clone(), one_table::types(&file, source, &mut notes)?),
+        None => {
+            let folder = path.join("nodes");
+            let tables = tables_in(&folder)?
+                .into_iter()
+                .map(|(name, file)| read_type(name, file, source, &mut notes))
+                .collect::<Result<_>>()?;
+            (folder, tables)
+        }
+    };
+    let relations = match only_file(path, &entries, "edges")?.filter(|_| !path.join("edges").is_dir()) {
+        Some(file) => one_table::relations(&file, &tables, &mut notes)?,
+        None => tables_in(&path.join("edges"))?
+            .into_iter()
+            .map(|(name, file)| read_relation(&name, &file, &tables, &mut notes))
+            .collect::<Result<_>>()?,
+    };
+    let splits = only_file(path, &entries, "splits")?;
+    assemble_types(&origin, tables, relations, splits.as_deref(), notes)
 }
 
 /// The data set of node types and relations, with splits from a table. `origin` is where the node types are listed.
@@ -135,8 +162,7 @@ fn read_relation(
     types: &[TypeTable],
     notes: &mut Vec<String>,
 ) -> Result<RawRelation> {
-    let parts = stem.split_once('-').and_then(|(src, rest)| Some((src, rest.rsplit_once('-')?)));
-    let Some((src, (name, dst))) = parts.filter(|(_, (name, _))| !name.is_empty()) else {
+    let Some(ends) = name_and_ends(stem) else {
         return Err(Error::input(
             file,
             "",
@@ -146,7 +172,14 @@ fn read_relation(
     };
     let table = edges::EdgeTable::open(file)?;
     notes.extend(table.notes());
-    relation_between(file, [src, name, dst], &[table], types)
+    relation_between(file, ends, &[table], types)
+}
+
+/// The parts of SRC-RELATION-DST.
+pub(super) fn name_and_ends(text: &str) -> Option<[&str; 3]> {
+    let (src, rest) = text.split_once('-')?;
+    let (name, dst) = rest.rsplit_once('-')?;
+    (!name.is_empty()).then_some([src, name, dst])
 }
 
 /// The relation with this name and the edges of all tables. `origin` is the file that names it.
@@ -164,7 +197,8 @@ pub(super) fn relation_between(
         types.iter().position(|table| table.raw.name == end).ok_or_else(unknown)
     };
     let (src, dst) = (find(src)?, find(dst)?);
-    let [from, to] = [src, dst].map(|at| NodeTable::new(&types[at].ids, &types[at].file));
+    let of_type = |at: usize| NodeTable::of_type(&types[at].ids, &types[at].file, &types[at].raw.name);
+    let [from, to] = [src, dst].map(of_type);
     let (from, to) = (from?, to?);
     let mut pairs = Vec::new();
     for table in tables {

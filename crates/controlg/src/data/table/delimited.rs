@@ -65,6 +65,7 @@ pub(super) fn read(path: &Path, usual: u8, wanted: &dyn Fn(&str) -> bool) -> Res
         columns: columns.collect(),
         unused: unused.into_iter().map(|(name, _)| name).collect(),
         dialect,
+        rows: None,
     };
     table.find_decimal_mark()?;
     Ok(table)

@@ -40,6 +40,8 @@ pub(super) struct Table {
     unused: Vec<String>,
     /// How a text table is written; the default for Parquet.
     dialect: Dialect,
+    /// The rows of the file, if the table holds only some.
+    rows: Option<Vec<usize>>,
 }
 
 /// One column of a table.
@@ -85,6 +87,24 @@ impl Table {
             }
         }
         self
+    }
+
+    /// Some rows of the table, without the columns that `keep` refuses. Errors name the rows of the file.
+    pub(super) fn select(&self, rows: &[usize], keep: impl Fn(&Column) -> bool) -> Table {
+        let kept = self.columns.iter().filter(|column| keep(column));
+        Table {
+            path: self.path.clone(),
+            n_rows: rows.len(),
+            columns: kept.map(|column| column.select(rows)).collect(),
+            unused: Vec::new(),
+            dialect: self.dialect,
+            rows: Some(rows.to_vec()),
+        }
+    }
+
+    /// Whether a column has no cell with content in these rows.
+    pub(super) fn is_empty_in(&self, column: &Column, rows: &[usize]) -> bool {
+        rows.iter().all(|&row| self.text(column, row).is_empty())
     }
 
     /// The file.
@@ -193,6 +213,7 @@ impl Table {
     }
 
     fn place(&self, row: usize) -> String {
+        let row = self.rows.as_ref().map_or(row, |rows| rows[row]);
         if self.is_parquet() {
             format!("row {}", row + 1)
         } else {
@@ -213,6 +234,34 @@ impl Column {
     /// Whether the cells are lists.
     pub(super) fn holds_lists(&self) -> bool {
         matches!(self.cells, CellData::Lists { .. })
+    }
+
+    fn select(&self, rows: &[usize]) -> Column {
+        let cells = match &self.cells {
+            CellData::Text { text, ends } => {
+                let (mut selected, mut new_ends) = (String::new(), Vec::with_capacity(rows.len()));
+                for &row in rows {
+                    selected.push_str(slice(text, ends, row));
+                    new_ends.push(selected.len());
+                }
+                CellData::Text { text: selected, ends: new_ends }
+            }
+            CellData::Integers(values) => CellData::Integers(rows.iter().map(|&row| values[row]).collect()),
+            CellData::Reals(values) => CellData::Reals(rows.iter().map(|&row| values[row]).collect()),
+            CellData::Lists { values, ends } => {
+                let (mut selected, mut new_ends) = (Vec::new(), Vec::with_capacity(rows.len()));
+                for &row in rows {
+                    selected.extend_from_slice(list(values, ends, row));
+                    new_ends.push(selected.len());
+                }
+                CellData::Lists { values: selected, ends: new_ends }
+            }
+        };
+        let missing = match self.missing.is_empty() {
+            true => Vec::new(),
+            false => rows.iter().map(|&row| self.missing[row]).collect(),
+        };
+        Column { name: self.name.clone(), cells, missing }
     }
 
     fn is_missing(&self, row: usize) -> bool {

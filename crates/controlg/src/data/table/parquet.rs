@@ -83,7 +83,7 @@ fn decode(path: &Path, bytes: Bytes, wanted: &dyn Fn(&str) -> bool) -> ParquetRe
         )));
     }
     unused.dedup();
-    Ok(Table { path: path.to_owned(), n_rows, columns, unused, dialect: Dialect::default() })
+    Ok(Table { path: path.to_owned(), n_rows, columns, unused, dialect: Dialect::default(), rows: None })
 }
 
 /// Empty storage for the type of a column.

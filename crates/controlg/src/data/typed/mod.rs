@@ -2,6 +2,7 @@
 
 pub(super) mod heco;
 pub(super) mod magnn;
+pub(super) mod write;
 
 use super::{Dataset, FeatureSource, Labels, RawDataset};
 use crate::error::Result;

@@ -6,8 +6,13 @@
 //! apart differs between graphs: on some, neighbors blur what the features say; on others, the features of a node alone are
 //! noise. With `channels = "weighted"` each channel is multiplied by how much of the features' signal its hop keeps
 //! ([`HopWeights`]). No labels are involved.
+//!
+//! On a graph with relations, node types have channels of their own: the features of the node, and means along relations and
+//! walks of two steps (`typed_channels.rs`), weighted by how much they have in common (`alignment.rs`).
 
+mod alignment;
 mod feature_channels;
+mod typed_channels;
 
 use std::path::Path;
 
@@ -15,10 +20,11 @@ use crate::Real;
 use crate::config::{BatchMode, ChannelWeights, EmbedSettings, FeatureHops};
 use crate::encoder::Encoder;
 use crate::error::Result;
-use crate::graph::{Graph, HopWeights, Smoothing};
+use crate::graph::{Graph, HopWeights, Relations, Smoothing};
 use crate::kernels::rows::SMALLEST_NORM;
 use crate::rowfile::RowSink;
 use feature_channels::FeatureChannels;
+use typed_channels::TypedChannels;
 
 /// How representations become embeddings.
 #[derive(Clone, Debug)]
@@ -38,8 +44,8 @@ pub(in crate::train) struct EmbeddingReadout<'g> {
 /// are, up to smoothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadoutState {
-    /// The factors of the channels: those of the representation, then those of the features. Empty if there is only the
-    /// representation, unweighted.
+    /// The factors of the channels: those of the representation, then those of the features, type by type if there are several
+    /// relations. Empty if there is only the representation, unweighted.
     pub factors: Vec<f64>,
     /// The basis that the features are projected to, features × columns; empty if they are not projected.
     pub basis: Vec<Real>,
@@ -82,7 +88,11 @@ impl<'g> EmbeddingReadout<'g> {
 
     /// Embedding width.
     pub(in crate::train) fn width(&self) -> usize {
-        self.representation_width() + self.feature_hops().len() * self.columns()
+        self.representation_width()
+            + match self.relations() {
+                Some(relations) => typed_channels::width(relations, self.columns(), self.settings.hops),
+                None => self.feature_hops().len() * self.columns(),
+            }
     }
 
     /// Chooses factors and basis on the training graph.
@@ -91,6 +101,9 @@ impl<'g> EmbeddingReadout<'g> {
         let weighted = self.settings.channels == ChannelWeights::Weighted;
         if self.is_identity() {
             return Ok(ReadoutState::default());
+        }
+        if let Some(relations) = self.relations() {
+            return self.fit_typed(relations, weighted);
         }
         let mut factors = vec![1.0; self.channels.len() + self.feature_hops().len()];
         if weighted {
@@ -107,6 +120,26 @@ impl<'g> EmbeddingReadout<'g> {
             }
         };
         Ok(ReadoutState { factors, basis })
+    }
+
+    /// [`EmbeddingReadout::fit`] on a graph with relations.
+    fn fit_typed(&self, relations: &Relations, weighted: bool) -> Result<ReadoutState> {
+        let (columns, hops) = (self.columns(), self.settings.hops);
+        if columns == 0 {
+            return Ok(ReadoutState { factors: vec![1.0; self.channels.len()], basis: Vec::new() });
+        }
+        let basis = typed_channels::basis(self.graph, relations, columns, hops);
+        let (of_representation, of_features) = match weighted {
+            false => (1.0, vec![1.0; typed_channels::count(relations, hops)]),
+            true => {
+                let channels = TypedChannels::of(self.graph, columns, hops, &basis)?;
+                (REPRESENTATION, channels.lengths(|node_type| relations.nodes(node_type).len()))
+            }
+        };
+        Ok(ReadoutState {
+            factors: [vec![of_representation; self.channels.len()], of_features].concat(),
+            basis,
+        })
     }
 
     /// The embeddings from representations in memory.
@@ -159,6 +192,9 @@ impl<'g> EmbeddingReadout<'g> {
     /// Bytes for choosing the weights and computing the feature channels.
     fn channel_bytes(&self) -> usize {
         let is_weighted = self.settings.channels == ChannelWeights::Weighted && !self.is_identity();
+        if let Some(relations) = self.relations() {
+            return typed_channels::bytes(self.graph, relations, self.columns(), self.settings.hops);
+        }
         let weights = if is_weighted { HopWeights::bytes(self.graph) } else { 0 };
         weights.max(feature_channels::bytes(self.graph, self.columns()))
     }
@@ -174,10 +210,20 @@ impl<'g> EmbeddingReadout<'g> {
         self.columns() == 0 && !(weighted && self.channels.len() > 1)
     }
 
-    /// The columns of each feature channel; 0 if there are none.
+    /// The relations, if there are several.
+    fn relations(&self) -> Option<&'g Relations> {
+        self.graph.several_relations()
+    }
+
+    /// The columns of each feature channel, at most; 0 if there are none.
     fn columns(&self) -> usize {
         match self.has_features {
-            true => self.settings.features.min(self.graph.n_features()),
+            true => {
+                let columns = self.settings.features.min(self.graph.n_features());
+                self.relations().map_or(columns, |relations| {
+                    typed_channels::shared_columns(relations, columns, self.settings.hops)
+                })
+            }
             false => 0,
         }
     }
@@ -194,9 +240,16 @@ impl<'g> EmbeddingReadout<'g> {
     }
 
     fn writer<'s>(&'s self, state: &'s ReadoutState) -> Result<ChannelWriter<'s>> {
-        let features = match self.columns() {
-            0 => None,
-            columns => Some(FeatureChannels::of(self.graph, columns, self.feature_hops(), &state.basis)?),
+        let features = match (self.columns(), self.relations()) {
+            (0, _) => None,
+            (columns, None) => {
+                let channels = FeatureChannels::of(self.graph, columns, self.feature_hops(), &state.basis)?;
+                Some(Channels::Plain(channels))
+            }
+            (columns, Some(_)) => {
+                let channels = TypedChannels::of(self.graph, columns, self.settings.hops, &state.basis)?;
+                Some(Channels::Typed(channels))
+            }
         };
         Ok(ChannelWriter { readout: self, factors: &state.factors, features, row: 0 })
     }
@@ -225,12 +278,18 @@ impl HopWeights {
     }
 }
 
+/// The channels that need no training.
+enum Channels {
+    Plain(FeatureChannels),
+    Typed(TypedChannels),
+}
+
 /// Writes rows of embeddings from rows of representations, in the order of the nodes. The rows of each channel get the length
 /// of its factor.
 struct ChannelWriter<'s> {
     readout: &'s EmbeddingReadout<'s>,
     factors: &'s [f64],
-    features: Option<FeatureChannels>,
+    features: Option<Channels>,
     /// The next row.
     row: usize,
 }
@@ -239,7 +298,8 @@ impl ChannelWriter<'_> {
     fn add(&mut self, z: &[Real], rows: &mut RowSink<'_>) -> Result<()> {
         let channels = &self.readout.channels;
         let (of_representation, of_features) = self.factors.split_at(channels.len());
-        let mut out = Vec::with_capacity(ROWS * self.readout.width());
+        let width = self.readout.width();
+        let mut out = Vec::with_capacity(ROWS * width);
         for block in z.chunks(ROWS * self.readout.representation_width()) {
             out.clear();
             for row in block.chunks_exact(self.readout.representation_width()) {
@@ -249,9 +309,19 @@ impl ChannelWriter<'_> {
                     push_scaled(channel, factor, &mut out);
                     rest = after;
                 }
-                for (channel, &factor) in self.features.iter().flat_map(|x| x.row(self.row)).zip(of_features)
-                {
-                    push_scaled(channel, factor, &mut out);
+                match &self.features {
+                    None => {}
+                    Some(Channels::Plain(channels)) => channels
+                        .row(self.row)
+                        .zip(of_features)
+                        .for_each(|(channel, &factor)| push_scaled(channel, factor, &mut out)),
+                    Some(Channels::Typed(channels)) => {
+                        for (index, channel) in channels.row(self.row) {
+                            push_scaled(channel, of_features.get(index).copied().unwrap_or(1.0), &mut out);
+                        }
+                        // Types with fewer columns end with zeros.
+                        out.resize(out.len().next_multiple_of(width), 0.0);
+                    }
                 }
                 self.row += 1;
             }
