@@ -5,6 +5,7 @@
 
 mod cell;
 mod choice;
+pub(crate) mod curve;
 mod grid;
 mod job;
 mod jsonl;
@@ -17,6 +18,7 @@ mod tables;
 
 pub use cell::ResultCell;
 pub use choice::{ChooseBy, GridChoice, choose};
+pub use curve::{Curve, CurvePoint};
 pub use grid::{Grid, GridTrial};
 pub use job::{EmbeddingSource, Job};
 pub use jsonl::JsonlStore;
@@ -66,10 +68,17 @@ pub struct Comparison {
     /// Hash of each data set; results with another hash do not belong to this comparison.
     #[serde(default)]
     pub data_hashes: BTreeMap<String, String>,
+    /// Number of nodes of each data set: with `budget = evaluations`, a sensing on a subgraph counts by its share of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, usize>,
+    /// Points along every run at which quality and cost are measured; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub curve: u64,
     /// Revision of the defaults of the runs, which a comparison keeps. 0, up to version 0.2: centered integrals of the
     /// controller, `controlg-gain` senses on the whole graph, and `train.epochs` in `set` counts epochs of the length that a
     /// method's own preset gives them. 1: the paper's integrals, `controlg-gain` senses on a subgraph, and `train.epochs` in
-    /// `set` means the same number of steps for every method.
+    /// `set` means the same number of steps for every method. 2: with `budget = evaluations`, a sensing on a subgraph counts
+    /// by its share of the nodes.
     #[serde(default)]
     pub defaults: u32,
 }
@@ -139,7 +148,7 @@ impl Shard {
 
 impl Comparison {
     /// The revision of the defaults that new comparisons have.
-    pub const DEFAULTS: u32 = 1;
+    pub const DEFAULTS: u32 = 2;
 
     /// Adds the floors and, if `singles` is set, every single objective; removes duplicates.
     pub fn add_baselines(&mut self, singles: bool) {
@@ -247,7 +256,7 @@ impl Comparison {
         table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
         let config = Config::from_table(table.clone())?;
         let budget = config.total_steps();
-        if self.budget == Budget::Steps || config.evaluations() <= budget {
+        if self.budget == Budget::Steps || self.evaluations(&config) <= budget {
             return Ok(config);
         }
         // Find the largest number of epochs within the budget; evaluations grow with the epochs.
@@ -258,7 +267,7 @@ impl Comparison {
         };
         for epochs in (1..config.train.epochs).rev() {
             let fewer = with(epochs)?;
-            if fewer.evaluations() <= budget {
+            if self.evaluations(&fewer) <= budget {
                 return Ok(fewer);
             }
         }
@@ -267,7 +276,15 @@ impl Comparison {
         Err(Error::value("--budget", "evaluations", expected))
     }
 
-    /// Whether a result belongs to this job and task.
+    /// The number of objective evaluations of a run, as the comparison counts them.
+    pub fn evaluations(&self, config: &Config) -> u64 {
+        match self.nodes.get(&config.data).filter(|_| self.defaults >= 2) {
+            Some(&nodes) => config.evaluations_on(nodes),
+            None => config.evaluations(),
+        }
+    }
+
+    /// Whether a result belongs to this job and task, and has the curve that the comparison asks for.
     pub fn is_result(&self, job: &Job, task: Task, cell: &ResultCell) -> bool {
         let same_probe =
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.normalize.name());
@@ -279,6 +296,7 @@ impl Comparison {
             && job.source.hash().is_ok_and(|hash| hash == cell.config_hash)
             && self.matches_data(&job.data, &cell.data_hash)
             && same_probe
+            && (self.curve == 0 || !job.is_run() || cell.curve.as_ref().is_some_and(|c| c.points == self.curve))
     }
 
     /// The result of a floor, taken from another seed: only link prediction and splits that are drawn depend on the seed.
@@ -348,6 +366,10 @@ impl Comparison {
         }
         Ok(implied)
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn paper() -> Preset {

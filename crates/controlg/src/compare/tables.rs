@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::table::{ResultRow, ResultTable, TextTable, html_escape};
-use super::{Budget, Comparison, ResultCell, label_free, pool};
+use super::{Budget, Comparison, ResultCell, curve, label_free, pool};
 use crate::config::Preset;
 use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
@@ -41,6 +41,8 @@ pub struct TaskTables {
     pub paper: Option<TextTable>,
     /// Rank correlation of measures without labels with the score; `None` if the runs have none.
     pub label_free: Option<TextTable>,
+    /// What it costs to reach the quality of a reference method; `None` if the runs have no curves.
+    pub curve: Option<TextTable>,
 }
 
 impl ComparisonReport {
@@ -73,6 +75,7 @@ impl ComparisonReport {
                 differences: differences(comparison, &task_cells, task, reference),
                 paper: against_paper.then(|| paper_comparison(comparison, &task_cells, task)),
                 label_free: label_free::correlations(comparison, &task_cells, task),
+                curve: curve::table(comparison, &task_cells, task, curve::reference(comparison, reference)),
             });
         }
         let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
@@ -101,7 +104,7 @@ impl ComparisonReport {
         out
     }
 
-    /// The result tables and the correlations of measures without labels as aligned text for a terminal, without differences and costs.
+    /// The result tables, the correlations of measures without labels and the costs along the runs as aligned text for a terminal.
     pub fn plain(&self) -> String {
         let seeds = self.comparison.seeds.len();
         let spread = if seeds > 1 { ", mean ± 95 % interval" } else { "" };
@@ -110,7 +113,7 @@ impl ComparisonReport {
             let plural = if seeds == 1 { "" } else { "s" };
             let _ = writeln!(out, "{}, {seeds} seed{plural}{spread}, * is best:", report.title());
             let _ = writeln!(out, "{}", report.table.plain());
-            if let Some(table) = &report.label_free {
+            for table in [&report.label_free, &report.curve].into_iter().flatten() {
                 let _ = writeln!(out, "{}:\n{}", table.title, table.plain());
             }
         }
@@ -197,7 +200,8 @@ impl TaskTables {
     }
 
     fn text_tables(&self) -> impl Iterator<Item = &TextTable> {
-        [Some(&self.differences), self.paper.as_ref(), self.label_free.as_ref()].into_iter().flatten()
+        let optional = [&self.paper, &self.label_free, &self.curve].into_iter().flatten();
+        std::iter::once(&self.differences).chain(optional)
     }
 
     fn single_note(&self) -> String {

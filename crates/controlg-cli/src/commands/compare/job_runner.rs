@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use controlg::compare::{Comparison, EmbeddingSource, Job, ResultCell};
+use controlg::compare::{Comparison, Curve, CurvePoint, EmbeddingSource, Job, ResultCell};
 use controlg::data::FeatureSource;
 use controlg::eval::quality::Quality;
 use controlg::eval::{Score, Task, ValidationScore};
@@ -56,20 +56,35 @@ impl JobRunner<'_> {
         if let Some(ray) = self.ray {
             return ray.run(self, job);
         }
-        let (subject, cost) = self.pretrain(job, threads)?;
+        let points = self.comparison.curve;
+        let (subject, cost) = self.pretrain(job, points, threads)?;
         let scores: BTreeMap<Task, Score> = self.call(&self.evaluate(job, &subject)?, threads)?;
+        let mut curves = BTreeMap::new();
+        if points > 0 && job.is_run() {
+            curves = self.curves(job, &subject, threads)?;
+        }
         self.clean_up(job, &subject)?;
         let hash = job.source.hash()?;
         let data_hash = self.comparison.data_hashes.get(&job.data).cloned().unwrap_or_default();
         Ok(scores
             .into_iter()
-            .map(|(task, score)| cell(job, task, &score, &cost, [&hash, &data_hash], threads))
+            .map(|(task, score)| ResultCell {
+                curve: curves.remove(&task).map(|at| Curve { points, at }),
+                ..cell(job, task, &score, &cost, [&hash, &data_hash], threads)
+            })
             .collect())
+    }
+
+    /// Quality and cost along a run, by task.
+    fn curves(&self, job: &Job, subject: &str, threads: usize) -> Result<BTreeMap<Task, Vec<CurvePoint>>> {
+        let mut evaluate = self.evaluate(job, subject)?;
+        evaluate.push("--curve".to_owned());
+        self.call(&evaluate, threads)
     }
 
     /// Pretrains and returns the validation scores of the tasks that have one. Test scores are not stored.
     pub(super) fn validate(&self, job: &Job, threads: usize) -> Result<ValidationFigures> {
-        let (subject, _) = self.pretrain(job, threads)?;
+        let (subject, _) = self.pretrain(job, 0, threads)?;
         let mut evaluate = self.evaluate(job, &subject)?;
         evaluate.push("--validation-only".to_owned());
         let scores: BTreeMap<Task, ValidationScore> = self.call(&evaluate, threads)?;
@@ -77,21 +92,28 @@ impl JobRunner<'_> {
         Ok(ValidationFigures(scores.into_iter().map(|(task, score)| (task, score.validation)).collect()))
     }
 
-    /// Pretrains unless the job is a floor. Returns the run folder or the floor's name, and the cost.
-    fn pretrain(&self, job: &Job, threads: usize) -> Result<(String, RunCost)> {
+    /// Pretrains unless the job is a floor, and keeps the embeddings at some points. Returns the run folder or the floor's name,
+    /// and the cost.
+    fn pretrain(&self, job: &Job, points: u64, threads: usize) -> Result<(String, RunCost)> {
         let config = match &job.source {
             EmbeddingSource::Floor(name) => return Ok((name.to_string(), RunCost::default())),
             EmbeddingSource::Run(config) => config,
         };
-        let run = self.folder.join("runs").join(job.folder_name()?);
+        // A run that was begun without its points cannot make up for them.
+        let suffix = if points > 0 { format!("-curve{points}") } else { String::new() };
+        let run = self.folder.join("runs").join(job.folder_name()? + &suffix);
         fs::create_dir_all(&run)
             .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
         let settings = run.join(run_files::CONFIG);
         files::atomic_write_bytes(&settings, config.to_toml()?)?;
         let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
-        let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"].map(str::to_owned);
+        let mut arguments =
+            ["pretrain", "--config", settings, "--out", folder, "--resume"].map(str::to_owned).to_vec();
+        if points > 0 {
+            arguments.extend(["--snapshots".to_owned(), points.to_string()]);
+        }
         let outcome: ChildOutcome = self.call(&arguments, threads)?;
-        Ok((folder.to_owned(), cost(&run, &outcome, config.evaluations())?))
+        Ok((folder.to_owned(), cost(&run, &outcome, self.comparison.evaluations(config))?))
     }
 
     /// The arguments of `controlg evaluate` for a run or a floor.
@@ -174,6 +196,7 @@ fn cell(
         validation: score.metric("validation"),
         quality: cost.quality,
         held_out: cost.held_out,
+        curve: None,
         missing_classes: missing_classes(score),
         settings: job.settings.clone(),
         config_hash: hash.to_owned(),
@@ -238,6 +261,7 @@ fn remove_artifacts(run: &Path) -> Result<()> {
         run_files::IDS,
         run_files::MODEL,
         run_files::CHECKPOINTS,
+        run_files::SNAPSHOTS,
     ] {
         let path = run.join(name);
         let removed = if path.is_dir() {

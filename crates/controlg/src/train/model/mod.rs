@@ -6,6 +6,7 @@ mod embed;
 mod forward;
 mod held_out;
 pub(super) mod init;
+mod operations;
 mod relations;
 mod sense;
 mod shape_pass;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub(super) use self::aux_network::{add_aux, aux_name};
 pub use self::embed::EmbedStats;
 pub(super) use self::forward::{ENCODER, head_group};
+pub(super) use self::operations::PartOperations;
 pub use self::init::{ModelSpec, NamedObjective};
 pub(super) use self::shape_pass::ExtraPasses;
 
