@@ -25,7 +25,8 @@ const SMALL: [&str; 6] = [
 /// The arguments of a comparison of four methods.
 fn compare(out: &'static str, more: &[&'static str]) -> Vec<&'static str> {
     let methods = "random,controlg-gain,controlg,uniform";
-    let head = ["compare", "--data", DATA, "--methods", methods, "--no-singles", "--seeds", "2", "--out", out];
+    let head =
+        ["compare", "--data", DATA, "--methods", methods, "--no-singles", "--seeds", "2", "--out", out];
     [&head[..], &["--tasks", "nc,lp,cluster"], &SMALL, more].concat()
 }
 
@@ -55,7 +56,10 @@ fn a_comparison_measures_quality_and_cost_along_every_run() {
     let home = TempDir::new().unwrap();
     let home = home.path();
     let printed = succeed(home, &compare("all", &["--curve", "4"]));
-    assert!(printed.contains("What it costs to reach 99 % of the final AUC of random on validation data"), "{printed}");
+    assert!(
+        printed.contains("What it costs to reach 99 % of the final AUC of random on validation data"),
+        "{printed}"
+    );
     let found = cells(&home.join("all"));
     assert_eq!(found.len(), 9 * 2 * 3);
     for (name, cell) in &found {
@@ -78,7 +82,8 @@ fn a_comparison_measures_quality_and_cost_along_every_run() {
         assert_eq!(measures, cell["method"].as_str().unwrap().starts_with("controlg"), "{name}");
     }
     // A step on all objectives costs more than one on any of them.
-    let spent = |method: &str| points(&found[&format!("\"{method}\" 0 \"nc\"")])[4]["operations"].as_f64().unwrap();
+    let spent =
+        |method: &str| points(&found[&format!("\"{method}\" 0 \"nc\"")])[4]["operations"].as_f64().unwrap();
     assert!(spent("uniform") > 3.0 * spent("random"), "{} {}", spent("uniform"), spent("random"));
 
     // Tables, figures and the page.
@@ -165,7 +170,8 @@ fn embeddings_along_a_run_change_nothing_and_survive_an_interruption() {
         fs::copy(home.join("kept").join(name), home.join("resumed").join(name)).unwrap();
     }
     fs::create_dir(checkpoints("resumed")).unwrap();
-    let mut saved: Vec<_> = fs::read_dir(checkpoints("kept")).unwrap().map(|file| file.unwrap().path()).collect();
+    let mut saved: Vec<_> =
+        fs::read_dir(checkpoints("kept")).unwrap().map(|file| file.unwrap().path()).collect();
     saved.sort();
     fs::copy(&saved[0], checkpoints("resumed").join(saved[0].file_name().unwrap())).unwrap();
     let refused = run(home, &with("resumed", &["--resume", "--snapshots", "6"]));
@@ -193,7 +199,9 @@ fn embeddings_along_a_run_change_nothing_and_survive_an_interruption() {
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(message.contains("plain/snapshots"), "{message}");
     let refused = run(home, &["evaluate", "raw", "--data", DATA, "--curve", "--tasks", "nc"]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--curve: found raw, expected the folder of a run"));
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("--curve: found raw, expected the folder of a run")
+    );
 }
 
 #[test]
@@ -202,7 +210,8 @@ fn a_sensing_on_a_subgraph_counts_by_its_share_of_the_nodes() {
     let home = home.path();
     let compare = |out: &'static str, probe: &'static str| {
         let head = ["compare", "--data", DATA, "--methods", "controlg-gain", "--no-singles", "--seeds", "1"];
-        let rest = ["--tasks", "nc", "--budget", "evaluations", "--set=train.epochs=8", "--set=sense.period=2"];
+        let rest =
+            ["--tasks", "nc", "--budget", "evaluations", "--set=train.epochs=8", "--set=sense.period=2"];
         let senses = ["--set=sense.whole_up_to=0", probe, "--out", out];
         succeed(home, &[&head[..], &SMALL, &rest, &senses].concat());
         let found = cells(&home.join(out));

@@ -236,13 +236,14 @@ fn revision_of_defaults(comparison: &Comparison, args: &CompareArgs) -> Result<u
             cells.iter().map(|cell| &cell.config_hash).chain(trials.iter().map(|trial| &trial.config_hash));
         Ok(stored.filter(|hash| hashes.contains(*hash)).count())
     };
-    let newest_first = (0..=Comparison::DEFAULTS).rev().map(|revision| Ok((known(revision)?, revision)));
-    let mut best = (0, Comparison::DEFAULTS);
-    for found in newest_first {
-        let found = found?;
-        best = if found.0 > best.0 { found } else { best };
+    let (mut most, mut best) = (0, Comparison::DEFAULTS);
+    for revision in (0..=Comparison::DEFAULTS).rev() {
+        let found = known(revision)?;
+        if found > most {
+            (most, best) = (found, revision);
+        }
     }
-    Ok(best.1)
+    Ok(best)
 }
 
 /// Adds the filtered versions that the user has, and says why.

@@ -1,5 +1,6 @@
 //! Runs a search in a run folder.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -39,7 +40,44 @@ pub enum AutoEvent<'e> {
         outcome: &'e AutoOutcome,
     },
     /// The search ended with this candidate.
-    Chosen(usize),
+    Chosen {
+        /// Its index.
+        candidate: usize,
+        /// What makes it a candidate.
+        settings: &'e [String],
+    },
+}
+
+impl fmt::Display for AutoEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AutoEvent::Ran { round, number, runs, outcome } => {
+                let candidate = outcome.candidate + 1;
+                write!(f, "auto: round {round}, run {number}/{runs}: candidate {candidate}, {outcome}")
+            }
+            AutoEvent::Chosen { candidate, settings } => {
+                write!(f, "auto: chose candidate {}: {}", candidate + 1, settings.join(" "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for AutoOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(quality) = self.quality else {
+            return write!(f, "failed: {}", self.failure.as_deref().unwrap_or_default());
+        };
+        let number = |name: &str, value: Option<f64>, digits: usize| match value {
+            Some(value) => format!("{name} {value:.digits$}"),
+            None => format!("{name} unknown"),
+        };
+        let measures = [
+            number("Calinski–Harabasz", quality.calinski_harabasz, 1),
+            number("edge AUC", quality.edge_auc, 3),
+            number("effective rank", quality.effective_rank, 1),
+        ];
+        write!(f, "{}", measures.join(", "))
+    }
 }
 
 impl<'a> AutoFolder<'a> {
@@ -120,7 +158,7 @@ impl<'a> AutoFolder<'a> {
         let winner = self.search.derived_winner().ok_or_else(|| self.all_failed(self.search.rounds.len()))?;
         self.search.winner = Some(winner);
         self.search.write(self.path)?;
-        on_event(AutoEvent::Chosen(winner));
+        on_event(AutoEvent::Chosen { candidate: winner, settings: &self.search.candidates[winner].settings });
         self.search.full_config(winner)
     }
 

@@ -149,7 +149,9 @@ fn shown(values: &[f64], digits: usize) -> String {
     match MeanInterval::of(values) {
         None => "–".to_owned(),
         Some(MeanInterval { mean, half_width: None, .. }) => format!("{mean:.digits$}"),
-        Some(MeanInterval { mean, half_width: Some(half), .. }) => format!("{mean:.digits$} ± {half:.digits$}"),
+        Some(MeanInterval { mean, half_width: Some(half), .. }) => {
+            format!("{mean:.digits$} ± {half:.digits$}")
+        }
     }
 }
 

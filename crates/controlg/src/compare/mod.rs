@@ -296,7 +296,9 @@ impl Comparison {
             && job.source.hash().is_ok_and(|hash| hash == cell.config_hash)
             && self.matches_data(&job.data, &cell.data_hash)
             && same_probe
-            && (self.curve == 0 || !job.is_run() || cell.curve.as_ref().is_some_and(|c| c.points == self.curve))
+            && (self.curve == 0
+                || !job.is_run()
+                || cell.curve.as_ref().is_some_and(|c| c.points == self.curve))
     }
 
     /// The result of a floor, taken from another seed: only link prediction and splits that are drawn depend on the seed.

@@ -33,8 +33,7 @@ impl Config {
 
     /// The share of the nodes of a step that a sensing sees; 1 with mini-batches, which are smaller than the graph too.
     pub fn sensed_share(&self, n_nodes: usize) -> f64 {
-        let whole =
-            n_nodes <= self.sense.whole_up_to || self.train.batch.on(n_nodes) != BatchMode::Full;
+        let whole = n_nodes <= self.sense.whole_up_to || self.train.batch.on(n_nodes) != BatchMode::Full;
         let sensed = if whole { n_nodes } else { self.sense.probe_nodes.min(n_nodes) };
         sensed as f64 / n_nodes.max(1) as f64
     }

@@ -148,7 +148,12 @@ mod tests {
                     value * share
                 )
             };
-            format!(r#","curve":{{"points":2,"at":[{},{},{}]}}"#, point(0, 0.0), point(10, 0.5), point(20, 1.0))
+            format!(
+                r#","curve":{{"points":2,"at":[{},{},{}]}}"#,
+                point(0, 0.0),
+                point(10, 0.5),
+                point(20, 1.0)
+            )
         };
         let cells = [
             cell("random", 0, &curve(80.0, 4e9)),
@@ -158,7 +163,10 @@ mod tests {
         ];
         let report = ComparisonReport::new(&comparison, &cells, "random", false).unwrap();
         let found = figures(&report, &cells);
-        assert_eq!(found.iter().map(|figure| figure.name).collect::<Vec<_>>(), ["quality-operations", "quality-seconds"]);
+        assert_eq!(
+            found.iter().map(|figure| figure.name).collect::<Vec<_>>(),
+            ["quality-operations", "quality-seconds"]
+        );
         let rows: Vec<&str> = found[0].csv.lines().collect();
         assert_eq!(rows.len(), 1 + 3 + 3);
         assert!(rows[3].starts_with("nc,d,random,20,5,81,12.7"), "{}", rows[3]);

@@ -50,8 +50,7 @@ impl WorkCounter {
         let method = config.build_method()?;
         let loader = BatchLoader::new(&input.graph, &config)?;
         let spec = ModelSpec::from_config(&config, &method);
-        let parts =
-            Model::shape_only(&input.graph, input.probe.as_ref(), loader, spec)?.part_operations()?;
+        let parts = Model::shape_only(&input.graph, input.probe.as_ref(), loader, spec)?.part_operations()?;
         Ok(WorkCounter {
             parts,
             mixer: match method {
@@ -211,10 +210,14 @@ mod tests {
         let (_, along, parts, lines) = run("random", &[]);
         let names = ["p_link", "p_recon", "p_minsg", "p_decor", "p_par"];
         let mut sum = 0.0;
-        for (line, work) in lines.iter().filter_map(|line| match &line.record {
-            Record::Block(block) => Some(block),
-            _ => None,
-        }).zip(&along) {
+        for (line, work) in lines
+            .iter()
+            .filter_map(|line| match &line.record {
+                Record::Block(block) => Some(block),
+                _ => None,
+            })
+            .zip(&along)
+        {
             let task = names.iter().position(|name| *name == line.task).unwrap();
             sum += line.steps as f64 * parts.step[task];
             assert!((work.operations - sum).abs() < 1e-6 * sum);

@@ -68,9 +68,14 @@ fn without_test_figures(task: Task, score: &Score) -> Option<f64> {
 fn described(curves: &BTreeMap<Task, Vec<CurvePoint>>) -> String {
     let mut text = String::new();
     for (task, points) in curves {
-        let what = if *task == Task::Cluster { task.metric().to_owned() } else { format!("validation {}", task.metric()) };
+        let what = if *task == Task::Cluster {
+            task.metric().to_owned()
+        } else {
+            format!("validation {}", task.metric())
+        };
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}: step, 10⁹ operations (measuring), evaluations, seconds, {what}", task.name());
+        let _ =
+            writeln!(text, "{}: step, 10⁹ operations (measuring), evaluations, seconds, {what}", task.name());
         for point in points {
             let CurvePoint { step, operations, measuring, evaluations, seconds, value } = point;
             let _ = writeln!(

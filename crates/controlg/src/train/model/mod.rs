@@ -18,8 +18,8 @@ use std::sync::Arc;
 pub(super) use self::aux_network::{add_aux, aux_name};
 pub use self::embed::EmbedStats;
 pub(super) use self::forward::{ENCODER, head_group};
-pub(super) use self::operations::PartOperations;
 pub use self::init::{ModelSpec, NamedObjective};
+pub(super) use self::operations::PartOperations;
 pub(super) use self::shape_pass::ExtraPasses;
 
 use self::data::{PreparedGraph, TrainData};

@@ -99,7 +99,15 @@ impl<'a> RunFolder<'a> {
     }
 
     fn with_mode(path: &'a Path, config: &'a Config, mode: OpenMode) -> Self {
-        RunFolder { path, config, stop: None, mode, patience: Duration::ZERO, ranks: Ranks::alone(), snapshots: 0 }
+        RunFolder {
+            path,
+            config,
+            stop: None,
+            mode,
+            patience: Duration::ZERO,
+            ranks: Ranks::alone(),
+            snapshots: 0,
+        }
     }
 
     fn checked(self) -> Result<Self> {
