@@ -13,7 +13,7 @@ use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::eval::quality::Quality;
 use crate::files::FolderLock;
-use crate::graph::Graph;
+use crate::graph::{Graph, HopWeights};
 use crate::run_files;
 use crate::trace::{self, Record};
 use crate::train::{RunFolder, has_files, remove_run};
@@ -132,6 +132,10 @@ impl<'a> AutoFolder<'a> {
         if self.replace {
             remove_run(self.path)?;
         }
+        if self.search.own_share.is_none() && self.search.rounds.iter().all(|round| round.outcomes.is_empty()) {
+            let weights = HopWeights::of(graph)?;
+            self.search.own_share = Some(weights.own / (weights.own + weights.twice));
+        }
         self.search.write(self.path)?;
         for round in 0..self.search.rounds.len() {
             if !self.search.rounds[round].outcomes.is_empty() {
@@ -149,8 +153,7 @@ impl<'a> AutoFolder<'a> {
                 });
                 outcomes.push(outcome);
             }
-            let qualities: Vec<Option<Quality>> = outcomes.iter().map(|outcome| outcome.quality).collect();
-            let scores = self.search.ranking.scores(&qualities);
+            let scores = self.search.scores(&outcomes);
             outcomes.iter_mut().zip(scores).for_each(|(outcome, score)| outcome.score = score);
             self.search.rounds[round].outcomes = outcomes;
             self.search.write(self.path)?;
