@@ -57,7 +57,7 @@ fn a_comparison_measures_quality_and_cost_along_every_run() {
     let home = home.path();
     let printed = succeed(home, &compare("all", &["--curve", "4"]));
     assert!(
-        printed.contains("What it costs to reach 99 % of the final AUC of random on validation data"),
+        printed.contains("What it costs to reach 99 % of the final ROC-AUC of random on validation data"),
         "{printed}"
     );
     let found = cells(&home.join("all"));
@@ -158,12 +158,11 @@ fn embeddings_along_a_run_change_nothing_and_survive_an_interruption() {
         names
     };
     let kept = names("kept");
-    // The warm-up ends within the first tenth steps; blocks are shorter than the distance of the points.
     assert_eq!(kept.len(), 7);
     assert_eq!((kept[0].as_str(), kept[6].as_str()), ("step-000000000000.npy", "step-000000000060.npy"));
     assert_eq!(bytes("kept/snapshots/step-000000000060.npy"), bytes("kept/embeddings.npy"));
 
-    // A run of half the length stands for one that was interrupted after its second epoch.
+    // What an interruption after the last but one checkpoint would have left.
     let checkpoints = |run: &str| home.join(run).join("checkpoint");
     fs::create_dir(home.join("resumed")).unwrap();
     for name in ["config.toml", "trace.jsonl"] {
@@ -183,7 +182,7 @@ fn embeddings_along_a_run_change_nothing_and_survive_an_interruption() {
     fs::copy(home.join("kept").join(first), home.join("resumed").join(first)).unwrap();
     succeed(home, &with("resumed", &["--resume", "--snapshots", "6"]));
     let resumed = names("resumed");
-    assert!(resumed.len() > 2 && resumed.len() < 7, "{resumed:?}");
+    assert!(resumed.len() > 1 && resumed.len() < 7, "{resumed:?}");
     for name in resumed {
         let file = format!("snapshots/{name}");
         assert_eq!(bytes(&format!("resumed/{file}")), bytes(&format!("kept/{file}")), "{name}");

@@ -309,7 +309,11 @@ mod tests {
         let mut search = AutoSearch::plan(&given(&[])).unwrap();
         let quality = |candidate: usize| {
             let high = 1.0 + candidate as f64;
-            Some(Quality { calinski_harabasz: Some(high), edge_auc: Some(high / 9.0), effective_rank: Some(9.0) })
+            Some(Quality {
+                calinski_harabasz: Some(high),
+                edge_auc: Some(high / 9.0),
+                effective_rank: Some(9.0),
+            })
         };
         let outcome = |candidate: usize| AutoOutcome {
             candidate,

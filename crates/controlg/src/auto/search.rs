@@ -132,7 +132,8 @@ impl<'a> AutoFolder<'a> {
         if self.replace {
             remove_run(self.path)?;
         }
-        if self.search.own_share.is_none() && self.search.rounds.iter().all(|round| round.outcomes.is_empty()) {
+        if self.search.own_share.is_none() && self.search.rounds.iter().all(|round| round.outcomes.is_empty())
+        {
             let weights = HopWeights::of(graph)?;
             self.search.own_share = Some(weights.own / (weights.own + weights.twice));
         }

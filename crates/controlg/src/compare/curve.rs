@@ -128,7 +128,8 @@ fn row(name: &str, own: &[(u64, &Curve)], target: &[(u64, &Curve)]) -> Option<Ve
         false => format!(" ({} of {} seeds)", operations.len(), pairs.len()),
     };
     let spent = |costs: &[(f64, f64)], unit: f64| {
-        shown(&costs.iter().map(|(spent, _)| spent / unit).collect::<Vec<_>>(), 1)
+        let costs: Vec<f64> = costs.iter().map(|(spent, _)| spent / unit).collect();
+        shown(&costs, if stats::mean(&costs) < 10.0 { 3 } else { 1 })
     };
     let share = |costs: &[(f64, f64)]| shown(&costs.iter().map(|(_, share)| *share).collect::<Vec<_>>(), 2);
     (!pairs.is_empty()).then(|| {
@@ -208,8 +209,8 @@ mod tests {
         let found = table(&comparison, &cells, Task::Nc, "random").unwrap();
         assert_eq!(found.rows.len(), 3, "the floor has no curve");
         assert_eq!(found.rows[0][0], "d fast");
-        assert_eq!(found.rows[0][2..5], ["10 %", "5.0 ± 12.7", "0.50 ± 1.27"]);
-        assert_eq!(found.rows[1][3..], ["9.9 ± 0.0", "0.99 ± 0.00", "5.0 ± 0.0", "0.99 ± 0.00"]);
+        assert_eq!(found.rows[0][2..5], ["10 %", "5.000 ± 12.706", "0.50 ± 1.27"]);
+        assert_eq!(found.rows[1][3..], ["9.900 ± 0.000", "0.99 ± 0.00", "4.950 ± 0.000", "0.99 ± 0.00"]);
         // One of the two seeds does not get there.
         assert_eq!(found.rows[2][3..], ["20.0 (1 of 2 seeds)", "2.00", "10.0", "2.00"]);
         assert!(table(&comparison, &cells[2..], Task::Nc, "random").is_none());

@@ -148,7 +148,16 @@ mod tests {
         for name in ["synth-h0.1", "synth-h0.5", "synth-h0.9", "cora-folder", "chameleon-folder"] {
             eprintln!("TMP {name} {:?}", weights(&format!("/tmp/26/auto/{name}")));
         }
-        for name in ["cora", "citeseer", "chameleon", "actor", "pubmed", "synthetic:nodes=2000,features=128,homophily=0.6,seed=5","synthetic:nodes=2000,features=128,homophily=0.7,seed=5","synthetic:nodes=2000,features=128,homophily=0.3,seed=5"] {
+        for name in [
+            "cora",
+            "citeseer",
+            "chameleon",
+            "actor",
+            "pubmed",
+            "synthetic:nodes=2000,features=128,homophily=0.6,seed=5",
+            "synthetic:nodes=2000,features=128,homophily=0.7,seed=5",
+            "synthetic:nodes=2000,features=128,homophily=0.3,seed=5",
+        ] {
             eprintln!("TMP {name} {:?}", weights(name));
         }
     }
