@@ -200,7 +200,7 @@ mod tests {
             assert!((0.0..1.0).contains(&(promised - last.evaluations)), "{method}: {promised} {last:?}");
             assert!(along.windows(2).all(|pair| pair[0].operations < pair[1].operations), "{method}");
             assert!(last.seconds > 0.0 && last.measuring < last.operations);
-            let measures = config.senses() || !set.is_empty() || method.starts_with("autossl");
+            let measures = config.sensings() > 0 || !set.is_empty() || method.starts_with("autossl");
             assert_eq!(last.measuring > 0.0, measures, "{method}");
         }
     }

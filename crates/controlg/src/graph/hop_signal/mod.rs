@@ -144,25 +144,6 @@ mod tests {
     }
 
     #[test]
-    fn tmp_print() {
-        for name in ["synth-h0.1", "synth-h0.5", "synth-h0.9", "cora-folder", "chameleon-folder"] {
-            eprintln!("TMP {name} {:?}", weights(&format!("/tmp/26/auto/{name}")));
-        }
-        for name in [
-            "cora",
-            "citeseer",
-            "chameleon",
-            "actor",
-            "pubmed",
-            "synthetic:nodes=2000,features=128,homophily=0.6,seed=5",
-            "synthetic:nodes=2000,features=128,homophily=0.7,seed=5",
-            "synthetic:nodes=2000,features=128,homophily=0.3,seed=5",
-        ] {
-            eprintln!("TMP {name} {:?}", weights(name));
-        }
-    }
-
-    #[test]
     fn neighbors_of_another_class_count_if_it_is_always_the_same() {
         let paired = weights("synthetic:nodes=1500,features=300,homophily=0.8,paired=1");
         let alone = weights("synthetic:nodes=1500,features=300,homophily=0.14");
