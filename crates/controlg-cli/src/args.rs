@@ -148,6 +148,9 @@ pub(crate) struct PretrainArgs {
     /// Choose settings by short runs, without labels.
     #[arg(long, conflicts_with = "memory")]
     pub(crate) auto: bool,
+    /// Also keep the embeddings at N points along the run, and at its start.
+    #[arg(long, value_name = "N")]
+    pub(crate) snapshots: Option<NonZeroUsize>,
     /// Node features [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
@@ -215,6 +218,9 @@ pub(crate) struct EvaluateArgs {
     /// Print and store validation figures only, for tuning.
     #[arg(long)]
     pub(crate) validation_only: bool,
+    /// Validation figures and NMI at the points that `pretrain --snapshots` kept, and what the run had cost; stores nothing.
+    #[arg(long, conflicts_with = "validation_only")]
+    pub(crate) curve: bool,
     /// Features of floors [default: given].
     #[arg(long, value_name = "SOURCE", value_parser = feature_source())]
     pub(crate) features: Option<FeatureSource>,
@@ -310,6 +316,9 @@ pub(crate) struct CompareArgs {
     /// Do not add the single objectives.
     #[arg(long, alias = "skip-singles")] // alias kept from version 0.1
     pub(crate) no_singles: bool,
+    /// Also measure validation quality and cost at N points along every run.
+    #[arg(long, value_name = "N", conflicts_with = "validation_only")]
+    pub(crate) curve: Option<NonZeroUsize>,
     /// Keep the embeddings and models of all runs.
     #[arg(long)]
     pub(crate) keep_runs: bool,

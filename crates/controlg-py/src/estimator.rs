@@ -1,9 +1,11 @@
 //! Training, embedding, evaluation, and run folders.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
+use controlg::auto::AutoFolder;
 use controlg::compare::{self, JsonlStore, ResultCell};
 use controlg::config::Config;
 use controlg::data::memory;
@@ -198,6 +200,73 @@ impl Listener {
 
 fn is_interrupt(error: &PyErr) -> bool {
     Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py))
+}
+
+/// Runs the search of `pretrain --auto` in a folder and returns the settings of the full run as JSON. Calls `say` with a line for
+/// every short run. An interrupt ends the search after the current block.
+#[pyfunction]
+pub(crate) fn choose(
+    py: Python<'_>,
+    graph: &Bound<'_, PyGraph>,
+    settings: &str,
+    folder: PathBuf,
+    threads: Option<usize>,
+    say: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let graph = &graph.get().dataset.graph;
+    let given = table(settings).map_err(|error| to_exception(&error))?;
+    let (stop, (send, receive)) = (AtomicBool::new(false), channel::<String>());
+    let (heard, chosen) = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (stop, folder, given) = (&stop, &folder, &given);
+            let searcher = scope.spawn(move || {
+                in_pool(threads, || {
+                    let search = AutoFolder::open(folder, given, false, false)?.stop_when(stop);
+                    let _ = send.send(format!("auto: {}", search.search().describe()));
+                    search.run(graph, |event| {
+                        let _ = send.send(event.to_string()); // nobody may listen
+                    })
+                })
+            });
+            let heard = hear(&receive, say.as_ref());
+            if heard.is_err() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            (heard, searcher.join())
+        })
+    });
+    heard?;
+    match chosen {
+        Ok(config) => {
+            // The table of a run file: complete settings, which take no presets.
+            let text = config.and_then(|config| config.to_toml()).map_err(|error| to_exception(&error))?;
+            let table: toml::Table = text
+                .parse()
+                .map_err(|error: toml::de::Error| to_exception(&Error::Failed(error.to_string())))?;
+            json(&table)
+        }
+        Err(_) => Err(to_exception(&Error::Failed(
+            "internal error (a bug in controlg); please report it".to_owned(),
+        ))),
+    }
+}
+
+/// Passes lines on until there are no more, and handles signals meanwhile.
+fn hear(lines: &Receiver<String>, say: Option<&Py<PyAny>>) -> PyResult<()> {
+    loop {
+        let line = match lines.recv_timeout(SIGNAL_INTERVAL) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        Python::attach(|py| {
+            py.check_signals()?;
+            match (line, say) {
+                (Some(line), Some(say)) => say.call1(py, (line,)).map(drop),
+                _ => Ok(()),
+            }
+        })?;
+    }
 }
 
 /// Embeds a graph with a trained model.

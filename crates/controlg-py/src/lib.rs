@@ -22,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(estimator::resolve, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::described, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(estimator::choose, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::embed, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::save, module)?)?;
     module.add_function(wrap_pyfunction!(estimator::load, module)?)?;

@@ -46,6 +46,12 @@ OWN = {
     ),
     "callback": ("Optional[Callback]", "None", "one more such function"),
     "data": ("Optional[str]", "None", "the data set whose preset is used, for a graph that is passed as arrays"),
+    "auto": (
+        "bool",
+        "False",
+        "choose encoder, regularization and objectives by short runs, without labels, before the training, as "
+        "`controlg pretrain --auto` does; callbacks see the training only",
+    ),
     "data_dir": ('Union[str, "os.PathLike[str]", None]', "None", "folder in which data sets are looked up by name"),
 }
 

@@ -18,6 +18,8 @@ pub const RESULTS: [&str; 4] = [EMBEDDINGS_NPY, EMBEDDINGS_PARQUET, IDS, MODEL];
 pub const SIGNATURE: &str = "trace.jsonl.sig";
 /// The folder of checkpoints.
 pub const CHECKPOINTS: &str = "checkpoint";
+/// The folder of embeddings at points along the run.
+pub const SNAPSHOTS: &str = "snapshots";
 /// Scores, one object per downstream task.
 pub const METRICS: &str = "metrics.json";
 /// The report, a self-contained page.
@@ -41,6 +43,7 @@ pub const ALL: &[&str] = &[
     MODEL,
     SIGNATURE,
     CHECKPOINTS,
+    SNAPSHOTS,
     METRICS,
     REPORT,
     TENSORBOARD,

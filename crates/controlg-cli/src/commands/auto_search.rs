@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use controlg::auto::{AutoEvent, AutoFolder, AutoOutcome, AutoSearch};
+use controlg::auto::{AutoFolder, AutoSearch};
 use controlg::config::Config;
 use controlg::graph::Graph;
 use controlg::train::RunEstimate;
@@ -60,38 +60,8 @@ impl PendingSearch {
     pub(super) fn run(&self, args: &PretrainArgs, graph: &Graph, console: &Console) -> Result<Config> {
         let search = self.open(args)?.stop_when(interrupt::stop_flag()?);
         console.log(format_args!("auto: {}", search.search().describe()));
-        let candidates = search.search().candidates.clone();
-        search.run(graph, |event| match event {
-            AutoEvent::Ran { round, number, runs, outcome } => {
-                let candidate = outcome.candidate + 1;
-                console.log(format_args!(
-                    "auto: round {round}, run {number}/{runs}: candidate {candidate}, {}",
-                    described(outcome)
-                ));
-            }
-            AutoEvent::Chosen(winner) => {
-                let settings = candidates[winner].settings.join(" ");
-                console.log(format_args!("auto: chose candidate {}: {settings}", winner + 1));
-            }
-        })
+        search.run(graph, |event| console.log(format_args!("{event}")))
     }
-}
-
-/// An outcome in one line.
-fn described(outcome: &AutoOutcome) -> String {
-    let Some(quality) = outcome.quality else {
-        return format!("failed: {}", outcome.failure.as_deref().unwrap_or_default());
-    };
-    let number = |name: &str, value: Option<f64>, digits: usize| match value {
-        Some(value) => format!("{name} {value:.digits$}"),
-        None => format!("{name} unknown"),
-    };
-    [
-        number("Calinski–Harabasz", quality.calinski_harabasz, 1),
-        number("edge AUC", quality.edge_auc, 3),
-        number("effective rank", quality.effective_rank, 1),
-    ]
-    .join(", ")
 }
 
 /// The plan of a search and the estimate of a full run, for `--dry-run`.

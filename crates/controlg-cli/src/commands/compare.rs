@@ -180,6 +180,8 @@ fn comparison(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Res
         probe: args.probe,
         normalize: args.normalize,
         data_hashes: BTreeMap::new(),
+        nodes: BTreeMap::new(),
+        curve: args.curve.map_or(0, |points| points.get() as u64),
         defaults: Comparison::DEFAULTS,
     };
     add_filtered_versions(&mut comparison.data, common, console)?;
@@ -235,7 +237,14 @@ fn revision_of_defaults(comparison: &Comparison, args: &CompareArgs) -> Result<u
             cells.iter().map(|cell| &cell.config_hash).chain(trials.iter().map(|trial| &trial.config_hash));
         Ok(stored.filter(|hash| hashes.contains(*hash)).count())
     };
-    Ok(if known(0)? > known(Comparison::DEFAULTS)? { 0 } else { Comparison::DEFAULTS })
+    let (mut most, mut best) = (0, Comparison::DEFAULTS);
+    for revision in (0..=Comparison::DEFAULTS).rev() {
+        let found = known(revision)?;
+        if found > most {
+            (most, best) = (found, revision);
+        }
+    }
+    Ok(best)
 }
 
 /// Adds the filtered versions that the user has, and says why.
@@ -374,22 +383,33 @@ fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<MemoryByDa
                 _ => None,
             })
             .collect();
-        let surveyed = survey_data(data, &configs, needs_labels, &comparison.protocols, common)?;
-        let Some((hash, need)) = surveyed else { continue };
-        comparison.data_hashes.insert(data.clone(), hash);
-        memory.0.insert(data.clone(), need);
+        let Some(found) = survey_data(data, &configs, needs_labels, &comparison.protocols, common)? else {
+            continue;
+        };
+        comparison.data_hashes.insert(data.clone(), found.hash);
+        comparison.nodes.insert(data.clone(), found.nodes);
+        memory.0.insert(data.clone(), found.memory);
     }
     Ok(memory)
 }
 
-/// Loads a data set and checks that it has a split for each of these protocols. Returns its hash and the estimated memory of the largest of these runs in bytes; `None` without runs.
+/// What a comparison needs to know of a data set before it runs anything.
+pub(super) struct SurveyedData {
+    pub(super) hash: String,
+    nodes: usize,
+    /// The estimated memory of the largest run in bytes.
+    pub(super) memory: usize,
+}
+
+/// Loads a data set on which these runs are to be made, and checks that it has a split for each of these protocols; `None`
+/// without runs.
 pub(super) fn survey_data(
     data: &str,
     configs: &[&Config],
     needs_labels: bool,
     protocols: &[String],
     common: &CommonArgs,
-) -> Result<Option<(String, usize)>> {
+) -> Result<Option<SurveyedData>> {
     let Some(config) = configs.first() else { return Ok(None) };
     let options = LoadOptions {
         data_dir: common.data_dir.clone(),
@@ -409,7 +429,8 @@ pub(super) fn survey_data(
     // A run that is refused needs no memory; it reports its error when it is its turn.
     let needs = configs.iter().filter_map(|config| train::memory::need(&dataset.graph, config).ok());
     let largest = needs.map(|need| need.total() as usize).max().unwrap_or(0);
-    Ok(Some((dataset.fingerprint(), largest)))
+    let (hash, nodes) = (dataset.fingerprint(), dataset.graph.n_nodes());
+    Ok(Some(SurveyedData { hash, nodes, memory: largest }))
 }
 
 /// Number of parallel runs: one per core, but no more than fit into free memory.

@@ -58,6 +58,7 @@ pub(super) fn run(out: &Path, preset: Option<Preset>, common: &CommonArgs, conso
         normalize: EmbeddingNormalization::L2,
         jobs: None,
         no_singles: true,
+        curve: None,
         keep_runs: true,
     };
     console.log("comparing controlg and random with untrained embeddings on a synthetic graph");

@@ -1,5 +1,7 @@
 //! `controlg evaluate`: scores the embeddings of a run, of a file, or of a floor.
 
+mod curve;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,6 +35,9 @@ pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -
     let tasks = input.tasks(&args.tasks, dataset.labels.is_some())?;
     if tasks.contains(&Task::Lp) {
         input.check_held_out(args, common, &dataset)?;
+    }
+    if args.curve {
+        return curve::run(&tasks, &input, &dataset, args, console);
     }
     let given = match input.floor {
         Some(_) => None,

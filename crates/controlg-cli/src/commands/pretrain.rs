@@ -89,6 +89,7 @@ pub(super) fn run(
     // A run that an interrupted comparison left behind ends after its current block.
     let patience = if parent.is_some() { Duration::from_secs(600) } else { Duration::ZERO };
     let run = ranks.agree(mode.open(&folder, &config, ranks))?;
+    let run = run.with_snapshots(args.snapshots.map_or(0, |points| points.get() as u64));
     let run = run.on_ranks(ranks).stop_when(interrupt::stop_flag()?).wait_for_writer(patience);
 
     let watch = args.watch.filter(|_| ranks.is_first());

@@ -159,9 +159,9 @@ fn survey(
             continue;
         }
         let configs = if configs.is_empty() { any } else { configs };
-        if let Some((hash, need)) = compare::survey_data(data, &configs, needs_labels, &[], common)? {
-            base.data_hashes.insert(data.clone(), hash);
-            largest = largest.max(need);
+        if let Some(found) = compare::survey_data(data, &configs, needs_labels, &[], common)? {
+            base.data_hashes.insert(data.clone(), found.hash);
+            largest = largest.max(found.memory);
         }
     }
     Ok(largest)

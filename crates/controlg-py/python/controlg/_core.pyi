@@ -13,6 +13,7 @@ __all__ = [
     "resolve",
     "described",
     "fit",
+    "choose",
     "embed",
     "save",
     "load",
@@ -108,6 +109,9 @@ def described(config: str) -> str: ...
 def fit(
     graph: Graph, settings: str, threads: Optional[int], watch: Optional[Callable[[int, int, str], object]]
 ) -> tuple[_Run, bool]: ...
+def choose(
+    graph: Graph, settings: str, folder: _Path, threads: Optional[int], say: Optional[Callable[[str], object]]
+) -> str: ...
 def embed(config: str, model: bytes, graph: Graph, threads: Optional[int]) -> NDArray[np.float32]: ...
 def save(
     folder: _Path,

@@ -12,7 +12,7 @@ from typing import Any, Optional, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _core
+from . import _auto, _core
 from ._callbacks import ProgressBar, watch
 from ._evaluate import evaluate
 from ._graph import as_graph, graph_and_features, refuse_features_as_labels
@@ -36,7 +36,8 @@ class ControlG(Parameters):
     Attributes after ``fit``: ``embedding_`` (n_nodes × width, float32), ``nodes_`` (node ids in row order), ``schedule_`` and
     ``sensings_`` (columns for ``pandas.DataFrame``), ``notes_``, ``config_``, ``record_``, ``model_``, ``n_features_in_``,
     ``feature_names_in_`` (if the features have names), ``n_steps_`` (steps done) and ``partial_`` (whether training was
-    stopped before its last step).
+    stopped before its last step). With ``auto``, also ``auto_``: the candidates, the outcome of every short run, and the
+    index of the winner.
     """
 
     embedding_: NDArray[np.float32]
@@ -46,6 +47,7 @@ class ControlG(Parameters):
     feature_names_in_: NDArray[Any]
     n_steps_: int
     partial_: bool
+    auto_: dict[str, Any]
     config_: str
     record_: str
     model_: bytes
@@ -84,8 +86,11 @@ class ControlG(Parameters):
         wanted = json.loads(_core.resolve(settings))
         structural, directed = wanted["features"] == "structural", bool(wanted.get("directed"))
         made, nodes = as_graph(graph, features, structural, self.data_dir, directed)
+        search: _auto.Files = {}
+        if self.auto:
+            settings, search = _auto.choose(made, settings, threads(self.n_jobs), bool(self.verbose))
         run, interrupted = self._train(made, settings)
-        self._set_run(run, nodes)
+        self._set_run(run, nodes, search)
         self.notes_ = [*made.notes, *notes(self.record_)]
         if interrupted:
             words = f"training was interrupted: the embeddings are those after {self.n_steps_} steps"
@@ -161,6 +166,7 @@ class ControlG(Parameters):
         self._check_fitted()
         run = (self.config_, self.record_, self.model_, self.embedding_, self._ids)
         _core.save(os.fspath(folder), *run, overwrite)
+        _auto.write(folder, self._search)
 
     @classmethod
     def load(cls, folder: Any) -> ControlG:
@@ -179,7 +185,7 @@ class ControlG(Parameters):
         params = {name: value for name, value in complete.items() if preset.get(name) != value}
         params.update({name: complete[name] for name in ("data", "method", *chosen)})
         estimator = cls(**canonical(params))
-        estimator._set_run(run, None)
+        estimator._set_run(run, None, _auto.read(folder))
         estimator.notes_ = notes(estimator.record_)
         return estimator
 
@@ -233,7 +239,7 @@ class ControlG(Parameters):
         kind = container(getattr(self, "_sklearn_output_config", {}))
         return rows if kind == "default" else in_container(kind, rows, self.get_feature_names_out(), nodes)
 
-    def _set_run(self, run: Any, nodes: Optional[list[Any]]) -> None:
+    def _set_run(self, run: Any, nodes: Optional[list[Any]], search: _auto.Files) -> None:
         self.config_, self.record_, self.model_, self.embedding_, self._ids, self.partial_ = run
         if nodes is None:
             nodes = self._ids if self._ids is not None else list(range(len(self.embedding_)))
@@ -245,6 +251,11 @@ class ControlG(Parameters):
             self.feature_names_in_ = np.array(json.loads(metadata["feature_names"]), dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # of an earlier fit
+        self._search = search
+        if search:
+            self.auto_ = _auto.described(search)
+        elif hasattr(self, "auto_"):
+            del self.auto_
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():

@@ -28,6 +28,7 @@ class Parameters:
         callbacks: Optional[Sequence[Callback]] = None,
         callback: Optional[Callback] = None,
         data: Optional[str] = None,
+        auto: bool = False,
         data_dir: Union[str, "os.PathLike[str]", None] = None,
         features: Optional[Literal["given", "structural"]] = None,
         normalize: Optional[Literal["auto", "rows", "columns", "none"]] = None,
@@ -177,6 +178,7 @@ class Parameters:
         plan__weights: Optional[Literal["equal", "log-hypervolume"]] = None,
         plan__temperature: Optional[float] = None,
         plan__rho: Optional[float] = None,
+        plan__trust: Optional[bool] = None,
         control__mode: Optional[Literal["pid", "max-deficit", "draw"]] = None,
         control__kp: Optional[Union[float, Sequence[float]]] = None,
         control__ki: Optional[Union[float, Sequence[float]]] = None,
@@ -235,6 +237,8 @@ class Parameters:
             block. Any other exception ends it and leaves the estimator unchanged.
         callback : one more such function.
         data : the data set whose preset is used, for a graph that is passed as arrays.
+        auto : choose encoder, regularization and objectives by short runs, without labels, before the training,
+            as `controlg pretrain --auto` does; callbacks see the training only.
         data_dir : folder in which data sets are looked up by name.
         features : features from the data, or structural features computed from the edges (given, structural;
             default "given").
@@ -481,6 +485,8 @@ class Parameters:
             "equal").
         plan__temperature : mode = gain: temperature of the shares (a number from 0.01 to 100; default 1.0).
         plan__rho : mode = gain: EMA coefficient of new gains (a number from 0.000001 to 1; default 0.3).
+        plan__trust : mode = gain: whether each held-out loss counts by how far its expected falls have come
+            true (true or false; default false).
         control__mode : sample from PID logits, take the largest deficit, or sample from the plan independently
             (pid, max-deficit, draw; default "pid").
         control__kp : proportional gain: weight of the deficit (a number from 0 to 1000000, or a list with one
@@ -550,6 +556,7 @@ class Parameters:
         self.callbacks = callbacks
         self.callback = callback
         self.data = data
+        self.auto = auto
         self.data_dir = data_dir
         self.features = features
         self.normalize = normalize
@@ -699,6 +706,7 @@ class Parameters:
         self.plan__weights = plan__weights
         self.plan__temperature = plan__temperature
         self.plan__rho = plan__rho
+        self.plan__trust = plan__trust
         self.control__mode = control__mode
         self.control__kp = control__kp
         self.control__ki = control__ki

@@ -21,7 +21,7 @@ SHORT = {
 }
 
 #: Parameters that are not settings of the run file.
-OTHERS = ("n_jobs", "verbose", "callbacks", "callback", "data_dir")
+OTHERS = ("n_jobs", "verbose", "callbacks", "callback", "auto", "data_dir")
 
 #: All settings of the run file: name, default, range, description.
 SETTINGS: list[dict[str, str]] = json.loads(_core.settings())
@@ -86,6 +86,8 @@ def check(params: Mapping[str, Any]) -> None:
     """Checks each value."""
     _core.check(to_json({name: value for name, value in params.items() if name not in OTHERS}))
     threads(params.get("n_jobs"))
+    if not isinstance(params.get("auto", False), (bool, np.bool_)):
+        raise ValueError(f"auto: found {params['auto']!r}, expected True or False")
     callbacks = params.get("callbacks")
     callbacks = [*([] if callbacks is None else callbacks), params.get("callback")]
     for callback in callbacks:

@@ -292,6 +292,7 @@ impl Audit {
             ("reference", &a.state.reference, &b.state.reference),
             ("hv_weight", &a.plan.hv_weight, &b.plan.hv_weight),
             ("gain", &a.plan.gain, &b.plan.gain),
+            ("trust", &a.plan.trust, &b.plan.trust),
             ("priority", &a.plan.priority, &b.plan.priority),
             ("plan", &a.plan.plan, &b.plan.plan),
         ] {

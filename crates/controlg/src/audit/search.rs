@@ -48,9 +48,8 @@ pub(super) fn audit(run: &Path) -> Result<Option<SearchSummary>> {
             let recorded = finished(&folder, &search.short_config(at, outcome.candidate)?)?;
             place(&format!("candidate {}", outcome.candidate + 1)).same(&outcome.quality, &recorded)?;
         }
-        let qualities: Vec<_> = round.outcomes.iter().map(|outcome| outcome.quality).collect();
         let scores: Vec<f64> = round.outcomes.iter().map(|outcome| outcome.score).collect();
-        place("score").same(&scores, &search.ranking.scores(&qualities))?;
+        place("score").same(&scores, &search.scores(&round.outcomes))?;
     }
     let winner = SearchPlace { file: &path, place: "winner".to_owned() };
     winner.same(&search.winner, &search.derived_winner())?;

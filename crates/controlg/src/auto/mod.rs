@@ -2,7 +2,8 @@
 //!
 //! The candidates are those of `grids/auto.toml`. They are compared by short runs in rounds (successive halving, Jamieson &
 //! Talwalkar 2016): all of them for a quarter of the steps of a run, the better half for half of its steps. The best of these is
-//! trained in full. [`Ranking`] says how runs are compared; no label is involved.
+//! trained in full. [`Ranking`] says how runs are compared; no label is involved. Candidates without the nodes' own features take
+//! part only where smoothing loses little of what the features say (`graph/hop_signal`).
 //!
 //! The number of steps is known beforehand. Every short run is a run folder with its own record; `auto.json` holds the
 //! candidates and the outcome of every round, and [`audit`](crate::audit::audit) derives the choice again.
@@ -39,6 +40,10 @@ pub struct AutoSearch {
     pub rounds: Vec<AutoRound>,
     /// Steps of all short runs, as planned beforehand.
     pub steps: u64,
+    /// How much the features of a node say, against features smoothed over two hops, from 0 to 1; `None` before the first round
+    /// and in searches of older versions, which compared all candidates alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_share: Option<f64>,
     /// Index of the chosen candidate; `None` before the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<usize>,
@@ -83,6 +88,9 @@ pub struct AutoOutcome {
 /// The shares of the steps of a full run that the rounds train for, each with the share of the candidates that take part.
 const ROUNDS: [(u64, usize); 2] = [(4, 1), (2, 2)];
 
+/// The `own_share` up to which embeddings may do without the nodes' own features.
+const SMOOTH_UP_TO: f64 = 1.0 / 3.0;
+
 impl AutoSearch {
     /// Plans a search. `given` are the user's settings, which all candidates share: a candidate that differs from another one
     /// only in settings that the user gave is left out.
@@ -123,6 +131,7 @@ impl AutoSearch {
             steps: rounds.iter().map(|round| round.steps * round.runs as u64).sum(),
             candidates,
             rounds,
+            own_share: None,
             winner: None,
         })
     }
@@ -147,6 +156,9 @@ impl AutoSearch {
             }
             taking_part = round.runs;
         }
+        if search.own_share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
+            return Err(wrong("own_share".to_owned(), &"a number beyond 0 to 1"));
+        }
         if search.winner.is_some_and(|winner| winner >= search.candidates.len()) {
             return Err(wrong("winner".to_owned(), &"a candidate that does not exist"));
         }
@@ -162,8 +174,8 @@ impl AutoSearch {
         match round.checked_sub(1) {
             None => Some((0..self.candidates.len()).take(self.rounds.first()?.runs).collect()),
             Some(before) => {
-                let mut best =
-                    self.ranking.best(&self.rounds[before].outcomes, self.rounds.get(round)?.runs)?;
+                let outcomes = self.judged(&self.rounds[before].outcomes);
+                let mut best = self.ranking.best(&outcomes, self.rounds.get(round)?.runs)?;
                 best.sort_unstable();
                 Some(best)
             }
@@ -172,7 +184,38 @@ impl AutoSearch {
 
     /// The winner that follows from the last round; `None` before its end, or if all its runs failed.
     pub fn derived_winner(&self) -> Option<usize> {
-        self.ranking.best(&self.rounds.last()?.outcomes, 1)?.first().copied()
+        self.ranking.best(&self.judged(&self.rounds.last()?.outcomes), 1)?.first().copied()
+    }
+
+    /// The score of each outcome of a round; lower is better.
+    pub(crate) fn scores(&self, outcomes: &[AutoOutcome]) -> Vec<f64> {
+        let qualities: Vec<Option<Quality>> =
+            self.judged(outcomes).iter().map(|outcome| outcome.quality).collect();
+        self.ranking.scores(&qualities)
+    }
+
+    /// The outcomes as they are compared. Embeddings without the nodes' own features cluster and predict edges best wherever
+    /// smoothing makes neighbors alike, also where that loses what the features say. So they count as failed unless the smoothed
+    /// features say at least twice as much as the features, or no other run is left. Link prediction is about neighbors: it
+    /// compares all alike.
+    fn judged(&self, outcomes: &[AutoOutcome]) -> Vec<AutoOutcome> {
+        let needs_features =
+            self.ranking == Ranking::MeanRank && self.own_share.is_some_and(|share| share > SMOOTH_UP_TO);
+        let counts = |outcome: &AutoOutcome| !needs_features || self.keeps_features(outcome.candidate);
+        let without = |outcome: &AutoOutcome| {
+            let quality = outcome.quality.filter(|_| counts(outcome));
+            AutoOutcome { quality, ..outcome.clone() }
+        };
+        match outcomes.iter().any(|outcome| counts(outcome) && outcome.quality.is_some()) {
+            true => outcomes.iter().map(without).collect(),
+            false => outcomes.to_vec(),
+        }
+    }
+
+    /// Whether the embeddings of a candidate have the nodes' own features beside the representations.
+    fn keeps_features(&self, candidate: usize) -> bool {
+        let embed = self.candidates[candidate].config.get("embed");
+        embed.and_then(|embed| embed.get("features")?.as_integer()).is_some_and(|columns| columns > 0)
     }
 
     /// The settings of the full run of a candidate.
@@ -255,6 +298,41 @@ mod tests {
         }
         let short = AutoSearch::plan(&given(&["train.epochs=1", "train.batches_per_epoch=60"])).unwrap();
         assert!(short.rounds.iter().all(|round| round.steps == 50), "twice the warm-up");
+    }
+
+    #[test]
+    fn embeddings_without_features_count_only_where_smoothing_loses_nothing() {
+        let mut search = AutoSearch::plan(&given(&[])).unwrap();
+        let quality = |candidate: usize| {
+            let high = 1.0 + candidate as f64;
+            Some(Quality {
+                calinski_harabasz: Some(high),
+                edge_auc: Some(high / 9.0),
+                effective_rank: Some(9.0),
+            })
+        };
+        let outcome = |candidate: usize| AutoOutcome {
+            candidate,
+            quality: quality(candidate),
+            failure: None,
+            score: 0.0,
+        };
+        search.rounds[0].outcomes = (0..8).map(outcome).collect();
+        // The last three candidates are the best and have no features beside the representations.
+        let second = |own_share: Option<f64>| {
+            let search = AutoSearch { own_share, ..search.clone() };
+            search.taking_part(1).unwrap()
+        };
+        assert_eq!(second(None), [4, 5, 6, 7]);
+        assert_eq!(second(Some(0.2)), [4, 5, 6, 7]);
+        assert_eq!(second(Some(0.5)), [1, 2, 3, 4]);
+        // If nothing else is left, or for links, they count.
+        search.rounds[0].outcomes.iter_mut().take(5).for_each(|outcome| outcome.quality = None);
+        let left = AutoSearch { own_share: Some(0.9), ..search.clone() };
+        assert_eq!(left.taking_part(1).unwrap(), [0, 5, 6, 7]);
+        search.rounds[0].outcomes = (0..8).map(outcome).collect();
+        let links = AutoSearch { own_share: Some(0.9), ranking: Ranking::EdgeAuc, ..search };
+        assert_eq!(links.taking_part(1).unwrap(), [4, 5, 6, 7]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Runs a search in a run folder.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +13,7 @@ use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::eval::quality::Quality;
 use crate::files::FolderLock;
-use crate::graph::Graph;
+use crate::graph::{Graph, HopWeights};
 use crate::run_files;
 use crate::trace::{self, Record};
 use crate::train::{RunFolder, has_files, remove_run};
@@ -39,7 +40,44 @@ pub enum AutoEvent<'e> {
         outcome: &'e AutoOutcome,
     },
     /// The search ended with this candidate.
-    Chosen(usize),
+    Chosen {
+        /// Its index.
+        candidate: usize,
+        /// What makes it a candidate.
+        settings: &'e [String],
+    },
+}
+
+impl fmt::Display for AutoEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AutoEvent::Ran { round, number, runs, outcome } => {
+                let candidate = outcome.candidate + 1;
+                write!(f, "auto: round {round}, run {number}/{runs}: candidate {candidate}, {outcome}")
+            }
+            AutoEvent::Chosen { candidate, settings } => {
+                write!(f, "auto: chose candidate {}: {}", candidate + 1, settings.join(" "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for AutoOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(quality) = self.quality else {
+            return write!(f, "failed: {}", self.failure.as_deref().unwrap_or_default());
+        };
+        let number = |name: &str, value: Option<f64>, digits: usize| match value {
+            Some(value) => format!("{name} {value:.digits$}"),
+            None => format!("{name} unknown"),
+        };
+        let measures = [
+            number("Calinski–Harabasz", quality.calinski_harabasz, 1),
+            number("edge AUC", quality.edge_auc, 3),
+            number("effective rank", quality.effective_rank, 1),
+        ];
+        write!(f, "{}", measures.join(", "))
+    }
 }
 
 impl<'a> AutoFolder<'a> {
@@ -94,6 +132,11 @@ impl<'a> AutoFolder<'a> {
         if self.replace {
             remove_run(self.path)?;
         }
+        if self.search.own_share.is_none() && self.search.rounds.iter().all(|round| round.outcomes.is_empty())
+        {
+            let weights = HopWeights::of(graph)?;
+            self.search.own_share = Some(weights.own / (weights.own + weights.twice));
+        }
         self.search.write(self.path)?;
         for round in 0..self.search.rounds.len() {
             if !self.search.rounds[round].outcomes.is_empty() {
@@ -111,8 +154,7 @@ impl<'a> AutoFolder<'a> {
                 });
                 outcomes.push(outcome);
             }
-            let qualities: Vec<Option<Quality>> = outcomes.iter().map(|outcome| outcome.quality).collect();
-            let scores = self.search.ranking.scores(&qualities);
+            let scores = self.search.scores(&outcomes);
             outcomes.iter_mut().zip(scores).for_each(|(outcome, score)| outcome.score = score);
             self.search.rounds[round].outcomes = outcomes;
             self.search.write(self.path)?;
@@ -120,7 +162,7 @@ impl<'a> AutoFolder<'a> {
         let winner = self.search.derived_winner().ok_or_else(|| self.all_failed(self.search.rounds.len()))?;
         self.search.winner = Some(winner);
         self.search.write(self.path)?;
-        on_event(AutoEvent::Chosen(winner));
+        on_event(AutoEvent::Chosen { candidate: winner, settings: &self.search.candidates[winner].settings });
         self.search.full_config(winner)
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Curve;
 use crate::eval::quality::Quality;
 
 /// Score of one method on one data set, seed and task: a line of `results.jsonl`.
@@ -45,6 +46,9 @@ pub struct ResultCell {
     /// Mean over the objectives of the last held-out loss relative to the first; `None` if nothing was held out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<f64>,
+    /// Quality and cost along the run, with `--curve`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
     /// Classes without a training node in some split; their nodes count as missed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_classes: Vec<String>,

@@ -5,6 +5,7 @@
 
 mod cell;
 mod choice;
+pub(crate) mod curve;
 mod grid;
 mod job;
 mod jsonl;
@@ -18,6 +19,7 @@ mod tables;
 
 pub use cell::ResultCell;
 pub use choice::{ChooseBy, GridChoice, choose};
+pub use curve::{Curve, CurvePoint};
 pub use grid::{Grid, GridTrial};
 pub use job::{EmbeddingSource, Job};
 pub use jsonl::JsonlStore;
@@ -71,10 +73,17 @@ pub struct Comparison {
     /// Hash of each data set; results with another hash do not belong to this comparison.
     #[serde(default)]
     pub data_hashes: BTreeMap<String, String>,
+    /// Number of nodes of each data set: with `budget = evaluations`, a sensing on a subgraph counts by its share of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, usize>,
+    /// Points along every run at which quality and cost are measured; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub curve: u64,
     /// Revision of the defaults of the runs, which a comparison keeps. 0, up to version 0.2: centered integrals of the
     /// controller, `controlg-gain` senses on the whole graph, and `train.epochs` in `set` counts epochs of the length that a
     /// method's own preset gives them. 1: the paper's integrals, `controlg-gain` senses on a subgraph, and `train.epochs` in
-    /// `set` means the same number of steps for every method.
+    /// `set` means the same number of steps for every method. 2: with `budget = evaluations`, a sensing on a subgraph counts
+    /// by its share of the nodes.
     #[serde(default)]
     pub defaults: u32,
 }
@@ -144,7 +153,7 @@ impl Shard {
 
 impl Comparison {
     /// The revision of the defaults that new comparisons have.
-    pub const DEFAULTS: u32 = 1;
+    pub const DEFAULTS: u32 = 2;
 
     /// Adds the floors and, if `singles` is set, every single objective; removes duplicates.
     pub fn add_baselines(&mut self, singles: bool) {
@@ -252,7 +261,7 @@ impl Comparison {
         table.insert("edges".to_owned(), if edges == EdgeScope::Train { "train" } else { "all" }.into());
         let config = Config::from_table(table.clone())?;
         let budget = config.total_steps();
-        if self.budget == Budget::Steps || config.evaluations() <= budget {
+        if self.budget == Budget::Steps || self.evaluations(&config) <= budget {
             return Ok(config);
         }
         // Find the largest number of epochs within the budget; evaluations grow with the epochs.
@@ -263,13 +272,21 @@ impl Comparison {
         };
         for epochs in (1..config.train.epochs).rev() {
             let fewer = with(epochs)?;
-            if fewer.evaluations() <= budget {
+            if self.evaluations(&fewer) <= budget {
                 return Ok(fewer);
             }
         }
         let expected =
             format!("a budget of more than {budget} evaluations for {method}: increase train.epochs");
         Err(Error::value("--budget", "evaluations", expected))
+    }
+
+    /// The number of objective evaluations of a run, as the comparison counts them.
+    pub fn evaluations(&self, config: &Config) -> u64 {
+        match self.nodes.get(&config.data).filter(|_| self.defaults >= 2) {
+            Some(&nodes) => config.evaluations_on(nodes),
+            None => config.evaluations(),
+        }
     }
 
     /// The protocols of a task that the comparison names; `None` stands for that of the data set.
@@ -280,7 +297,8 @@ impl Comparison {
         }
     }
 
-    /// Whether a result belongs to this job and task, by any of the comparison's protocols.
+    /// Whether a result belongs to this job and task, by any of the comparison's protocols, and has the curve that the comparison
+    /// asks for.
     pub fn is_result(&self, job: &Job, task: Task, cell: &ResultCell) -> bool {
         let same_probe =
             task != Task::Nc || (cell.probe == self.probe.name() && cell.embedding == self.normalize.name());
@@ -294,6 +312,9 @@ impl Comparison {
             && self.matches_data(&job.data, &cell.data_hash)
             && same_probe
             && self.protocols_of(task).iter().any(same_protocol)
+            && (self.curve == 0
+                || !job.is_run()
+                || cell.curve.as_ref().is_some_and(|c| c.points == self.curve))
     }
 
     /// The results of a job and task, one for each protocol that has one; if it was run twice, the last one.
@@ -379,6 +400,10 @@ impl Comparison {
         }
         Ok(implied)
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn paper() -> Preset {

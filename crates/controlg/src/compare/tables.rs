@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::table::{ResultRow, ResultTable, TextTable, html_escape};
-use super::{Budget, Comparison, ResultCell, label_free, pool, protocols};
+use super::{Budget, Comparison, ResultCell, curve, label_free, pool, protocols};
 use crate::config::Preset;
 use crate::error::Result;
 use crate::eval::stats::{self, MeanInterval};
@@ -43,6 +43,8 @@ pub struct TaskTables {
     pub paper: Option<TextTable>,
     /// Rank correlation of measures without labels with the score; `None` if the runs have none.
     pub label_free: Option<TextTable>,
+    /// What it costs to reach the quality of a reference method; `None` if the runs have no curves.
+    pub curve: Option<TextTable>,
 }
 
 impl ComparisonReport {
@@ -80,6 +82,7 @@ impl ComparisonReport {
                 macro_f1: named.then(|| macro_f1(comparison, &task_cells)),
                 paper: against_paper.then(|| paper_comparison(comparison, &task_cells, task)),
                 label_free: label_free::correlations(comparison, &task_cells, task),
+                curve: curve::table(comparison, &task_cells, task, curve::reference(comparison, reference)),
             });
         }
         let (costs, equal_steps) = (costs(comparison, cells), equal_steps(cells));
@@ -108,7 +111,7 @@ impl ComparisonReport {
         out
     }
 
-    /// The result tables and the correlations of measures without labels as aligned text for a terminal, without differences and costs.
+    /// The result tables, the correlations of measures without labels and the costs along the runs as aligned text for a terminal.
     pub fn plain(&self) -> String {
         let seeds = self.comparison.seeds.len();
         let spread = if seeds > 1 { ", mean ± 95 % interval" } else { "" };
@@ -117,7 +120,7 @@ impl ComparisonReport {
             let plural = if seeds == 1 { "" } else { "s" };
             let _ = writeln!(out, "{}, {seeds} seed{plural}{spread}, * is best:", report.title());
             let _ = writeln!(out, "{}", report.table.plain());
-            if let Some(table) = &report.label_free {
+            for table in [&report.label_free, &report.curve].into_iter().flatten() {
                 let _ = writeln!(out, "{}:\n{}", table.title, table.plain());
             }
         }
@@ -204,8 +207,8 @@ impl TaskTables {
     }
 
     fn text_tables(&self) -> impl Iterator<Item = &TextTable> {
-        let more = [self.macro_f1.as_ref(), self.paper.as_ref(), self.label_free.as_ref()];
-        [Some(&self.differences)].into_iter().chain(more).flatten()
+        let optional = [&self.macro_f1, &self.paper, &self.label_free, &self.curve].into_iter().flatten();
+        std::iter::once(&self.differences).chain(optional)
     }
 
     fn single_note(&self) -> String {

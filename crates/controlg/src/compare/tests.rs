@@ -15,6 +15,8 @@ fn comparison() -> Comparison {
         probe: Probe::Lbfgs,
         normalize: EmbeddingNormalization::L2,
         data_hashes: BTreeMap::new(),
+        nodes: BTreeMap::new(),
+        curve: 0,
         defaults: Comparison::DEFAULTS,
     };
     comparison.add_baselines(true);

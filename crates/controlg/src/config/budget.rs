@@ -1,6 +1,6 @@
 //! The length of a run: steps, blocks, evaluations of objectives.
 
-use super::{Config, TrainSettings};
+use super::{BatchMode, Config, TrainSettings};
 use crate::coordinator::UNTRAINED;
 
 impl Config {
@@ -23,6 +23,23 @@ impl Config {
     /// encoder passes of `was` (one per step, without gradients) and `autossl` (one every `meta_every` steps) evaluate no
     /// objective and do not count.
     pub fn evaluations(&self) -> u64 {
+        self.evaluations_with(1.0)
+    }
+
+    /// [`Config::evaluations`] on a graph of this size, where a sensing on a subgraph counts by its share of the nodes.
+    pub fn evaluations_on(&self, n_nodes: usize) -> u64 {
+        self.evaluations_with(self.sensed_share(n_nodes))
+    }
+
+    /// The share of the nodes of a step that a sensing sees; 1 with mini-batches, which are smaller than the graph too.
+    pub fn sensed_share(&self, n_nodes: usize) -> f64 {
+        let whole = n_nodes <= self.sense.whole_up_to || self.train.batch.on(n_nodes) != BatchMode::Full;
+        let sensed = if whole { n_nodes } else { self.sense.probe_nodes.min(n_nodes) };
+        sensed as f64 / n_nodes.max(1) as f64
+    }
+
+    /// Evaluations, where the sensing of an objective counts as a share of one.
+    fn evaluations_with(&self, sensed_share: f64) -> u64 {
         let (steps, k) = (self.total_steps(), self.objectives.len() as u64);
         if let Some(mixer) = self.build_mixer() {
             let search = mixer.weight_search().map_or(0, |search| search.total_steps());
@@ -31,7 +48,8 @@ impl Config {
         }
         let rounds = if self.warms_up() { self.train.warmup_rounds as u64 + 1 } else { 0 };
         let per_sensing = if self.senses_held_out() { 2 } else { 1 };
-        steps + k * (rounds + per_sensing * self.sensings() + self.held_out_measurements())
+        let sensed = (k * per_sensing * self.sensings()) as f64 * sensed_share;
+        steps + k * (rounds + self.held_out_measurements()) + sensed.ceil() as u64
     }
 
     /// How often the held-out losses are measured apart from sensings: after every epoch.

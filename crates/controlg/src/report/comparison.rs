@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::axis::Axis;
 use super::chart::{Plot, WIDTH};
+use super::curves;
 use super::figures::Figure;
 use super::svg::{SvgImage, stack};
 use crate::compare::table::ResultTable;
@@ -24,7 +25,9 @@ const FLOOR_COLOR: usize = 7;
 /// All figures for which the comparison has data.
 pub(super) fn figures(report: &ComparisonReport, cells: &[ResultCell]) -> Vec<Figure> {
     let cells = &report.by_column(cells)[..];
-    [ranks(report), cost(report, cells), against_paper(cells)].into_iter().flatten().collect()
+    let along = curves::figures(report, cells).into_iter().map(Some);
+    let all = [ranks(report), cost(report, cells)].into_iter().chain(along).chain([against_paper(cells)]);
+    all.flatten().collect()
 }
 
 /// Methods with average rank and number of data sets, best first.

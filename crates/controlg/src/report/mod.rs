@@ -7,6 +7,7 @@
 mod axis;
 mod chart;
 mod comparison;
+mod curves;
 mod downsample;
 mod figures;
 mod map;

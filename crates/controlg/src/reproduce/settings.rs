@@ -75,6 +75,8 @@ impl ReproduceSettings {
             probe: Probe::default(),
             normalize: EmbeddingNormalization::default(),
             data_hashes: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            curve: 0,
             defaults: Comparison::DEFAULTS,
         }
     }

@@ -35,6 +35,8 @@ pub struct Pool {
     flags: FreeList<bool>,
     pair_graphs: RefCell<Vec<(PairGraph, usize)>>,
     usage: Usage,
+    /// Floating-point operations, see [`Pool::flops`].
+    flops: Cell<u64>,
 }
 
 /// Bytes in use by a pool, and the most there ever were.
@@ -208,6 +210,17 @@ impl Pool {
     /// The scratch space of all kernels, in bytes. Only a shape-only pool knows it.
     pub fn scratch_bytes(&self) -> usize {
         self.usage.scratch.borrow().iter().map(|&bytes| scratch::resident_bytes(bytes)).sum()
+    }
+
+    /// Floating-point operations of everything that tapes on this pool have computed, or would have on a shape-only pool: forward
+    /// passes, and each backward pass as far as it went.
+    pub fn flops(&self) -> u64 {
+        self.flops.get()
+    }
+
+    /// Counts operations.
+    pub(crate) fn count_flops(&self, flops: u64) {
+        self.flops.set(self.flops.get() + flops);
     }
 
     /// Returns all free buffers to the system.

@@ -43,6 +43,8 @@ pub struct Tape<'a> {
     frozen: bool,
     /// Floating-point operations so far, see [`Tape::flops`].
     flops: Cell<u64>,
+    /// Those of the backward pass of the op that is being recorded.
+    backward_flops: Cell<u64>,
 }
 
 pub(super) struct TapeNode<'a> {
@@ -50,6 +52,8 @@ pub(super) struct TapeNode<'a> {
     pub(super) value: TapeValue<'a>,
     pub(super) origin: NodeOrigin<'a>,
     pub(super) requires_grad: bool,
+    /// Floating-point operations of one backward pass through this node.
+    backward_flops: u64,
 }
 
 pub(super) enum TapeValue<'a> {
@@ -84,6 +88,7 @@ impl<'a> Tape<'a> {
             precision: Precision::Full,
             frozen: false,
             flops: Cell::new(0),
+            backward_flops: Cell::new(0),
         }
     }
 
@@ -291,6 +296,7 @@ impl<'a> Tape<'a> {
             let NodeOrigin::Op(op) = &mut nodes[at].origin else { continue };
             let Some(gradient) = gradients[at].take() else { continue };
             let Some(mut op) = op.take() else { unreachable!("a closure is only away while it runs") };
+            pool.count_flops(nodes[at].backward_flops);
             op(&mut BackwardCtx { nodes, gradients, grads, pool, precision, last }, gradient);
             if last {
                 // Everything that uses this value comes after it on the tape and is done.
@@ -340,8 +346,15 @@ impl<'a> Tape<'a> {
 
     /// Counts a product of `flops` operations, whose backward pass takes as many for each input with a gradient.
     pub(super) fn count_product(&self, flops: usize, inputs: &[Var]) {
-        let passes = 1 + inputs.iter().filter(|&&input| self.recording && self.requires_grad(input)).count();
-        self.flops.set(self.flops.get() + (flops * passes) as u64);
+        let backward = inputs.iter().filter(|&&input| self.recording && self.requires_grad(input)).count();
+        self.count(flops, flops * backward);
+    }
+
+    /// Counts operations of the op that is being recorded, forward and in each backward pass.
+    fn count(&self, forward: usize, backward: usize) {
+        self.flops.set(self.flops.get() + (forward + backward) as u64);
+        self.backward_flops.set(self.backward_flops.get() + backward as u64);
+        self.pool.count_flops(forward as u64);
     }
 
     /// In a shape pass, records the scratch buffers that a kernel uses at the same time, given as numbers of elements.
@@ -389,10 +402,12 @@ impl<'a> Tape<'a> {
         backward: impl FnMut(&mut BackwardCtx<'_, 'a>, Buffer<'a>) + 'a,
     ) -> Var {
         let requires_grad = self.recording && inputs.iter().any(|&var| self.requires_grad(var));
-        let passes = if requires_grad { 2 } else { 1 };
-        self.flops.set(self.flops.get() + (4 * passes * shape.0 * shape.1) as u64);
+        let elementwise = 4 * shape.0 * shape.1;
+        self.count(elementwise, if requires_grad { elementwise } else { 0 });
         let origin = if requires_grad { NodeOrigin::Op(Some(Box::new(backward))) } else { NodeOrigin::Leaf };
-        self.node(shape, value, origin, requires_grad)
+        let var = self.node(shape, value, origin, requires_grad);
+        self.nodes[var.0].backward_flops = self.backward_flops.take();
+        var
     }
 
     fn node(
@@ -402,7 +417,7 @@ impl<'a> Tape<'a> {
         origin: NodeOrigin<'a>,
         requires_grad: bool,
     ) -> Var {
-        self.nodes.push(TapeNode { shape, value, origin, requires_grad });
+        self.nodes.push(TapeNode { shape, value, origin, requires_grad, backward_flops: 0 });
         self.gradients.push(None);
         Var(self.nodes.len() - 1)
     }

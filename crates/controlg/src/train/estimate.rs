@@ -84,7 +84,7 @@ impl RunEstimate {
             batch_nodes: schedule.batch_nodes,
             sensed_nodes: schedule.sensed_nodes,
             steps: config.total_steps(),
-            evaluations: config.evaluations(),
+            evaluations: config.evaluations_on(n),
             memory_bytes: memory.total(),
             memory,
             available_bytes: memory::available(),

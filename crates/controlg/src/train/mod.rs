@@ -5,6 +5,7 @@
 //! - [`Training`] is the loop itself, one warm-up round or block at a time.
 //! - [`Model`] is one step lower: training steps and sensing, without a method that chooses the objective.
 //! - [`RunEstimate`] predicts memory and time before a run.
+//! - [`WorkCounter`] counts what a run has cost, from its record.
 
 mod batch;
 mod embed;
@@ -23,6 +24,7 @@ mod step_times;
 mod timing;
 mod trained_model;
 mod training;
+mod work;
 
 pub use batch::sample_batches;
 pub use embed::{embed, embed_into, match_features};
@@ -38,6 +40,8 @@ pub use run::files::{is_own_embeddings, write_embeddings};
 pub use run::folder::{RunFolder, RunSummary};
 pub(crate) use run::folder::{has_files, remove_run};
 pub use run::results::{hashes_of_model, write_results};
+pub use run::snapshots::snapshots_of;
 pub use step_times::step_times;
 pub use trained_model::{TrainedModel, TrainedModelParts, embed_from_bytes, match_features_from_bytes};
 pub use training::{Timings, TrainProgress, Training};
+pub use work::{RunWork, WorkCounter};

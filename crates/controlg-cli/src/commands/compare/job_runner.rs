@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use controlg::compare::{Comparison, EmbeddingSource, Job, ResultCell};
+use controlg::compare::{Comparison, Curve, CurvePoint, EmbeddingSource, Job, ResultCell};
 use controlg::data::FeatureSource;
 use controlg::eval::quality::Quality;
 use controlg::eval::{Score, Task, ValidationScore, stats};
@@ -57,20 +57,33 @@ impl JobRunner<'_> {
         if let Some(ray) = self.ray {
             return ray.run(self, job);
         }
-        let (subject, cost) = self.pretrain(job, threads)?;
+        let points = self.comparison.curve;
+        let (subject, cost) = self.pretrain(job, points, threads)?;
         let scores: Vec<(Task, Score)> = self.scores(job, &subject, &[], threads)?;
+        let mut curves: Vec<(Task, Vec<CurvePoint>)> = Vec::new();
+        if points > 0 && job.is_run() {
+            curves = self.scores(job, &subject, &["--curve"], threads)?;
+        }
+        // Scores and curves of a task are in the order of its protocols.
+        let mut curve_of = |task: Task| {
+            let first = curves.iter().position(|(known, _)| *known == task)?;
+            Some(Curve { points, at: curves.remove(first).1 })
+        };
         self.clean_up(job, &subject)?;
         let hash = job.source.hash()?;
         let data_hash = self.comparison.data_hashes.get(&job.data).cloned().unwrap_or_default();
         Ok(scores
             .into_iter()
-            .map(|(task, score)| cell(job, task, &score, &cost, [&hash, &data_hash], threads))
+            .map(|(task, score)| ResultCell {
+                curve: curve_of(task),
+                ..cell(job, task, &score, &cost, [&hash, &data_hash], threads)
+            })
             .collect())
     }
 
     /// Pretrains and returns the validation scores of the tasks that have one. Test scores are not stored.
     pub(super) fn validate(&self, job: &Job, threads: usize) -> Result<ValidationFigures> {
-        let (subject, _) = self.pretrain(job, threads)?;
+        let (subject, _) = self.pretrain(job, 0, threads)?;
         let scores: Vec<(Task, ValidationScore)> =
             self.scores(job, &subject, &["--validation-only"], threads)?;
         self.clean_up(job, &subject)?;
@@ -105,21 +118,28 @@ impl JobRunner<'_> {
         Ok(scores)
     }
 
-    /// Pretrains unless the job is a floor. Returns the run folder or the floor's name, and the cost.
-    fn pretrain(&self, job: &Job, threads: usize) -> Result<(String, RunCost)> {
+    /// Pretrains unless the job is a floor, and keeps the embeddings at some points. Returns the run folder or the floor's name,
+    /// and the cost.
+    fn pretrain(&self, job: &Job, points: u64, threads: usize) -> Result<(String, RunCost)> {
         let config = match &job.source {
             EmbeddingSource::Floor(name) => return Ok((name.to_string(), RunCost::default())),
             EmbeddingSource::Run(config) => config,
         };
-        let run = self.folder.join("runs").join(job.folder_name()?);
+        // A run that was begun without its points cannot make up for them.
+        let suffix = if points > 0 { format!("-curve{points}") } else { String::new() };
+        let run = self.folder.join("runs").join(job.folder_name()? + &suffix);
         fs::create_dir_all(&run)
             .map_err(|error| Error::io(format_args!("creating {}", run.display()), error))?;
         let settings = run.join(run_files::CONFIG);
         files::atomic_write_bytes(&settings, config.to_toml()?)?;
         let (folder, settings) = (as_text(&run)?, as_text(&settings)?);
-        let arguments = ["pretrain", "--config", settings, "--out", folder, "--resume"].map(str::to_owned);
+        let mut arguments =
+            ["pretrain", "--config", settings, "--out", folder, "--resume"].map(str::to_owned).to_vec();
+        if points > 0 {
+            arguments.extend(["--snapshots".to_owned(), points.to_string()]);
+        }
         let outcome: ChildOutcome = self.call(&arguments, threads)?;
-        Ok((folder.to_owned(), cost(&run, &outcome, config.evaluations())?))
+        Ok((folder.to_owned(), cost(&run, &outcome, self.comparison.evaluations(config))?))
     }
 
     /// The arguments of `controlg evaluate` for a run or a floor.
@@ -203,6 +223,7 @@ fn cell(
         validation: score.metric("validation"),
         quality: cost.quality,
         held_out: cost.held_out,
+        curve: None,
         missing_classes: missing_classes(score),
         settings: job.settings.clone(),
         config_hash: hash.to_owned(),
@@ -267,6 +288,7 @@ fn remove_artifacts(run: &Path) -> Result<()> {
         run_files::IDS,
         run_files::MODEL,
         run_files::CHECKPOINTS,
+        run_files::SNAPSHOTS,
     ] {
         let path = run.join(name);
         let removed = if path.is_dir() {

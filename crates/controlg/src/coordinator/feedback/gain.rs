@@ -6,6 +6,9 @@
 //!
 //! U_k = (c̄/c_k) Σ_j w_j T_jk / s_j,  Ū_k ← (1−ρ)Ū_k + ρU_k,  f_k = floor + (1 − K·floor)·a_k/Σa with a_k = max(Ū_k, 0)^(1/τ).
 //!
+//! The prediction can be wrong: a step on random classes trains a head that learns them by heart, and the held-out loss rises although
+//! the encoder's gradients promise a fall. With `trust`, loss j counts by how far its falls have come true (see [`TrustState`]).
+//!
 //! An objective that fits only its own training samples has no gain on the held-out ones, so it falls to the floor, and so does
 //! one that raises the losses of the others. The floor keeps every head trained: the gradient of an objective whose head does
 //! not follow the encoder says little.
@@ -22,6 +25,81 @@ pub(super) struct GainState {
     scale: Vec<f64>,
     /// Smoothed gains.
     smoothed: Vec<f64>,
+    /// What was expected of the held-out losses, if it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trust: Option<TrustState>,
+}
+
+/// How far the expected falls of the held-out losses come true.
+///
+/// Between two sensings, loss j is expected to fall by p_j = Σ_k n_k T_jk, with n_k blocks on objective k, and falls by r_j. The
+/// trust in j is the slope of r_j over p_j, an exponential moving average of r_j·p_j over one of p_j², from 0 to 1. It starts at 1.
+/// A loss that rises because others harm it keeps its trust, since the harm was expected. Blocks of several steps fall further
+/// than p_j, which a slope of at most 1 ignores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TrustState {
+    /// The last held-out losses and effects.
+    loss: Vec<f64>,
+    transfer: Vec<Vec<f64>>,
+    /// Blocks since then.
+    blocks: Vec<u64>,
+    /// The averages of r_j·p_j and of p_j²; empty before the second sensing.
+    covariance: Vec<f64>,
+    variance: Vec<f64>,
+}
+
+impl TrustState {
+    fn new(reading: &HeldOutReading) -> TrustState {
+        TrustState {
+            loss: reading.loss.clone(),
+            transfer: reading.transfer.clone(),
+            blocks: vec![0; reading.loss.len()],
+            covariance: Vec::new(),
+            variance: Vec::new(),
+        }
+    }
+
+    /// Compares what was expected with a new reading.
+    fn observe(&mut self, reading: &HeldOutReading, rho: f64) {
+        let expected: Vec<f64> = self
+            .transfer
+            .iter()
+            .map(|row| row.iter().zip(&self.blocks).map(|(fall, &blocks)| fall * blocks as f64).sum())
+            .collect();
+        if self.variance.is_empty() {
+            self.variance = expected.iter().map(|p| p * p).collect();
+            self.covariance.clone_from(&self.variance);
+        }
+        for (j, &p) in expected.iter().enumerate() {
+            let realized = self.loss[j] - reading.loss[j];
+            // What could not be measured says nothing.
+            if p.is_finite() && realized.is_finite() && self.variance[j].is_finite() {
+                self.covariance[j] = (1.0 - rho) * self.covariance[j] + rho * realized * p;
+                self.variance[j] = (1.0 - rho) * self.variance[j] + rho * p * p;
+            }
+        }
+        let averages = (std::mem::take(&mut self.covariance), std::mem::take(&mut self.variance));
+        *self = TrustState { covariance: averages.0, variance: averages.1, ..TrustState::new(reading) };
+    }
+
+    fn trust(&self) -> Vec<f64> {
+        let slope = |j: usize| match self.variance.get(j) {
+            Some(&variance) if variance > 0.0 && variance.is_finite() => {
+                (self.covariance[j] / variance).clamp(0.0, 1.0)
+            }
+            _ => 1.0,
+        };
+        (0..self.loss.len()).map(slope).collect()
+    }
+}
+
+impl GainState {
+    /// Counts a block on an objective.
+    pub(super) fn count(&mut self, objective: usize) {
+        if let Some(trust) = &mut self.trust {
+            trust.blocks[objective] += 1;
+        }
+    }
 }
 
 /// Updates the gains from a reading and replaces the shares of a plan, which has the weights.
@@ -35,7 +113,15 @@ pub(super) fn replan(
         Some(state) => state.scale.clone(),
         None => reading.loss.iter().map(|loss| loss.abs().max(1e-8)).collect(),
     };
-    let gain = gains(reading, &plan.hv_weight, &scale, settings.weights);
+    let trust = settings.trust.then(|| match state.as_mut().and_then(|state| state.trust.take()) {
+        None => TrustState::new(reading),
+        Some(mut trust) => {
+            trust.observe(reading, settings.rho);
+            trust
+        }
+    });
+    let trusted = trust.as_ref().map(TrustState::trust);
+    let gain = gains(reading, &weights(&plan.hv_weight, settings.weights, trusted.as_deref()), &scale);
     let smoothed = match &*state {
         // The first gains are taken as they are.
         None => gain.clone(),
@@ -46,18 +132,25 @@ pub(super) fn replan(
     };
     let priority: Vec<f64> =
         smoothed.iter().map(|gain: &f64| gain.max(0.0).powf(1.0 / settings.temperature)).collect();
-    *state = Some(GainState { scale, smoothed });
-    Plan { plan: shares(&priority, settings.floor), gain, priority, ..plan }
+    *state = Some(GainState { scale, smoothed, trust });
+    let trust = trusted.unwrap_or_default();
+    Plan { plan: shares(&priority, settings.floor), gain, trust, priority, ..plan }
+}
+
+/// w_j: what the fall of each loss counts, times the trust in it.
+fn weights(hv_weight: &[f64], weights: GainWeights, trust: Option<&[f64]>) -> Vec<f64> {
+    let of = |j: usize| {
+        let weight = if weights == GainWeights::Equal { 1.0 } else { hv_weight[j] };
+        weight * trust.map_or(1.0, |trust| trust[j])
+    };
+    (0..hv_weight.len()).map(of).collect()
 }
 
 /// U_k = (c̄/c_k) Σ_j w_j T_jk / s_j. A number that could not be measured counts as zero.
-fn gains(reading: &HeldOutReading, hv_weight: &[f64], scale: &[f64], weights: GainWeights) -> Vec<f64> {
+fn gains(reading: &HeldOutReading, weights: &[f64], scale: &[f64]) -> Vec<f64> {
     let k = scale.len();
     let mean = reading.cost.iter().sum::<f64>() / k as f64;
-    let fall = |j: usize, k: usize| {
-        let weight = if weights == GainWeights::Equal { 1.0 } else { hv_weight[j] };
-        weight * reading.transfer[j][k] / scale[j]
-    };
+    let fall = |j: usize, k: usize| weights[j] * reading.transfer[j][k] / scale[j];
     let gain = |k: usize| -> f64 {
         let falls = (0..scale.len()).map(|j| fall(j, k)).filter(|fall| fall.is_finite());
         mean / reading.cost[k] * falls.sum::<f64>()
@@ -73,6 +166,7 @@ mod tests {
         Plan {
             hv_weight: vec![1.0, 1.0, 10.0],
             gain: vec![],
+            trust: vec![],
             priority: vec![1.0; 3],
             plan: vec![1.0 / 3.0; 3],
             log_hv: None,
@@ -122,6 +216,36 @@ mod tests {
         // The fall of the third loss counts ten times.
         close(&made.gain, &[2.0 * (0.1 - 0.2), 0.35, -0.1]);
         close(&made.plan, &[0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn a_loss_that_does_not_fall_as_expected_loses_its_say() {
+        let settings = PlanSettings { floor: 0.1, trust: true, rho: 0.5, ..PlanSettings::default() };
+        let mut state = None;
+        let first = replan(&mut state, &reading(), plan(), &settings);
+        close(&first.trust, &[1.0; 3]);
+        close(&first.gain, &[0.2, 0.35, -0.1]);
+        // Two blocks on objective 0 and one on objective 1: falls of 0.5, 0.3 and 0 are expected.
+        [0, 1, 0].into_iter().for_each(|objective| state.as_mut().unwrap().count(objective));
+        // The first loss falls by half as much, the second rises.
+        let later = HeldOutReading { loss: vec![1.75, 1.6, 0.4], ..reading() };
+        let second = replan(&mut state, &later, plan(), &settings);
+        // (1 + 1/2)/2 and (1 − 2)/2; of the third nothing was expected.
+        close(&second.trust, &[0.75, 0.0, 1.0]);
+        // 2·0.75·0.1, 0.75·0.05 and −2/3·0.75·0.05, smoothed.
+        close(&second.gain, &[0.15, 0.0375, -0.025]);
+        close(&second.priority, &[0.175, 0.19375, 0.0]);
+        // Without blocks nothing is expected, and the trust stays.
+        let third = replan(&mut state, &later, plan(), &settings);
+        close(&third.trust, &second.trust);
+        // A loss that rises as expected keeps its trust.
+        let mut harmed = reading();
+        harmed.transfer[0] = vec![-0.2, 0.0, 0.0];
+        let mut state = None;
+        replan(&mut state, &harmed, plan(), &settings);
+        state.as_mut().unwrap().count(0);
+        let rises = HeldOutReading { loss: vec![2.2, 1.0, 0.5], ..harmed };
+        close(&replan(&mut state, &rises, plan(), &settings).trust, &[1.0, 1.0, 1.0]);
     }
 
     #[test]

@@ -242,7 +242,11 @@ impl Scheduler {
         }
         let draw = Stream::new(self.settings.seed, "schedule", "", self.blocks).uniform();
         self.blocks += 1;
-        self.tracking.decide(&self.shares, draw, &self.settings.control)
+        let decision = self.tracking.decide(&self.shares, draw, &self.settings.control);
+        if let Some(gain) = &mut self.gain {
+            gain.count(decision.objective);
+        }
+        decision
     }
 
     /// The names of the objectives.

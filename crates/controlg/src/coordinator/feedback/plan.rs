@@ -26,6 +26,8 @@ pub struct PlanSettings {
     pub temperature: f64,
     /// EMA coefficient of new gains (`mode = gain`).
     pub rho: f64,
+    /// Whether each held-out loss counts by how far its expected falls have come true (`mode = gain`).
+    pub trust: bool,
 }
 
 /// What determines the shares.
@@ -78,6 +80,12 @@ impl PlanSettings {
             .added_later(Scalar::Number(1.0)),
         Key::new("rho", Range::Number(1e-6, 1.0), "mode = gain: EMA coefficient of new gains")
             .added_later(Scalar::Number(0.3)),
+        Key::new(
+            "trust",
+            Range::Flag,
+            "mode = gain: whether each held-out loss counts by how far its expected falls have come true",
+        )
+        .added_later(Scalar::Flag(false)),
     ];
 }
 
@@ -91,6 +99,7 @@ impl Default for PlanSettings {
             weights: GainWeights::default(),
             temperature: 1.0,
             rho: 0.3,
+            trust: false,
         }
     }
 }
@@ -103,6 +112,9 @@ pub struct Plan {
     /// Expected gains U_k; empty unless they determine the shares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gain: Vec<f64>,
+    /// How far the expected falls of each held-out loss have come true; empty unless it counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trust: Vec<f64>,
     /// Priorities a_k = w_k/(1 + γD_k), or max(Ū_k, 0)^(1/τ) with the smoothed gains Ū.
     pub priority: Vec<f64>,
     /// Shares f_k = floor + (1 − K·floor)·a_k/Σa; they sum to 1.
@@ -139,7 +151,7 @@ pub fn plan(state: &mut LoopState, settings: &PlanSettings) -> Plan {
         // Without measurements on held-out samples there are no gains to follow.
         PlanMode::Uniform | PlanMode::Gain => vec![1.0 / k as f64; k],
     };
-    Plan { hv_weight, gain: Vec::new(), priority, plan, log_hv: Some(log_hv) }
+    Plan { hv_weight, gain: Vec::new(), trust: Vec::new(), priority, plan, log_hv: Some(log_hv) }
 }
 
 #[cfg(test)]

@@ -135,10 +135,18 @@ impl Model<'_> {
 
     /// Embedding width with these settings.
     pub fn width(&self, settings: &EmbedSettings) -> usize {
-        let graph = match &self.data {
+        self.readout(self.graph(), settings).width()
+    }
+
+    /// Number of rows of the embeddings.
+    pub(in crate::train) fn n_nodes(&self) -> usize {
+        self.graph().n_nodes()
+    }
+
+    fn graph(&self) -> &Graph {
+        match &self.data {
             TrainData::Full(data) => data.graph,
             TrainData::Batches(loader, _) => loader.graph(),
-        };
-        self.readout(graph, settings).width()
+        }
     }
 }

@@ -60,6 +60,7 @@ pub(super) fn transfer(
     let mut products = vec![vec![0.0; k]; k];
     for (task, gradient) in trained.iter().enumerate() {
         let mut moved = pool.take(gradient.len());
+        pool.count_flops((gradient.len() * (PRECONDITIONER + 2 * k)) as u64);
         if gradient.is_empty() || moved.is_shape_only() {
             continue;
         }
@@ -74,7 +75,9 @@ pub(super) fn transfer(
 }
 
 /// Operations of the optimizer per parameter.
-const ADAM: usize = 16;
+pub(super) const ADAM: usize = 16;
+/// Those of its preconditioner alone.
+const PRECONDITIONER: usize = 8;
 
 impl Model<'_> {
     /// Floating-point operations of a step on each objective, counted from shapes. With mini-batches: of a step on the

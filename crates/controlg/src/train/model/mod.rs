@@ -6,6 +6,7 @@ mod embed;
 mod forward;
 mod held_out;
 pub(super) mod init;
+mod operations;
 mod relations;
 mod sense;
 mod shape_pass;
@@ -18,6 +19,7 @@ pub(super) use self::aux_network::{add_aux, aux_name};
 pub use self::embed::EmbedStats;
 pub(super) use self::forward::{ENCODER, head_group};
 pub use self::init::{ModelSpec, NamedObjective};
+pub(super) use self::operations::PartOperations;
 pub(super) use self::shape_pass::ExtraPasses;
 
 use self::data::{PreparedGraph, TrainData};

@@ -130,6 +130,10 @@ impl<'m> Sensor<'m> {
         }
         let EncoderGrads { trained, held_out } = gradients;
         measured.products = inner_products(&trained);
+        if self.measurement.differentiates() {
+            let len = trained.iter().map(Buffer::len).max().unwrap_or(0);
+            pool.count_flops((k * (k + 1) * len) as u64);
+        }
         if self.measurement == Measurement::Transfer {
             measured.transfer = held_out::transfer(&held_out, &trained, self.optimizers, self.step, pool);
         }
@@ -273,6 +277,11 @@ impl<'m> Sensor<'m> {
         let blocks: Vec<&[Real]> = z_grads.iter().filter_map(|grad| grad.as_deref()).collect();
         let measures_rq = !tape.is_shape_only() && pass.purpose == Purpose::Sensing;
         let rq = if measures_rq { self.roughness(&blocks) } else { Roughness::default() };
+        if pass.purpose == Purpose::Sensing {
+            let numbers: usize = z_grads.iter().flatten().map(Buffer::len).sum();
+            let per_number = 2 + 3 * self.data.graph.n_edges() / self.data.graph.n_nodes().max(1);
+            pool.count_flops((per_number * numbers) as u64);
+        }
         for (&encoded, z_grad) in encoded.iter().zip(z_grads) {
             if let Some(z_grad) = z_grad {
                 tape.backward_from(encoded, z_grad, grads);

@@ -105,7 +105,7 @@ impl<'g> Model<'g> {
 
     /// A pass over the unaugmented graph; returns the shape of the representations. `records` keeps everything for a
     /// backward pass.
-    fn clean_pass(&self, pool: &Pool, records: bool) -> (usize, usize) {
+    pub(super) fn clean_pass(&self, pool: &Pool, records: bool) -> (usize, usize) {
         let mut tape = match records {
             true => Tape::new(&self.params, pool),
             false => Tape::forward_only(&self.params, pool),

@@ -12,6 +12,7 @@ use super::event::RunEvent;
 use super::model_file::RunIdentity;
 use super::output::RunOutput;
 use super::same_run;
+use super::snapshots::Snapshots;
 use crate::collective::Ranks;
 use crate::config::{self, Config};
 use crate::data::FeatureSource;
@@ -49,6 +50,7 @@ pub struct RunFolder<'a> {
     mode: OpenMode,
     patience: Duration,
     ranks: Ranks<'a>,
+    snapshots: u64,
 }
 
 /// What may be in the folder.
@@ -97,7 +99,15 @@ impl<'a> RunFolder<'a> {
     }
 
     fn with_mode(path: &'a Path, config: &'a Config, mode: OpenMode) -> Self {
-        RunFolder { path, config, stop: None, mode, patience: Duration::ZERO, ranks: Ranks::alone() }
+        RunFolder {
+            path,
+            config,
+            stop: None,
+            mode,
+            patience: Duration::ZERO,
+            ranks: Ranks::alone(),
+            snapshots: 0,
+        }
     }
 
     fn checked(self) -> Result<Self> {
@@ -166,6 +176,11 @@ impl<'a> RunFolder<'a> {
         RunFolder { ranks, ..self }
     }
 
+    /// Also writes the embeddings before the first step and at this many points along the run, which share its steps equally.
+    pub fn with_snapshots(self, points: u64) -> Self {
+        RunFolder { snapshots: points, ..self }
+    }
+
     /// Trains to the end and writes all files.
     pub fn pretrain(&self, graph: &Graph, mut on_event: impl FnMut(RunEvent<'_>)) -> Result<RunSummary> {
         let (start, ranks) = (Instant::now(), self.ranks);
@@ -182,6 +197,14 @@ impl<'a> RunFolder<'a> {
         let resumed = output.as_ref().and_then(|output| output.resumed.as_ref());
         checkpoint::share(&mut training, &identity, resumed)?;
         let resumed_at = training.progress().steps;
+        if self.snapshots > 0 && !ranks.is_alone() {
+            let found = format!("{} ranks", ranks.size());
+            return ranks.agree(Err(Error::value("--snapshots", found, "one process")));
+        }
+        let mut snapshots = match self.snapshots {
+            0 => None,
+            points => Some(Snapshots::begin(self.path, points, &training)?),
+        };
 
         // Nothing learned from features that have changed on disk is saved.
         let check_features = || input.graph.stored_features().map_or(Ok(()), StoredFeatures::check);
@@ -192,6 +215,9 @@ impl<'a> RunFolder<'a> {
             let mut write = || {
                 let Some(output) = &mut output else { return Ok(()) };
                 output.append(&records, &mut on_event)?;
+                if let Some(snapshots) = &mut snapshots {
+                    snapshots.look(&training, at_end)?;
+                }
                 if !at_end && output.is_due(&training) {
                     check_features()?;
                     output.save(&training)?;

@@ -10,3 +10,4 @@ mod output;
 pub(super) mod results;
 pub(super) mod safetensors;
 mod same_run;
+pub(super) mod snapshots;
