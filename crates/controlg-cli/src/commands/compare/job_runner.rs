@@ -14,7 +14,7 @@ use controlg::{Error, Result, files, run_files};
 use serde::Deserialize;
 
 use super::grid_search::ValidationFigures;
-use super::ray::RayCluster;
+use super::ray::{Evaluation, RayCluster};
 use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
@@ -54,7 +54,7 @@ impl JobRunner<'_> {
     /// Pretrains unless the job is a floor, evaluates, and returns one cell per task.
     pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<ResultCell>> {
         if let Some(ray) = self.ray {
-            return ray.run(self, job);
+            return ray.run(self, job, Evaluation::Test);
         }
         let (subject, cost) = self.pretrain(job, threads)?;
         let scores: BTreeMap<Task, Score> = self.call(&self.evaluate(job, &subject)?, threads)?;
@@ -69,6 +69,9 @@ impl JobRunner<'_> {
 
     /// Pretrains and returns the validation scores of the tasks that have one. Test scores are not stored.
     pub(super) fn validate(&self, job: &Job, threads: usize) -> Result<ValidationFigures> {
+        if let Some(ray) = self.ray {
+            return ray.run(self, job, Evaluation::Validation);
+        }
         let (subject, _) = self.pretrain(job, threads)?;
         let mut evaluate = self.evaluate(job, &subject)?;
         evaluate.push("--validation-only".to_owned());
@@ -133,6 +136,9 @@ impl JobRunner<'_> {
         command.args(arguments).args(["--json", "--quiet", "--threads", &threads.to_string()]);
         if let Some(folder) = &self.common.data_dir {
             command.arg("--data-dir").arg(folder);
+        }
+        if let Some(copy) = &self.common.data_copy {
+            command.arg("--data-copy").arg(copy);
         }
         command.stdin(Stdio::null()).env(PARENT, std::process::id().to_string());
         let output = command.output().map_err(|error| Error::io("starting a run", error))?;
