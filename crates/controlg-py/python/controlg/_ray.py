@@ -60,7 +60,7 @@ def pack(ray: Any, data: dict[str, Any]) -> tuple[str, Any]:
     digest = hashlib.sha256()
     for name, content in files.items():
         digest.update(f"{len(name)} {name} {len(content)} ".encode())
-        digest.update(content)
+        digest.update(content.data)
     return digest.hexdigest(), ray.put(files)
 
 
