@@ -38,6 +38,9 @@ pub(crate) struct CommonArgs {
     /// Folder of named data sets [default: $CONTROLG_DATA or the cache folder].
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// A copy of the graph's folder or file, which is read instead; used by engines.
+    #[arg(long, global = true, value_name = "PATH", hide = true)]
+    pub(crate) data_copy: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]

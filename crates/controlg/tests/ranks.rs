@@ -216,7 +216,8 @@ fn ranks_that_disagree_are_refused_by_name() {
 #[test]
 fn a_step_sends_what_the_formula_says() {
     let graph = graph(600);
-    for (shards, size) in [(4, 2), (4, 4), (8, 4)] {
+    // With 6 shards on 4 ranks, the shards 1 and 2 of a rank are in different subtrees.
+    for (shards, size, subtrees) in [(4, 2, 2), (4, 4, 4), (8, 4, 4), (6, 4, 5)] {
         let set = [&format!("train.shards={shards}"), "method=p_recon", "train.quality=false"];
         let config = settings(&set.map(|set| set as &str));
         let sent = on_ranks(size, |rank| {
@@ -231,8 +232,11 @@ fn a_step_sends_what_the_formula_says() {
         });
         let len = sent[0].1;
         let total: u64 = sent.iter().map(|(sent, _)| sent).sum();
-        // Each rank sends the slices of the others and receives as much, then its own sum to the others.
-        let gradients = (2 * 4 * len * (size - 1)) as u64;
-        assert!(total >= gradients && total < gradients + 4096, "{shards} on {size}: {total}, {gradients}");
+        // Each rank sends the slices of the others, once per subtree, then the sum of its own slice to the others.
+        let gradients = (4 * len * (size - 1) * subtrees / size + 4 * len * (size - 1)) as u64;
+        assert!(
+            total + 64 >= gradients && total < gradients + 4096,
+            "{shards} on {size}: {total}, {gradients}"
+        );
     }
 }

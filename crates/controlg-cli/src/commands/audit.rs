@@ -6,10 +6,11 @@ use std::hash::{BuildHasher, Hasher};
 
 use controlg::audit::{self, AuditSummary, Replay, ReplaySummary, SearchSummary};
 use controlg::config::{self, Config};
-use controlg::data::{self, LoadOptions};
+use controlg::data;
 use controlg::{Error, Result, run_files};
 use serde_json::json;
 
+use super::run_options;
 use crate::args::{AuditArgs, CommonArgs};
 use crate::console::{Console, shown};
 
@@ -69,12 +70,7 @@ fn replay(args: &AuditArgs, common: &CommonArgs) -> Result<ReplaySummary> {
         return Err(Error::input(&args.run, "", "a record", "a run folder, to train again"));
     }
     let config = Config::from_table(config::read(&args.run.join(run_files::CONFIG))?)?;
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: config.features,
-        directed: config.directed,
-        stay_on_disk: true,
-    };
+    let options = run_options(common, &config);
     let graph = data::load(args.data.as_ref().unwrap_or(&config.data), &options)?.graph;
     // Not to be foreseen by whoever made the record; the chosen blocks are printed.
     let seed = RandomState::new().build_hasher().finish();

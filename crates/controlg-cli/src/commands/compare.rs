@@ -91,14 +91,10 @@ pub(super) fn execute(
 ) -> Result<Option<CompletedComparison>> {
     let (mut comparison, reference) = with_baselines(args, common, console)?;
     interrupt::exit_with("interrupted; the same command continues the comparison".to_owned())?;
-    let memory = survey(&mut comparison, common)?;
+    let memory = survey(&mut comparison, args, common)?;
     let lock = lock(&args.out, args.shard)?;
     write_definition(&comparison, &reference, args)?;
-    let mut parallel = parallel_jobs(memory.largest(), args.jobs, common);
-    let ray = match &args.engine {
-        Some(Engine::Ray(address)) => Some(RayCluster::connect(address.as_deref(), memory, common)?),
-        _ => None,
-    };
+    let (ray, parallel) = engine(&comparison, memory, args, common)?;
     let (folder, keep) = (&args.out, args.keep_runs);
     let runner = JobRunner { comparison: &comparison, folder, common, keep, ray: ray.as_ref() };
     let choices = match &args.grid {
@@ -111,9 +107,6 @@ pub(super) fn execute(
     let jobs = comparison.jobs(&choices)?;
     let mut results = JsonlStore::<ResultCell>::open(&args.out, "results", args.shard)?;
     let remaining = remaining_jobs(&jobs, args.shard, |job| comparison.remaining(job, results.all()));
-    if ray.is_some() {
-        parallel = args.jobs.map_or(RayCluster::MOST_TASKS, NonZeroUsize::get).min(remaining.len().max(1));
-    }
     let known = Mutex::new(results.all().to_vec());
     let run = |job: &Job, threads: usize| run_or_reuse(&runner, job, threads, &known);
     let failures = run_all(remaining, (parallel, cores(common)), console, run, |_, outcome| match outcome {
@@ -324,6 +317,7 @@ pub(super) fn run_all<T: Summary + Send>(
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
+    let parallel = parallel.min(jobs.len());
     console.log(format_args!("{} runs to do, {parallel} in parallel", jobs.len()));
     let mut failures = Vec::new();
     let on_end = |progress: JobProgress<'_, T>| {
@@ -369,10 +363,13 @@ impl MemoryByData {
 }
 
 /// Loads every data set once, so that a wrong name or file is reported before any work. Notes their hashes and returns
-/// the estimated memory.
-fn survey(comparison: &mut Comparison, common: &CommonArgs) -> Result<MemoryByData> {
+/// the estimated memory, on a cluster also of the trials of a grid: its nodes hold a run to it.
+fn survey(comparison: &mut Comparison, args: &CompareArgs, common: &CommonArgs) -> Result<MemoryByData> {
     let needs_labels = comparison.tasks.iter().any(|task| *task != Task::Lp);
-    let jobs = comparison.jobs(&[])?;
+    let mut jobs = comparison.jobs(&[])?;
+    if args.engine.is_some() {
+        jobs.extend(grid_search::trials(comparison, args)?);
+    }
     let mut memory = MemoryByData::default();
     for data in &comparison.data {
         // Memory does not depend on the seed.
@@ -431,6 +428,20 @@ pub(super) fn survey_data(
     let largest = needs.map(|need| need.total() as usize).max().unwrap_or(0);
     let (hash, nodes) = (dataset.fingerprint(), dataset.graph.n_nodes());
     Ok(Some(SurveyedData { hash, nodes, memory: largest }))
+}
+
+/// Connects to Ray if the arguments say so. Returns also how many runs are started at a time.
+fn engine(
+    comparison: &Comparison,
+    memory: MemoryByData,
+    args: &CompareArgs,
+    common: &CommonArgs,
+) -> Result<(Option<RayCluster>, usize)> {
+    let Some(Engine::Ray(address)) = &args.engine else {
+        return Ok((None, parallel_jobs(memory.largest(), args.jobs, common)));
+    };
+    let ray = RayCluster::connect(address.as_deref(), &comparison.data, memory, common)?;
+    Ok((Some(ray), args.jobs.map_or(RayCluster::MOST_TASKS, NonZeroUsize::get)))
 }
 
 /// Number of parallel runs: one per core, but no more than fit into free memory.

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use controlg::config::{self, Config};
-use controlg::data::{self, LoadOptions};
+use controlg::data;
 use controlg::train;
 use controlg::{Result, files, run_files};
 use serde_json::json;
 
+use super::run_options;
 use crate::args::CommonArgs;
 use crate::console::{Console, shown};
 
@@ -22,12 +23,7 @@ pub(super) fn run(
     let config = Config::from_table(config::read(&run.join(run_files::CONFIG))?)?;
     let folder = out.cloned().unwrap_or_else(|| run.join("embed"));
     files::check_output_folder(&folder, force, |names| train::is_own_embeddings(&folder, names))?;
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: config.features,
-        directed: config.directed,
-        stay_on_disk: true,
-    };
+    let options = run_options(common, &config);
     let dataset = data::load(data, &options)?;
     dataset.notes.iter().for_each(|note| console.log(format_args!("note: {note}")));
     let matched = train::match_features(run, &dataset.graph)?;

@@ -14,6 +14,7 @@ use controlg::files::FolderLock;
 use controlg::graph::Features;
 use controlg::{Error, Graph, Result, run_files, trace};
 
+use super::{load_options, run_options};
 use crate::args::{CommonArgs, EvaluateArgs};
 use crate::console::Console;
 
@@ -24,12 +25,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(args: &EvaluateArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let input = EvaluationInput::open(args)?;
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: input.features,
-        directed: input.directed,
-        ..LoadOptions::default()
-    };
+    let options = LoadOptions { directed: input.directed, ..load_options(common, input.features) };
     let dataset = data::load(&input.data, &options)?;
     note_filtered_version(&input.data, &options, console)?;
     let tasks = input.tasks(&args.tasks, dataset.labels.is_some())?;
@@ -240,13 +236,9 @@ impl EvaluationInput {
             return Err(Error::value("--seed", self.seed, expected));
         }
         if args.data.as_ref().is_some_and(|data| *data != config.data) {
-            let options = LoadOptions {
-                data_dir: common.data_dir.clone(),
-                features: config.features,
-                directed: config.directed,
-                stay_on_disk: true,
-            };
-            if data::load(&config.data, &options)?.graph.adjacency() != dataset.graph.adjacency() {
+            if data::load(&config.data, &run_options(common, config))?.graph.adjacency()
+                != dataset.graph.adjacency()
+            {
                 let found = format!("{}, whose edges differ from {}", self.data, config.data);
                 return Err(Error::value("--data", found, "the graph of the run, for lp"));
             }

@@ -14,6 +14,7 @@ pub(crate) mod report;
 mod reproduce;
 
 use controlg::collective::Ranks;
+use controlg::config::Config;
 use controlg::data::{FeatureSource, LoadOptions};
 use controlg::{Error, Result};
 
@@ -47,7 +48,14 @@ pub(crate) fn run(args: &Args, ranks: Ranks<'_>) -> Result<()> {
     }
 }
 
+/// Options that load the graph of a run; features stay on disk if the format allows it.
+fn run_options(common: &CommonArgs, config: &Config) -> LoadOptions {
+    let Config { features, directed, .. } = *config;
+    LoadOptions { directed, stay_on_disk: true, ..load_options(common, features) }
+}
+
 /// Options that load a whole data set into memory.
 fn load_options(common: &CommonArgs, features: FeatureSource) -> LoadOptions {
-    LoadOptions { data_dir: common.data_dir.clone(), features, ..LoadOptions::default() }
+    let (data_dir, copy) = (common.data_dir.clone(), common.data_copy.clone());
+    LoadOptions { data_dir, copy, features, ..LoadOptions::default() }
 }

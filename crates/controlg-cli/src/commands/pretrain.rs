@@ -17,6 +17,7 @@ use controlg::train::{self, RunEstimate, RunEvent, RunFolder};
 use controlg::{Error, Result, run_files};
 
 use super::auto_search::{self, AutoEstimate};
+use super::run_options;
 use crate::args::{CommonArgs, PretrainArgs};
 use crate::console::Console;
 use crate::interrupt;
@@ -46,12 +47,7 @@ pub(super) fn run(
             (config, folder)
         }
     };
-    let options = LoadOptions {
-        data_dir: common.data_dir.clone(),
-        features: config.features,
-        directed: config.directed,
-        stay_on_disk: true,
-    };
+    let options = run_options(common, &config);
     let dataset = ranks.agree(data::load(&config.data, &options))?;
     let graph = dataset.graph;
     console.log(format_args!(

@@ -1,14 +1,17 @@
 //! One job of a comparison: a run or a floor, and the tasks to evaluate.
 
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::config::{Config, EdgeScope};
-use crate::error::Result;
-use crate::eval::Task;
+use crate::error::{Error, Result};
+use crate::eval::{Task, floors};
 use crate::files::hex;
 
 /// A run or a floor, and the tasks to evaluate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// Data set.
     pub data: String,
@@ -44,6 +47,34 @@ impl EmbeddingSource {
             EmbeddingSource::Floor(name) => Ok(hex(Sha256::digest(name.as_bytes()))),
             EmbeddingSource::Run(config) => config.hash(),
         }
+    }
+
+    /// The name of a floor, or the run file of a run.
+    fn to_text(&self) -> Result<String> {
+        match self {
+            EmbeddingSource::Floor(name) => Ok((*name).to_owned()),
+            EmbeddingSource::Run(config) => config.to_toml(),
+        }
+    }
+
+    fn from_text(text: &str) -> Result<Self> {
+        if let Some(floor) = floors::COMPUTED.into_iter().find(|name| *name == text) {
+            return Ok(EmbeddingSource::Floor(floor));
+        }
+        let table = text.parse().map_err(|_| Error::value("source", text, "a floor or a run file"))?;
+        Ok(EmbeddingSource::Run(Box::new(Config::from_table(table)?)))
+    }
+}
+
+impl Serialize for EmbeddingSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.to_text().map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for EmbeddingSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        EmbeddingSource::from_text(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -25,6 +25,7 @@ mod heterophilous;
 mod not_found;
 mod ogb;
 mod planetoid;
+mod source_files;
 mod table;
 mod text;
 mod typed;
@@ -41,6 +42,7 @@ use crate::files::{self, hex};
 use crate::graph::{EdgeCounts, EdgeList, Features, Graph, Ids, name_problem};
 
 pub use folder::read_embeddings;
+pub use source_files::SourceFiles;
 pub use split::{EdgeSplit, PROTOCOLS, Split, select_splits};
 pub use typed::{RawNodeType, RawRelation, RawTypes};
 
@@ -190,6 +192,8 @@ impl FromStr for FeatureSource {
 pub struct LoadOptions {
     /// The folder that holds data sets by name. Default: `$CONTROLG_DATA`, else the user's cache folder.
     pub data_dir: Option<PathBuf>,
+    /// A copy of the data set's folder or file, which is read instead.
+    pub copy: Option<PathBuf>,
     /// Where node features come from.
     pub features: FeatureSource,
     /// Keep the direction of edges: a relation within one type gets a forward and a reverse direction.
@@ -235,12 +239,11 @@ pub fn load(name_or_path: &str, options: &LoadOptions) -> Result<Dataset> {
         }
         return synthetic::dataset(name_or_path, &settings?, options.features);
     }
+    let path = options.copy.as_deref().unwrap_or(Path::new(name_or_path));
     match catalog::find(name_or_path) {
         Some(known) => known.load(options),
-        None if binary::recognize(Path::new(name_or_path)) => binary::load(Path::new(name_or_path), options),
-        None if Path::new(name_or_path).symlink_metadata().is_ok() => {
-            load_files(Path::new(name_or_path), options)
-        }
+        None if binary::recognize(path) => binary::load(path, options),
+        None if path.symlink_metadata().is_ok() => load_files(path, options),
         None => Err(not_found::no_data(name_or_path)),
     }
 }

@@ -28,7 +28,7 @@ impl FromStr for Engine {
     }
 }
 
-/// Refuses options of Slurm without it, and a grid search on Ray.
+/// Refuses options of Slurm without it.
 pub(super) fn check_local(args: &CompareArgs) -> Result<()> {
     let of_slurm = [
         ("--array", args.array.is_some()),
@@ -37,9 +37,6 @@ pub(super) fn check_local(args: &CompareArgs) -> Result<()> {
     ];
     if let Some((name, _)) = of_slurm.into_iter().find(|(_, given)| *given) {
         return Err(Error::value(name, "another engine than slurm", "--engine slurm"));
-    }
-    if args.engine.is_some() && args.grid.is_some() {
-        return Err(Error::value("--grid", "--engine ray", "no engine, or --engine slurm"));
     }
     Ok(())
 }

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use controlg::compare::{self, Comparison, Grid, GridChoice, GridTrial, Job, JsonlStore};
 use controlg::eval::Task;
 use controlg::{Error, Result, files};
+use serde::{Deserialize, Serialize};
 
 use super::job_runner::JobRunner;
-use super::{Summary, comparison, cores, lock, parallel_jobs, remaining_jobs, run_all, survey};
+use super::{Summary, comparison, cores, engine, lock, remaining_jobs, run_all, survey};
 use crate::args::{CommonArgs, CompareArgs};
 use crate::console::Console;
 use crate::interrupt;
@@ -20,11 +21,11 @@ use crate::interrupt;
 pub(super) fn only(grid: &Grid, args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let mut comparison = comparison(args, common, console)?;
     interrupt::exit_with("interrupted; the same command continues the search".to_owned())?;
-    let memory = survey(&mut comparison, common)?;
+    let memory = survey(&mut comparison, args, common)?;
     let _lock = lock(&args.out, args.shard)?;
-    let parallel = parallel_jobs(memory.largest(), args.jobs, common);
+    let (ray, parallel) = engine(&comparison, memory, args, common)?;
     let (folder, keep) = (&args.out, args.keep_runs);
-    let runner = JobRunner { comparison: &comparison, folder, common, keep, ray: None };
+    let runner = JobRunner { comparison: &comparison, folder, common, keep, ray: ray.as_ref() };
     let Some(choices) = run(grid, &runner, parallel, args, console)? else { return incomplete(console) };
     let mut text = String::new();
     for (path, content) in chosen_files(&choices, args)? {
@@ -72,6 +73,20 @@ fn chosen_files(choices: &[GridChoice], args: &CompareArgs) -> Result<Vec<(PathB
     Ok(chosen)
 }
 
+/// The trials of the grid search; none without a grid.
+pub(super) fn trials(comparison: &Comparison, args: &CompareArgs) -> Result<Vec<Job>> {
+    let grid = args.grid.as_deref().map(Grid::read).transpose()?;
+    grid.map_or(Ok(Vec::new()), |grid| jobs(&grid, comparison, args))
+}
+
+fn jobs(grid: &Grid, comparison: &Comparison, args: &CompareArgs) -> Result<Vec<Job>> {
+    let (seeds, all_seeds) = (args.grid_seeds.get(), comparison.seeds.len());
+    if seeds > all_seeds {
+        return Err(Error::value("--grid-seeds", seeds, format_args!("at most --seeds, {all_seeds}")));
+    }
+    grid.jobs(comparison, args.grid_limit.map(std::num::NonZeroUsize::get), seeds)
+}
+
 /// Runs the remaining trials of a grid and picks the best settings; `None` while trials of other shards are missing.
 pub(super) fn run(
     grid: &Grid,
@@ -80,12 +95,7 @@ pub(super) fn run(
     args: &CompareArgs,
     console: &Console,
 ) -> Result<Option<Vec<compare::GridChoice>>> {
-    let limit = args.grid_limit.map(std::num::NonZeroUsize::get);
-    let (seeds, all_seeds) = (args.grid_seeds.get(), runner.comparison.seeds.len());
-    if seeds > all_seeds {
-        return Err(Error::value("--grid-seeds", seeds, format_args!("at most --seeds, {all_seeds}")));
-    }
-    let jobs = grid.jobs(runner.comparison, limit, seeds)?;
+    let jobs = jobs(grid, runner.comparison, args)?;
     let mut trials = JsonlStore::<GridTrial>::open(&args.out, "trials", args.shard)?;
     // Failed trials are repeated: the cause may be gone.
     let succeeded = |job: &Job| {
@@ -140,6 +150,7 @@ fn trial(
 }
 
 /// The validation scores of a trial, in percent.
+#[derive(Serialize, Deserialize)]
 pub(super) struct ValidationFigures(pub(super) BTreeMap<Task, f64>);
 
 impl Summary for ValidationFigures {

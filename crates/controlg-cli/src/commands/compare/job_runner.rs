@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::grid_search::ValidationFigures;
-use super::ray::RayCluster;
+use super::ray::{Evaluation, RayCluster};
 use crate::args::CommonArgs;
 use crate::commands::pretrain::PARENT;
 
@@ -55,7 +55,7 @@ impl JobRunner<'_> {
     /// Pretrains unless the job is a floor, evaluates, and returns one cell per task.
     pub(super) fn run(&self, job: &Job, threads: usize) -> Result<Vec<ResultCell>> {
         if let Some(ray) = self.ray {
-            return ray.run(self, job);
+            return ray.run(self, job, Evaluation::Test);
         }
         let points = self.comparison.curve;
         let (subject, cost) = self.pretrain(job, points, threads)?;
@@ -83,6 +83,9 @@ impl JobRunner<'_> {
 
     /// Pretrains and returns the validation scores of the tasks that have one. Test scores are not stored.
     pub(super) fn validate(&self, job: &Job, threads: usize) -> Result<ValidationFigures> {
+        if let Some(ray) = self.ray {
+            return ray.run(self, job, Evaluation::Validation);
+        }
         let (subject, _) = self.pretrain(job, 0, threads)?;
         let scores: Vec<(Task, ValidationScore)> =
             self.scores(job, &subject, &["--validation-only"], threads)?;
@@ -181,6 +184,9 @@ impl JobRunner<'_> {
         command.args(arguments).args(["--json", "--quiet", "--threads", &threads.to_string()]);
         if let Some(folder) = &self.common.data_dir {
             command.arg("--data-dir").arg(folder);
+        }
+        if let Some(copy) = &self.common.data_copy {
+            command.arg("--data-copy").arg(copy);
         }
         command.stdin(Stdio::null()).env(PARENT, std::process::id().to_string());
         let output = command.output().map_err(|error| Error::io("starting a run", error))?;

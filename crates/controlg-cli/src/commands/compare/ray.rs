@@ -1,37 +1,48 @@
 //! `compare --engine ray`: every job is a Ray task.
 //!
 //! Ray is a Python library, so a helper process of the Python package (`controlg._ray`) talks to it: one JSON document per line in
-//! each direction. A task runs `controlg run-job` on some node of the cluster, which returns the result cells; this process
-//! appends them to the results as in any comparison.
+//! each direction. A task runs `controlg run-job` on some node of the cluster, which returns the result cells, or the validation
+//! scores of a trial; this process appends them to the results as in any comparison. A node that does not see the files of a
+//! graph gets a copy of them once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use controlg::compare::{Comparison, Job, ResultCell};
-use controlg::eval::Task;
+use controlg::compare::{Comparison, Job};
+use controlg::data::{FeatureSource, SourceFiles};
 use controlg::{Error, Result};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::MemoryByData;
 use super::job_runner::JobRunner;
 use crate::args::CommonArgs;
+use crate::commands::load_options;
 use crate::commands::pretrain::exit_with_parent;
 use crate::console::Console;
+
+/// What a job computes.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) enum Evaluation {
+    /// Result cells.
+    Test,
+    /// The validation scores of a trial.
+    Validation,
+}
 
 /// A job as a worker gets it.
 #[derive(Serialize, Deserialize)]
 struct JobSpec {
     comparison: Comparison,
-    /// The number of the job among those of the comparison.
-    job: usize,
-    tasks: Vec<Task>,
+    job: Job,
+    evaluation: Evaluation,
     folder: PathBuf,
     data_dir: Option<PathBuf>,
     keep: bool,
@@ -40,7 +51,7 @@ struct JobSpec {
 
 /// A task for the helper.
 #[derive(Serialize)]
-struct RayTask {
+struct RayTask<'t> {
     id: u64,
     title: String,
     cpus: usize,
@@ -48,6 +59,27 @@ struct RayTask {
     memory: usize,
     /// Standard input of the job.
     spec: String,
+    /// The files of its graph; `None` if it is generated.
+    data: Option<&'t DataFiles>,
+}
+
+/// The files of a graph, as the helper gets them.
+#[derive(Serialize)]
+struct DataFiles {
+    folder: PathBuf,
+    files: Vec<PathBuf>,
+    /// What `--data-copy` names in a copy of the folder.
+    entry: PathBuf,
+}
+
+impl DataFiles {
+    fn find(data: &str, common: &CommonArgs) -> Result<Option<DataFiles>> {
+        let Some(found) = SourceFiles::find(data, &load_options(common, FeatureSource::Given))? else {
+            return Ok(None);
+        };
+        let SourceFiles { folder, files, entry } = found;
+        Ok(Some(DataFiles { folder: absolute(&folder)?, files, entry }))
+    }
 }
 
 /// What the helper says of a task, or of itself.
@@ -69,6 +101,8 @@ pub(in crate::commands) struct RayCluster {
     waiting: Waiting,
     next: AtomicU64,
     memory: MemoryByData,
+    /// The files of the graphs that are not generated.
+    files: BTreeMap<String, DataFiles>,
     threads: usize,
 }
 
@@ -79,9 +113,14 @@ impl RayCluster {
     /// Connects to the cluster at an address, or else starts a local one.
     pub(super) fn connect(
         address: Option<&str>,
+        data: &[String],
         memory: MemoryByData,
         common: &CommonArgs,
     ) -> Result<RayCluster> {
+        let mut files = BTreeMap::new();
+        for name in data {
+            files.extend(DataFiles::find(name, common)?.map(|found| (name.clone(), found)));
+        }
         let launcher = crate::launcher();
         let [python, module @ ..] = &launcher[..] else {
             return Err(Error::Failed("the path of this program is unknown".to_owned()));
@@ -110,24 +149,24 @@ impl RayCluster {
             waiting,
             next: AtomicU64::new(0),
             memory,
+            files,
             threads: common.threads.map_or(1, NonZeroUsize::get),
         })
     }
 
-    /// Runs a job as a task and waits for it.
-    pub(super) fn run(&self, runner: &JobRunner<'_>, job: &Job) -> Result<Vec<ResultCell>> {
-        let all = runner.comparison.jobs(&[])?;
-        let same = |other: &Job| Job { tasks: job.tasks.clone(), ..other.clone() } == *job;
-        let number = all.iter().position(same);
-        let here = |path: &PathBuf| {
-            std::path::absolute(path).map_err(|error| Error::io("finding the current folder", error))
-        };
+    /// Runs a job as a task and waits for what it prints: cells, or the scores of a trial.
+    pub(super) fn run<T: DeserializeOwned>(
+        &self,
+        runner: &JobRunner<'_>,
+        job: &Job,
+        evaluation: Evaluation,
+    ) -> Result<T> {
         let spec = JobSpec {
             comparison: runner.comparison.clone(),
-            job: number.ok_or_else(|| Error::Failed("a job of another comparison".to_owned()))?,
-            tasks: job.tasks.clone(),
-            folder: here(&runner.folder.to_owned())?,
-            data_dir: runner.common.data_dir.as_ref().map(here).transpose()?,
+            job: job.clone(),
+            evaluation,
+            folder: absolute(runner.folder)?,
+            data_dir: runner.common.data_dir.as_deref().map(absolute).transpose()?,
             keep: runner.keep,
             threads: self.threads,
         };
@@ -135,7 +174,8 @@ impl RayCluster {
         let need = self.memory.on(&job.data);
         let memory = need + need / 4 + (200 << 20);
         let spec = to_json(&spec)?;
-        let task = to_json(&RayTask { id, title: job.title(), cpus: self.threads, memory, spec })?;
+        let data = self.files.get(&job.data);
+        let task = to_json(&RayTask { id, title: job.title(), cpus: self.threads, memory, spec, data })?;
         let (sender, outcome) = channel();
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
         let lost = || Error::Failed("the connection to Ray is lost".to_owned());
@@ -155,6 +195,10 @@ impl Drop for RayCluster {
         drop(self.tasks.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.helper.wait();
     }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|error| Error::io("finding the current folder", error))
 }
 
 fn to_json(value: &impl Serialize) -> Result<String> {
@@ -191,9 +235,6 @@ pub(in crate::commands) fn run_job(common: &CommonArgs, console: &Console) -> Re
     std::io::stdin().read_to_string(&mut text).map_err(|error| Error::io("reading stdin", error))?;
     let wrong = |error: &dyn std::fmt::Display| Error::value("stdin", error, "a job of controlg compare");
     let spec: JobSpec = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    let jobs = spec.comparison.jobs(&[])?;
-    let job = jobs.get(spec.job).ok_or_else(|| wrong(&format_args!("job {}", spec.job)))?;
-    let job = Job { tasks: spec.tasks, ..job.clone() };
     let common = CommonArgs { data_dir: spec.data_dir, ..common.clone() };
     let runner = JobRunner {
         comparison: &spec.comparison,
@@ -202,6 +243,12 @@ pub(in crate::commands) fn run_job(common: &CommonArgs, console: &Console) -> Re
         keep: spec.keep,
         ray: None,
     };
-    let cells = runner.run(&job, spec.threads)?;
-    console.result(&cells, to_json(&cells)?)
+    match spec.evaluation {
+        Evaluation::Test => print(&runner.run(&spec.job, spec.threads)?, console),
+        Evaluation::Validation => print(&runner.validate(&spec.job, spec.threads)?, console),
+    }
+}
+
+fn print(result: &impl Serialize, console: &Console) -> Result<()> {
+    console.result(result, to_json(result)?)
 }

@@ -39,7 +39,7 @@ struct Scripts {
 /// Writes and submits the scripts, or prints them.
 pub(super) fn submit(args: &CompareArgs, common: &CommonArgs, console: &Console) -> Result<()> {
     let (mut comparison, reference) = with_baselines(args, common, console)?;
-    let memory = survey(&mut comparison, common)?.largest();
+    let memory = survey(&mut comparison, args, common)?.largest();
     let done =
         if args.out.is_dir() { JsonlStore::<ResultCell>::read(&args.out, "results")? } else { Vec::new() };
     let remaining =

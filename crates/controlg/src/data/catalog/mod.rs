@@ -238,7 +238,10 @@ impl KnownDataset {
 
     /// The required files that do not exist.
     pub fn missing(&self, data_dir: &Path) -> Vec<&'static RemoteFile<'static>> {
-        let folder = self.folder_in(data_dir);
+        self.missing_in(&self.folder_in(data_dir))
+    }
+
+    fn missing_in(&self, folder: &Path) -> Vec<&'static RemoteFile<'static>> {
         self.files.iter().filter(|file| file.required && !folder.join(file.path).is_file()).collect()
     }
 
@@ -253,7 +256,12 @@ impl KnownDataset {
         self.filtered.and_then(find).filter(|known| known.missing(data_dir).is_empty())
     }
 
-    /// Loads the data set from the data folder ([`data_dir`]).
+    /// The folder of its files: the copy, or the one in the data folder ([`data_dir`]).
+    pub fn folder(&self, options: &LoadOptions) -> Result<PathBuf> {
+        options.copy.clone().map_or_else(|| Ok(self.folder_in(&data_dir(options)?)), Ok)
+    }
+
+    /// Loads the data set from [its folder](KnownDataset::folder).
     pub fn load(&self, options: &LoadOptions) -> Result<Dataset> {
         let Some(format) = self.format else {
             return Err(Error::value(
@@ -262,9 +270,8 @@ impl KnownDataset {
                 "a data set with files",
             ));
         };
-        let data_dir = data_dir(options)?;
-        self.check_files(&data_dir, options.features)?;
-        let folder = self.folder_in(&data_dir);
+        let folder = self.folder(options)?;
+        self.check_files(&folder, options.features)?;
         let path = if self.entry.is_empty() { folder } else { folder.join(self.entry) };
         let raw = (format.read)(&path, options.features)?;
         let raw = if options.directed { raw.directed() } else { raw };
@@ -276,11 +283,11 @@ impl KnownDataset {
     }
 
     /// Checks that all required files exist. The error says how to get the first missing one.
-    fn check_files(&self, data_dir: &Path, features: FeatureSource) -> Result<()> {
+    fn check_files(&self, folder: &Path, features: FeatureSource) -> Result<()> {
         let optional = Some(self.feature_file).filter(|_| features == FeatureSource::Structural).flatten();
-        let missing = self.missing(data_dir);
+        let missing = self.missing_in(folder);
         let Some(file) = missing.iter().find(|file| Some(file.path) != optional) else { return Ok(()) };
-        let path = self.folder_in(data_dir).join(file.path);
+        let path = folder.join(file.path);
         let by_hand = file.origin.by_hand(&path);
         let mut expected = match file.check {
             Checksum::Unknown => format!("a file: {by_hand}"),
