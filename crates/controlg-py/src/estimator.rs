@@ -217,6 +217,7 @@ pub(crate) fn choose(
     let given = table(settings).map_err(|error| to_exception(&error))?;
     let (stop, (send, receive)) = (AtomicBool::new(false), channel::<String>());
     let (heard, chosen) = py.detach(|| {
+        let receive = receive; // a receiver may move to another thread, but not be shared
         std::thread::scope(|scope| {
             let (stop, folder, given) = (&stop, &folder, &given);
             let searcher = scope.spawn(move || {
