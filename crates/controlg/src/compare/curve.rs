@@ -7,7 +7,7 @@ use super::{Comparison, ResultCell};
 use crate::eval::Task;
 use crate::eval::stats::{self, MeanInterval};
 
-/// Validation quality and cost at several points of a run; NMI for clustering, which has no validation data.
+/// Validation quality and cost at several points of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// The points that were asked for, apart from the start of the run.
@@ -80,9 +80,8 @@ pub(super) fn table(
     (!rows.is_empty()).then(|| TextTable {
         name: format!("{}-curve", task.name()),
         title: format!(
-            "What it costs to reach 99 % of the final {} of {reference} on {}, paired by seed",
-            task.metric(),
-            if task == Task::Cluster { "all labels" } else { "validation data" }
+            "What it costs to reach 99 % of the final {} of {reference} on validation data, paired by seed",
+            task.metric()
         ),
         head: head.map(str::to_owned).to_vec(),
         rows,

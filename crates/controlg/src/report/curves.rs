@@ -53,7 +53,7 @@ fn figure(report: &ComparisonReport, cells: &[ResultCell], cost: &Cost) -> Optio
     (!images.is_empty()).then(|| Figure {
         name: cost.name,
         title: cost.title.to_owned(),
-        caption: "Validation accuracy, validation AUC, or NMI on all labels, at the same steps of every run: means over the seeds \
+        caption: "Validation accuracy, AUC or NMI at the same steps of every run: means over the seeds \
                   with 95 % t-intervals. Sensing is part of the cost. A method is better above and to the left of another."
             .to_owned(),
         image: stack(images),

@@ -6,11 +6,11 @@ use std::fmt::Write;
 
 use controlg::compare::CurvePoint;
 use controlg::data::{self, Dataset};
-use controlg::eval::{Score, Task};
+use controlg::eval::Task;
 use controlg::train::{WorkCounter, snapshots_of};
 use controlg::{Error, Result, run_files, trace};
 
-use super::{EvaluationInput, evaluate};
+use super::{EvaluationInput, validate};
 use crate::args::EvaluateArgs;
 use crate::console::Console;
 
@@ -40,42 +40,30 @@ pub(super) fn run(
         };
         let embeddings = data::read_embeddings(path, dataset.graph.ids(), &input.data)?;
         for &task in tasks {
-            let score = evaluate(task, &embeddings, dataset, input, args)?;
-            let value = without_test_figures(task, &score).ok_or_else(|| {
-                Error::value(task.name(), "no validation data", "a split with validation data, for --curve")
-            })?;
+            let score = validate(task, &embeddings, dataset, input, args)?;
             curves.entry(task).or_default().push(CurvePoint {
                 step: work.step,
                 operations: work.operations,
                 measuring: work.measuring,
                 evaluations: work.evaluations,
                 seconds: (1e3 * work.seconds).round() / 1e3,
-                value,
+                value: score.validation,
             });
         }
     }
     console.result(&curves, described(&curves))
 }
 
-/// The validation figure; clustering has no test data and shows its score.
-fn without_test_figures(task: Task, score: &Score) -> Option<f64> {
-    match task {
-        Task::Cluster => Some(score.value),
-        Task::Nc | Task::Lp => score.metric("validation"),
-    }
-}
-
 fn described(curves: &BTreeMap<Task, Vec<CurvePoint>>) -> String {
     let mut text = String::new();
     for (task, points) in curves {
-        let what = if *task == Task::Cluster {
-            task.metric().to_owned()
-        } else {
-            format!("validation {}", task.metric())
-        };
         // Writing to a String cannot fail.
-        let _ =
-            writeln!(text, "{}: step, 10⁹ operations (measuring), evaluations, seconds, {what}", task.name());
+        let _ = writeln!(
+            text,
+            "{}: step, 10⁹ operations (measuring), evaluations, seconds, validation {}",
+            task.name(),
+            task.metric()
+        );
         for point in points {
             let CurvePoint { step, operations, measuring, evaluations, seconds, value } = point;
             let _ = writeln!(
