@@ -57,7 +57,7 @@ def start(out, *more, **options):
     )
 
 
-def wait_for(condition, process, seconds=180):
+def wait_for(condition, process, seconds=600):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert process.poll() is None, process.stderr.read()
@@ -142,7 +142,7 @@ def test_a_running_cluster_is_used_by_its_address(tmp_path, cluster):
 def test_an_address_without_a_cluster_is_an_error(tmp_path, ray):
     done = subprocess.run(command(tmp_path / "out", "--engine", "ray=127.0.0.1:1"), capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("controlg: --engine ray: found "), done.stderr
+    assert "--engine ray: found nobody listens at 127.0.0.1:1 (" in done.stderr
 
 
 def test_the_trials_of_a_grid_are_those_of_a_search_without_an_engine(tmp_path, ray):
@@ -239,7 +239,7 @@ def test_a_killed_worker_loses_nothing(tmp_path, ray):
     process = start(out, steps=120)
     victim = wait_for(lambda: lines(out) > 0 and workers(out), process)[0]
     os.kill(victim, signal.SIGKILL)
-    assert process.wait(600) == 0, process.stderr.read()
+    assert process.wait(1800) == 0, process.stderr.read()
     assert cells(out) == run(tmp_path / "plain", steps=120)
 
 
@@ -249,7 +249,7 @@ def test_an_interrupted_comparison_continues_without_an_engine(tmp_path, ray):
     process = start(out, steps=120)
     wait_for(lambda: lines(out) > 2, process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(300) == 130
     assert 2 < lines(out) < 32
     assert run(out, steps=120) == run(tmp_path / "plain", steps=120)
 

@@ -234,6 +234,9 @@ fn a_step_sends_what_the_formula_says() {
         let total: u64 = sent.iter().map(|(sent, _)| sent).sum();
         // Each rank sends the slices of the others, once per subtree, then the sum of its own slice to the others.
         let gradients = (4 * len * (size - 1) * subtrees / size + 4 * len * (size - 1)) as u64;
-        assert!(total + 64 >= gradients && total < gradients + 4096, "{shards} on {size}: {total}, {gradients}");
+        assert!(
+            total + 64 >= gradients && total < gradients + 4096,
+            "{shards} on {size}: {total}, {gradients}"
+        );
     }
 }
