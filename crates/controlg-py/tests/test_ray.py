@@ -133,8 +133,9 @@ def test_a_running_cluster_is_used_by_its_address(tmp_path, cluster):
         singles=False,
         out=tmp_path / "python",
         engine=f"ray={cluster.address}",
-        encoder={"width": 8},
-        train={"epochs": 1, "batches_per_epoch": 40},
+        width=8,
+        epochs=1,
+        batches_per_epoch=40,
     )
     assert {result["method"] for result in found} >= {"random", "raw"}
 
@@ -168,7 +169,18 @@ def node_without(folder, address, temporary):
     start = [sys.executable, f"--address={address}", "--num-cpus=2", "--block"]
     # Ray keeps its sockets, whose paths are short, elsewhere.
     environment = {**os.environ, "TMPDIR": str(temporary), "RAY_TMPDIR": "/tmp"}
-    return subprocess.Popen(["unshare", "--mount", "sh", "-c", node, *start], env=environment, start_new_session=True)
+    return subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", node, *start],
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_alive_with_cpus(node):
+    return node["Alive"] and node["Resources"].get("CPU", 0) >= 2
 
 
 def test_data_is_copied_once_to_a_node_that_does_not_see_it(tmp_path, cluster):
@@ -187,7 +199,7 @@ def test_data_is_copied_once_to_a_node_that_does_not_see_it(tmp_path, cluster):
     plain = run(tmp_path / "plain", cwd=home, comparison=small)
     node = node_without(home, cluster.address, temporary)
     try:
-        cluster.wait_for_nodes()
+        wait_for(lambda: any(is_alive_with_cpus(found) for found in cluster.global_state.node_table()), node)
         on_ray = run(tmp_path / "ray", "--engine", f"ray={cluster.address}", cwd=home, comparison=small)
     finally:
         os.killpg(node.pid, signal.SIGTERM)
