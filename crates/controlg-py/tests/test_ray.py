@@ -57,7 +57,7 @@ def start(out, *more, **options):
     )
 
 
-def wait_for(condition, process, seconds=180):
+def wait_for(condition, process, seconds=600):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert process.poll() is None, process.stderr.read()
@@ -133,8 +133,9 @@ def test_a_running_cluster_is_used_by_its_address(tmp_path, cluster):
         singles=False,
         out=tmp_path / "python",
         engine=f"ray={cluster.address}",
-        encoder={"width": 8},
-        train={"epochs": 1, "batches_per_epoch": 40},
+        width=8,
+        epochs=1,
+        batches_per_epoch=40,
     )
     assert {result["method"] for result in found} >= {"random", "raw"}
 
@@ -142,7 +143,7 @@ def test_a_running_cluster_is_used_by_its_address(tmp_path, cluster):
 def test_an_address_without_a_cluster_is_an_error(tmp_path, ray):
     done = subprocess.run(command(tmp_path / "out", "--engine", "ray=127.0.0.1:1"), capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("controlg: --engine ray: found "), done.stderr
+    assert "--engine ray: found nobody listens at 127.0.0.1:1 (" in done.stderr
 
 
 def test_the_trials_of_a_grid_are_those_of_a_search_without_an_engine(tmp_path, ray):
@@ -168,7 +169,18 @@ def node_without(folder, address, temporary):
     start = [sys.executable, f"--address={address}", "--num-cpus=2", "--block"]
     # Ray keeps its sockets, whose paths are short, elsewhere.
     environment = {**os.environ, "TMPDIR": str(temporary), "RAY_TMPDIR": "/tmp"}
-    return subprocess.Popen(["unshare", "--mount", "sh", "-c", node, *start], env=environment, start_new_session=True)
+    return subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", node, *start],
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_alive_with_cpus(node):
+    return node["Alive"] and node["Resources"].get("CPU", 0) >= 2
 
 
 def test_data_is_copied_once_to_a_node_that_does_not_see_it(tmp_path, cluster):
@@ -187,7 +199,7 @@ def test_data_is_copied_once_to_a_node_that_does_not_see_it(tmp_path, cluster):
     plain = run(tmp_path / "plain", cwd=home, comparison=small)
     node = node_without(home, cluster.address, temporary)
     try:
-        cluster.wait_for_nodes()
+        wait_for(lambda: any(is_alive_with_cpus(found) for found in cluster.global_state.node_table()), node)
         on_ray = run(tmp_path / "ray", "--engine", f"ray={cluster.address}", cwd=home, comparison=small)
     finally:
         os.killpg(node.pid, signal.SIGTERM)
@@ -239,7 +251,7 @@ def test_a_killed_worker_loses_nothing(tmp_path, ray):
     process = start(out, steps=120)
     victim = wait_for(lambda: lines(out) > 0 and workers(out), process)[0]
     os.kill(victim, signal.SIGKILL)
-    assert process.wait(600) == 0, process.stderr.read()
+    assert process.wait(1800) == 0, process.stderr.read()
     assert cells(out) == run(tmp_path / "plain", steps=120)
 
 
@@ -249,7 +261,7 @@ def test_an_interrupted_comparison_continues_without_an_engine(tmp_path, ray):
     process = start(out, steps=120)
     wait_for(lambda: lines(out) > 2, process)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
+    assert process.wait(300) == 130
     assert 2 < lines(out) < 32
     assert run(out, steps=120) == run(tmp_path / "plain", steps=120)
 

@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -108,12 +109,24 @@ def _connect(ray: Any, address: Optional[str]) -> None:
     """Connects to the cluster at an address; without one, to the running cluster of this machine, or starts one."""
     quiet = {"log_to_driver": False, "logging_level": "error", "include_dashboard": False}
     if address is not None:
+        _check_reachable(address)
         ray.init(address=address, log_to_driver=False, logging_level="error")
         return
     try:
         ray.init(address="auto", log_to_driver=False, logging_level="error")
     except ConnectionError:
         ray.init(**quiet)
+
+
+def _check_reachable(address: str) -> None:
+    """Fails if nobody listens at HOST:PORT, where Ray would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+    except OSError as error:
+        raise ConnectionError(f"nobody listens at {address} ({error.strerror or error})") from None
 
 
 def _run_all(ray: Any, replies: Any) -> None:
