@@ -68,3 +68,23 @@ fn failing_and_full_disks_are_errors_or_do_not_matter() {
         println!("{}: {} injected faults, {failed} of them errors", bench.job.name, 2 * n + n.div_ceil(5));
     }
 }
+
+/// A power failure after the first checkpoint must not take the names of the files that it needs.
+#[test]
+fn names_reach_the_disk_before_the_first_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(shim) = shim(folder.path()) else { return };
+    let bench = Bench::new(jobs().into_iter().find(|job| job.name == "pretrain").unwrap());
+    let (home, list) = (bench.home(), folder.path().join("synced"));
+    let mut command = bench.command(home.path());
+    inject(&mut command, &shim, home.path(), "eio", 0);
+    let output = command.env("FAULT_SYNCED", &list).output().unwrap();
+    bench.check(home.path(), &output, "noting what is synced");
+    let home = fs::canonicalize(home.path()).unwrap();
+    let list = fs::read_to_string(list).unwrap();
+    let before: Vec<&str> = list.lines().take_while(|path| !path.contains("checkpoint")).collect();
+    let times = |folder: &Path| before.iter().filter(|path| Path::new(path) == folder).count();
+    assert_eq!(times(&home), 1, "the name of the run folder: {list}");
+    // After the settings, and after the record and the folder of checkpoints were created.
+    assert_eq!(times(&home.join("run")), 2, "{list}");
+}

@@ -5,6 +5,7 @@
  *                half of their bytes
  *   FAULT_AT     N, counted from 1; 0 never fails
  *   FAULT_LOG    a file that gets one byte per operation
+ *   FAULT_SYNCED a file that gets the path of everything that is synced, one per line
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -127,8 +128,24 @@ int open64(const char *path, int flags, ...) {
     return REAL(open64)(path, flags, mode);
 }
 
+/* Notes what is synced. */
+static void note(int fd) {
+    const char *name = getenv("FAULT_SYNCED");
+    char link[64], path[PATH_MAX];
+    if (!name) return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    if (n < 0) return;
+    path[n] = '\n';
+    int list = REAL(open)(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ssize_t ignored = REAL(write)(list, path, n + 1);
+    (void)ignored;
+    REAL(close)(list);
+}
+
 int fsync(int fd) {
     if (fd_is_below(fd)) {
+        note(fd);
         FAIL(OTHER, -1)
     }
     return REAL(fsync)(fd);
