@@ -245,7 +245,8 @@ fn clusters_are_validated_without_labels_of_test_nodes() {
     let (embeddings, labels, graph) = sample();
     let score = evaluate_cluster(&embeddings, &labels, &graph).unwrap();
     let all = Split::new("own", 0, [vec![], (0..120).collect(), vec![]], 120).unwrap();
-    assert_eq!(validate_cluster(&embeddings, &labels, &[all]).unwrap().validation, score.value);
+    let validation = validate_cluster(&embeddings, &labels, &[all]).unwrap().validation;
+    assert!((validation - score.value).abs() < 1e-9, "{validation}, {score:?}");
     // Other classes of the test nodes: the clusters and the score stay.
     let half = [split(0), split(1)];
     let mut classes = labels.classes().to_vec();

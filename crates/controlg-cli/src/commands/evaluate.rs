@@ -235,13 +235,12 @@ impl EvaluationInput {
             let expected = format!("{} for lp: the run held out the edges of that seed", config.seed);
             return Err(Error::value("--seed", self.seed, expected));
         }
-        if args.data.as_ref().is_some_and(|data| *data != config.data) {
-            if data::load(&config.data, &run_options(common, config))?.graph.adjacency()
+        if args.data.as_ref().is_some_and(|data| *data != config.data)
+            && data::load(&config.data, &run_options(common, config))?.graph.adjacency()
                 != dataset.graph.adjacency()
-            {
-                let found = format!("{}, whose edges differ from {}", self.data, config.data);
-                return Err(Error::value("--data", found, "the graph of the run, for lp"));
-            }
+        {
+            let found = format!("{}, whose edges differ from {}", self.data, config.data);
+            return Err(Error::value("--data", found, "the graph of the run, for lp"));
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ fn write_nodes(
 ) -> Result<()> {
     let nodes = relations.nodes(node_type);
     let has_features = relations.schema().types()[node_type].features == TypeFeatures::Given
-        && !(graph.has_features_from_edges() && !graph.has_blocks());
+        && (graph.has_blocks() || !graph.has_features_from_edges());
     let features = has_features
         .then(|| if graph.has_blocks() { graph.block(node_type) } else { graph.features().clone() });
     let labels = labels.filter(|labels| nodes.clone().any(|node| labels.get(node).is_some()));

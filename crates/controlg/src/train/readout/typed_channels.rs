@@ -13,10 +13,13 @@ use crate::graph::{Csr, Graph, MetaPath, Relations, leading_subspace, project};
 use crate::kernels::rows::{SMALLEST_NORM, axpy};
 use crate::kernels::spmm;
 
+/// The width of a channel and its rows, one for each node of a type.
+type Channel = (usize, Vec<Real>);
+
 /// The channels of all nodes.
 pub(super) struct TypedChannels {
-    /// For each type its first node and its channels, as width and rows.
-    types: Vec<(usize, Vec<(usize, Vec<Real>)>)>,
+    /// For each type its first node and its channels.
+    types: Vec<(usize, Vec<Channel>)>,
 }
 
 /// The walks of a type that the settings ask for.
@@ -126,7 +129,7 @@ impl TypedChannels {
             let end = schema.end_of(start, path);
             let width = columns_of(relations, end, columns);
             let mut rows = along(&means, path, &own[end], width);
-            rows.chunks_exact_mut(width).for_each(to_unit_length);
+            rows.chunks_exact_mut(width.max(1)).for_each(to_unit_length);
             (width, rows)
         };
         let of_type = |start: usize| {
@@ -138,9 +141,9 @@ impl TypedChannels {
 
     /// The length of every channel, type by type.
     pub(super) fn lengths(&self, bounds: impl Fn(usize) -> usize) -> Vec<f64> {
-        let of_type = |(at, (_, channels)): (usize, &(usize, Vec<(usize, Vec<Real>)>))| {
+        let of_type = |(at, (_, channels)): (usize, &(usize, Vec<Channel>))| {
             let nodes = alignment::sample(bounds(at));
-            let rows = |(width, rows): &(usize, Vec<Real>)| {
+            let rows = |(width, rows): &Channel| {
                 let of = |&node: &usize| rows[node * width..(node + 1) * width].iter().copied();
                 (*width, nodes.iter().flat_map(of).collect())
             };
