@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_two_channels_share_counts_and_noise_does_not() {
         let n = 300;
-        let class = |node: usize| if node % 2 == 0 { 1.0 } else { -1.0 };
+        let class = |node: usize| if node.is_multiple_of(2) { 1.0 } else { -1.0 };
         let with_class = |name: &str| {
             let mut rows = noise(n, 10, name);
             rows.iter_mut().enumerate().for_each(|(node, row)| row[0] += 3.0 * class(node));

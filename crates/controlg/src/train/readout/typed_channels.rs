@@ -207,6 +207,7 @@ fn to_unit_length(row: &mut [Real]) {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // factors and bases of ones and zeros are exact
 mod tests {
     use super::*;
     use crate::config::{ChannelWeights, EmbedSettings};
