@@ -215,9 +215,10 @@ pub(crate) fn choose(
 ) -> PyResult<String> {
     let graph = &graph.get().dataset.graph;
     let given = table(settings).map_err(|error| to_exception(&error))?;
-    let (stop, (send, receive)) = (AtomicBool::new(false), channel::<String>());
+    let stop = AtomicBool::new(false);
     let (heard, chosen) = py.detach(|| {
         std::thread::scope(|scope| {
+            let (send, receive) = channel::<String>();
             let (stop, folder, given) = (&stop, &folder, &given);
             let searcher = scope.spawn(move || {
                 in_pool(threads, || {
