@@ -215,10 +215,11 @@ pub(crate) fn choose(
 ) -> PyResult<String> {
     let graph = &graph.get().dataset.graph;
     let given = table(settings).map_err(|error| to_exception(&error))?;
-    let (stop, (send, receive)) = (AtomicBool::new(false), channel::<String>());
+    let stop = AtomicBool::new(false);
     let (heard, chosen) = py.detach(|| {
         let receive = receive; // a receiver may move to another thread, but not be shared
         std::thread::scope(|scope| {
+            let (send, receive) = channel::<String>();
             let (stop, folder, given) = (&stop, &folder, &given);
             let searcher = scope.spawn(move || {
                 in_pool(threads, || {

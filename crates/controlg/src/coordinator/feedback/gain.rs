@@ -6,8 +6,8 @@
 //!
 //! U_k = (c̄/c_k) Σ_j w_j T_jk / s_j,  Ū_k ← (1−ρ)Ū_k + ρU_k,  f_k = floor + (1 − K·floor)·a_k/Σa with a_k = max(Ū_k, 0)^(1/τ).
 //!
-//! The prediction can be wrong: a step on random classes trains a head that learns them by heart, and the held-out loss rises although
-//! the encoder's gradients promise a fall. With `trust`, loss j counts by how far its falls have come true (see [`TrustState`]).
+//! The prediction can be wrong: a step moves the head too, and one that learns random classes by heart raises the held-out loss
+//! although the encoder's gradients promise a fall. With `trust`, loss j counts by how far its falls have come true (see [`TrustState`]).
 //!
 //! An objective that fits only its own training samples has no gain on the held-out ones, so it falls to the floor, and so does
 //! one that raises the losses of the others. The floor keeps every head trained: the gradient of an objective whose head does
