@@ -135,7 +135,7 @@ def test_a_running_cluster_is_used_by_its_address(tmp_path, cluster):
         engine=f"ray={cluster.address}",
         width=8,
         epochs=1,
-        batches_per_epoch=40,
+        train__batches_per_epoch=40,
     )
     assert {result["method"] for result in found} >= {"random", "raw"}
 
