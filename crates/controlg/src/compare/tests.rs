@@ -1,7 +1,7 @@
 use super::*;
 use crate::coordinator::IntegralRule;
 
-fn comparison() -> Comparison {
+pub(super) fn comparison() -> Comparison {
     let mut comparison = Comparison {
         data: vec!["cora".into(), "citeseer".into()],
         methods: vec!["controlg".into(), "raw".into(), "controlg".into()],
@@ -23,7 +23,7 @@ fn comparison() -> Comparison {
     comparison
 }
 
-fn cell_of(job: &Job, task: Task) -> ResultCell {
+pub(super) fn cell_of(job: &Job, task: Task) -> ResultCell {
     let text = format!(
         r#"{{"data":"{}","method":"{}","seed":{},"task":"{}","value":1.0,"protocol":"p","probe":"lbfgs","embedding":"l2","config_hash":"{}"}}"#,
         job.data,
@@ -77,47 +77,6 @@ fn floors_that_do_not_depend_on_the_seed_are_computed_once() {
     assert_eq!(comparison.results_of_another_seed(next, Task::Lp, &[cell_of(lp, Task::Lp)]), []);
     let (run, next) = (job("controlg", 0, EdgeScope::All), job("controlg", 1, EdgeScope::All));
     assert_eq!(comparison.results_of_another_seed(next, Task::Cluster, &[cell_of(run, Task::Cluster)]), []);
-}
-
-#[test]
-fn protocols_have_results_and_columns_of_their_own() {
-    let protocols = ["per-class-20", "per-class-40"].map(str::to_owned).to_vec();
-    let comparison =
-        Comparison { tasks: vec![Task::Nc, Task::Cluster], protocols: protocols.clone(), ..comparison() };
-    let jobs = comparison.jobs(&[]).unwrap();
-    let job = &jobs[0];
-    let cell = |protocol: &str, value: f64| ResultCell {
-        protocol: protocol.to_owned(),
-        value,
-        macro_f1: Some(value - 1.0),
-        ..cell_of(job, Task::Nc)
-    };
-    let mut done =
-        vec![cell("per-class-20", 70.0), cell("random-10-10-80", 1.0), cell_of(job, Task::Cluster)];
-    // Node classification is open until every protocol has a result; others do not count.
-    assert_eq!(comparison.remaining(job, &done).unwrap().tasks, [Task::Nc]);
-    done.push(cell("per-class-40", 80.0));
-    assert_eq!(comparison.remaining(job, &done), None);
-    let found = comparison.results_of(&jobs, &done);
-    assert_eq!(
-        found.iter().filter(|cell| cell.task == "nc").map(|cell| cell.value).collect::<Vec<_>>(),
-        [70.0, 80.0]
-    );
-    let report = ComparisonReport::new(&comparison, &found, &job.method, false).unwrap();
-    let columns: Vec<&str> = report.tasks[0].table.columns.iter().map(|(data, _)| &data[..]).collect();
-    let data = &comparison.data;
-    let expected: Vec<String> =
-        data.iter().flat_map(|data| protocols.iter().map(move |p| format!("{data}, {p}"))).collect();
-    assert_eq!(columns, expected);
-    assert_eq!(report.tasks[1].table.columns.len(), data.len());
-    let macro_f1 = report.tasks[0].macro_f1.as_ref().unwrap();
-    let row = macro_f1.rows.iter().find(|row| row[0] == job.method).unwrap();
-    let at = 1 + data.iter().position(|name| *name == job.data).unwrap() * 2;
-    assert_eq!(row[at..at + 2], ["69.00", "79.00"]);
-    assert!(report.tasks[1].macro_f1.is_none());
-    // A definition without protocols, of an older version, has none.
-    let text = serde_json::to_string(&comparison).unwrap().replace("\"protocols\"", "\"other\"");
-    assert!(serde_json::from_str::<Comparison>(&text).unwrap().protocols.is_empty());
 }
 
 #[test]
