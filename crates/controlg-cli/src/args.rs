@@ -221,7 +221,7 @@ pub(crate) struct EvaluateArgs {
     /// Print and store validation figures only, for tuning.
     #[arg(long)]
     pub(crate) validation_only: bool,
-    /// Validation figures and NMI at the points that `pretrain --snapshots` kept, and what the run had cost; stores nothing.
+    /// Validation figures and cost at the points that `pretrain --snapshots` kept.
     #[arg(long, conflicts_with = "validation_only")]
     pub(crate) curve: bool,
     /// Features of floors [default: given].

@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(cost(50.0), Some(0.0));
         assert_eq!(cost(40.0), Some(0.0));
         assert_eq!(cost(65.0), Some(7.5));
-        assert_eq!(cost(80.0), Some(20.0 + 10.0 * 2.0 / 3.0));
+        assert!((cost(80.0).unwrap() - (20.0 + 10.0 * 2.0 / 3.0)).abs() < 1e-12);
         assert_eq!(cost(90.0), Some(30.0));
         assert_eq!(cost(90.1), None);
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{FORMATS, binary, catalog, table};
+use super::{FORMATS, binary, catalog, folder, table};
 use crate::error::{Error, nearest};
 use crate::files::first_names;
 
@@ -50,7 +50,10 @@ fn near_sibling(path: &Path) -> Option<String> {
 
 /// The error for a folder or file of no known format: what the folder has, and what is needed.
 pub(super) fn no_format(path: &Path) -> Error {
-    let known: Vec<_> = FORMATS.iter().map(|format| format.summary).chain([binary::SUMMARY]).collect();
+    // What most people have comes first.
+    let mut formats: Vec<_> = FORMATS.iter().collect();
+    formats.sort_by_key(|format| format.name != folder::FORMAT.name);
+    let known: Vec<_> = formats.iter().map(|format| format.summary).chain([binary::SUMMARY]).collect();
     let expected = known.join("; or ");
     if !path.is_dir() {
         return Error::input(path, "", "an unknown format", expected);
