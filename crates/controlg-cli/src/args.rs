@@ -221,7 +221,7 @@ pub(crate) struct EvaluateArgs {
     /// Print and store validation figures only, for tuning.
     #[arg(long)]
     pub(crate) validation_only: bool,
-    /// Validation figures and cost at the points that `pretrain --snapshots` kept.
+    /// Validation figures and cost along a run with `--snapshots`.
     #[arg(long, conflicts_with = "validation_only")]
     pub(crate) curve: bool,
     /// Features of floors [default: given].
