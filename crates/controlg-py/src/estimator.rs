@@ -217,7 +217,6 @@ pub(crate) fn choose(
     let given = table(settings).map_err(|error| to_exception(&error))?;
     let stop = AtomicBool::new(false);
     let (heard, chosen) = py.detach(|| {
-        let receive = receive; // a receiver may move to another thread, but not be shared
         std::thread::scope(|scope| {
             let (send, receive) = channel::<String>();
             let (stop, folder, given) = (&stop, &folder, &given);
