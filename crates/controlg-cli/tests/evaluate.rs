@@ -204,6 +204,9 @@ fn tasks_that_cannot_be_judged_are_skipped_with_their_reason() {
     let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("metrics.json")).unwrap()).unwrap();
     assert!(kept.get("skipped").is_none(), "{kept}");
     assert!(error_of(&[path(&out), "--tasks", "nc,cluster"]).contains("no val nodes"));
+    // Validation figures of clusters need validation nodes.
+    let found = scores(&[path(&out), "--validation-only"]);
+    assert!(found["skipped"]["cluster"].as_str().unwrap().contains("no val nodes"), "{found}");
 
     // Too few edges for a split; the floor is judged on the other tasks.
     let found = scores(&["raw", "--data", path(&graph)]);

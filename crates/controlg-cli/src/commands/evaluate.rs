@@ -322,8 +322,12 @@ fn skip_reason(
         let mut classes: Vec<u32> = (0..labels.classes().len()).filter_map(|node| labels.get(node)).collect();
         classes.sort_unstable();
         classes.dedup();
-        let few = classes.len() < 2;
-        return Ok(few.then(|| format!("found {} classes, expected at least two", classes.len())));
+        if classes.len() < 2 {
+            return Ok(Some(format!("found {} classes, expected at least two", classes.len())));
+        }
+        if !args.validation_only {
+            return Ok(None);
+        }
     }
     let splits = node_splits(dataset, labels, input, args)?;
     let wrong = splits.iter().find_map(|split| eval::check_split(labels, split).err());
