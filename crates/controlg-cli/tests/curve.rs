@@ -197,7 +197,10 @@ fn embeddings_along_a_run_change_nothing_and_survive_an_interruption() {
     let refused = run(home, &["evaluate", "plain", "--curve", "--tasks", "nc"]);
     assert_eq!(refused.status.code(), Some(2));
     let message = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(message.contains("plain/snapshots"), "{message}");
+    assert!(
+        message.contains("plain/snapshots: found no embeddings, expected the embeddings of a run"),
+        "{message}"
+    );
     let refused = run(home, &["evaluate", "raw", "--data", DATA, "--curve", "--tasks", "nc"]);
     assert!(
         String::from_utf8_lossy(&refused.stderr).contains("--curve: found raw, expected the folder of a run")

@@ -65,10 +65,13 @@ impl Snapshots {
 const PREFIX: &str = "step-";
 const ENDING: &str = ".npy";
 
-/// The steps and files of the embeddings that were kept along a run, in order.
+/// The steps and files of the embeddings that were kept along a run, in order; none for a run without `--snapshots`.
 pub fn snapshots_of(run: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let folder = run.join(run_files::SNAPSHOTS);
     let mut found = Vec::new();
+    if !folder.exists() {
+        return Ok(found);
+    }
     for entry in fs::read_dir(&folder).map_err(|error| Error::reading(&folder, error))? {
         let path = entry.map_err(|error| Error::reading(&folder, error))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
